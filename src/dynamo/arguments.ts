@@ -1,6 +1,6 @@
 // Comparing the arguments of a call with those of a recorded one.
 import type { Arg, OpDef } from '../dispatch/index.ts'
-import { changeOf, metTensorState, operatorState } from '../guards/index.ts'
+import { changeOf, metTensorState, metValues, operatorState } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { ArgStep, NumberKind, Step } from './traceTree.ts'
@@ -63,7 +63,7 @@ export function describeDifference(other: Step, op: OpDef, args: readonly Arg[])
   for (const [i, r] of other.args.entries()) {
     const arg = args[i]
     if (r.kind !== 'input' || !(arg instanceof Tensor)) continue
-    const found = changeOf(metTensorState, arg, r.spec.state)
+    const found = changeOf(metTensorState, arg, metValues(r.spec.state))
     if (found !== null) return mismatch(found.expected, found.actual, `${name(i)} ${found.text}`)
   }
   return mismatch('the recorded operands', 'other ones', `other operands of ${op.qualname}`)

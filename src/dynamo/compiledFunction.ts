@@ -3,7 +3,18 @@
 import { hookState, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState, withMode } from '../dispatch/index.ts'
 import { count, eventState } from '../events/index.ts'
-import { callState, changeOf, keyOf, metTensorState, readState, structureState, tensorState, watchingModules } from '../guards/index.ts'
+import {
+  callKey,
+  callState,
+  changeOf,
+  keyOf,
+  metKey,
+  metTensorState,
+  readState,
+  structureState,
+  tensorState,
+  watchingModules,
+} from '../guards/index.ts'
 import type { StateKind } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { findOverride } from '../protocol/index.ts'
@@ -154,8 +165,8 @@ export class CompiledFunction {
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
     const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
-    let key = `${keyOf(callState, null)}|${isFlat ? '' : keyOf(structureState, spec)}`
-    for (const leaf of leaves) key += leaf instanceof Tensor ? `|${keyOf(metTensorState, leaf)}` : `|${typeof leaf}`
+    let key = `${callKey()}|${isFlat ? '' : keyOf(structureState, spec)}`
+    for (const leaf of leaves) key += leaf instanceof Tensor ? `|${metKey(leaf)}` : `|${typeof leaf}`
     let tree = this.#trees.get(key)
     if (tree !== undefined) return tree
     const index = this.#trees.size

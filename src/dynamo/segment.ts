@@ -7,7 +7,7 @@ import { upcomingSeq } from '../autograd/index.ts'
 import { dispatchState, isArgList, markView, withoutModes } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
-import { agreesWith, metTensorState, operatorState, readState } from '../guards/index.ts'
+import { agreesAsMet, agreesAtOperator, metStateOf } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { opByName } from '../ops/index.ts'
 import { captureStack } from '../provenance/index.ts'
@@ -80,7 +80,7 @@ export class Segment implements Writer {
   /** Goes on to the recorded step that this call agrees with. Returns null, and stays, if there is none. */
   follow(op: OpDef, args: readonly Arg[]): Step | null {
     for (const child of this.cursor.children) {
-      if (child.op === op && agreesWith(operatorState, null, child.state) && this.#agrees(child, args)) return (this.cursor = child)
+      if (child.op === op && agreesAtOperator(child.state) && this.#agrees(child, args)) return (this.cursor = child)
     }
     return null
   }
@@ -110,8 +110,7 @@ export class Segment implements Writer {
       case 'slot':
         return arg instanceof Tensor && this.slotOf(arg) === r.slot
       case 'input':
-        if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !agreesWith(metTensorState, arg, r.spec.state) || arg.storage?.writer !== null)
-          return false
+        if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !agreesAsMet(arg, r.spec.state) || arg.storage?.writer !== null) return false
         this.#bind(arg, r.slot)
         return true
       case 'scalar':
@@ -155,7 +154,7 @@ export class Segment implements Writer {
       const inputs = step.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg]))
       return inputs.every((arg) => {
         const value = arg.kind === 'input' ? this.bound[arg.slot] : null
-        return arg.kind !== 'input' || !(value instanceof Tensor) || agreesWith(metTensorState, value, arg.spec.state)
+        return arg.kind !== 'input' || !(value instanceof Tensor) || agreesAsMet(value, arg.spec.state)
       })
     })
   }
@@ -178,7 +177,7 @@ export class Segment implements Writer {
         const known = this.slotOf(arg)
         if (known >= 0) return { kind: 'slot', slot: known }
         const { shape, dtype, strides, requiresGrad } = arg
-        const input: InputSpec = { shape, dtype, strides, requiresGrad, state: readState(metTensorState, arg), name: nameOf(arg) }
+        const input: InputSpec = { shape, dtype, strides, requiresGrad, state: metStateOf(arg), name: nameOf(arg) }
         this.#bind(arg, slot)
         return { kind: 'input', slot: slot++, spec: input }
       }

@@ -3,7 +3,8 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
-import { agreesWith, operatorState, readState, segmentState } from '../guards/index.ts'
+import { agreesInSegment, operatorState, readState, segmentState } from '../guards/index.ts'
+import type { MetState } from '../guards/index.ts'
 import { numelOf } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
@@ -29,8 +30,8 @@ export type NumberKind = 'any' | 'int32'
 /** An outside tensor as it was recorded. */
 export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
   readonly requiresGrad: boolean
-  /** What must agree with it: the values of `metTensorState`. */
-  readonly state: readonly unknown[]
+  /** What must agree with it. */
+  readonly state: MetState
   /** A name for the placeholder, if one is known. */
   readonly name: string | null
 }
@@ -122,7 +123,7 @@ export class Step {
 
   /** Whether code runs under the state that its segment belongs to. */
   get isCurrent(): boolean {
-    return agreesWith(segmentState, null, this.underState)
+    return agreesInSegment(this.underState)
   }
 
   /** For the start of a segment: that under the present state. */

@@ -1,8 +1,21 @@
 // What one recorded call relied on: the values of the state of kinds.ts. Where a call is answered without running the program, its guards are checked first.
 import type { Module } from '../module/index.ts'
+import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { agreesWith, changeOf, moduleState, outerState, processState, readState, tensorState, tensorsState } from './kinds.ts'
-import type { Change, Together } from './kinds.ts'
+import {
+  agreesWith,
+  changeOf,
+  metTensorState,
+  moduleState,
+  otherOuterState,
+  otherTensorState,
+  processState,
+  readState,
+  tensorsState,
+} from './kinds.ts'
+import type { Change, StateKind, Together } from './kinds.ts'
+import { ModuleThen, agreesAsMet, metStateOf, metValues } from './quick.ts'
+import type { MetState } from './quick.ts'
 
 /** What a call used. */
 export interface Used extends Together {
@@ -10,35 +23,56 @@ export interface Used extends Together {
   readonly modules: readonly Module[]
 }
 
-/** The state of a thing, with what it is called in reports. */
-interface Known<S> {
-  readonly of: S
-  readonly values: readonly unknown[]
+/** A tensor as it was. */
+class TensorThen {
+  readonly tensor: Tensor
+  readonly #met: MetState
+  readonly #others: readonly unknown[]
+  readonly #kinds: readonly StateKind<Tensor>[]
+
+  /** `kinds`: what is compared besides `metTensorState`. */
+  constructor(tensor: Tensor, kinds: readonly StateKind<Tensor>[]) {
+    this.tensor = tensor
+    this.#met = metStateOf(tensor)
+    this.#others = readState(kinds, tensor)
+    this.#kinds = kinds
+  }
+
+  agrees(now: Tensor): boolean {
+    return agreesAsMet(now, this.#met) && agreesWith(this.#kinds, now, this.#others)
+  }
+
+  change(now: Tensor): Change | null {
+    return changeOf(metTensorState, now, metValues(this.#met)) ?? changeOf(this.#kinds, now, this.#others)
+  }
 }
 
 export class Guards {
   readonly #process = readState(processState, null)
-  readonly #args: readonly (readonly unknown[])[]
-  readonly #together: readonly unknown[]
-  readonly #outer: readonly Known<Tensor>[]
+  readonly #args: readonly TensorThen[]
+  readonly #outer: readonly TensorThen[]
   readonly #outerTensors: readonly Tensor[]
-  readonly #modules: readonly Known<Module>[]
+  readonly #together: readonly unknown[]
+  readonly #modules: readonly ModuleThen[]
 
   /** The state as it is now. */
   constructor({ args, outer, modules }: Used) {
-    this.#args = args.map((of) => readState(tensorState, of))
+    this.#args = args.map((tensor) => new TensorThen(tensor, otherTensorState))
+    this.#outer = outer.map((tensor) => new TensorThen(tensor, otherOuterState))
     this.#outerTensors = outer
     this.#together = readState(tensorsState, { args, outer })
-    this.#outer = outer.map((of) => ({ of, values: readState(outerState, of) }))
-    this.#modules = modules.map((of) => ({ of, values: readState(moduleState, of) }))
+    this.#modules = modules.map((module) => new ModuleThen(module))
   }
 
   /** Whether nothing has changed. `args`: the tensors among the arguments now. */
   hold(args: readonly Tensor[]): boolean {
     if (!agreesWith(processState, null, this.#process) || args.length !== this.#args.length) return false
-    for (const { of, values } of this.#modules) if (!agreesWith(moduleState, of, values)) return false
-    for (const { of, values } of this.#outer) if (!agreesWith(outerState, of, values)) return false
-    for (const [i, of] of args.entries()) if (!agreesWith(tensorState, of, this.#args[i] ?? [])) return false
+    for (const module of this.#modules) if (!module.isCurrent) return false
+    for (const then of this.#outer) if (!then.agrees(then.tensor)) return false
+    for (let i = 0; i < args.length; i++) {
+      const tensor = args[i]
+      if (tensor !== undefined && this.#args[i]?.agrees(tensor) !== true) return false
+    }
     return agreesWith(tensorsState, { args, outer: this.#outerTensors }, this.#together)
   }
 
@@ -46,16 +80,16 @@ export class Guards {
   change(args: readonly Tensor[]): Change | null {
     const found = changeOf(processState, null, this.#process)
     if (found !== null) return found
-    for (const { of, values } of this.#modules) {
-      const change = named(`module '${of.constructor.name}'`, changeOf(moduleState, of, values))
+    for (const { module, values } of this.#modules) {
+      const change = named(`module '${module.constructor.name}'`, changeOf(moduleState, module, values))
       if (change !== null) return change
     }
-    for (const { of, values } of this.#outer) {
-      const change = named(`a tensor from outside, of shape [${of.shape.join(', ')}],`, changeOf(outerState, of, values))
+    for (const then of this.#outer) {
+      const change = named(`a tensor from outside, of shape ${formatShape(then.tensor.sizes)},`, then.change(then.tensor))
       if (change !== null) return change
     }
-    for (const [i, of] of args.entries()) {
-      const change = named(`tensor ${i} of the arguments`, changeOf(tensorState, of, this.#args[i] ?? []))
+    for (const [i, tensor] of args.entries()) {
+      const change = named(`tensor ${i} of the arguments`, this.#args[i]?.change(tensor) ?? null)
       if (change !== null) return change
     }
     return changeOf(tensorsState, { args, outer: this.#outerTensors }, this.#together)

@@ -8,20 +8,17 @@ export {
   allState,
   callState,
   changeOf,
-  inputState,
   keyOf,
   metTensorState,
-  moduleState,
   operatorState,
-  outerState,
   processState,
   readState,
   segmentState,
   structureState,
   tapeState,
   tensorState,
-  tensorsState,
-  valueState,
 } from './kinds.ts'
 export type { Change, Moment, SegmentKind, StateKind, Together } from './kinds.ts'
 export { modulesBelow, watchingModules } from './moduleWatch.ts'
+export { agreesAsMet, agreesAtOperator, agreesInSegment, callKey, metKey, metStateOf, metValues } from './quick.ts'
+export type { MetState } from './quick.ts'

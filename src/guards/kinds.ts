@@ -174,8 +174,11 @@ const memory: StateKind<Tensor, object | null> = {
 export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, isLeaf]
 /** Of a tensor from outside. */
 export const outerState: readonly StateKind<Tensor>[] = [...tensorState, memory]
-/** Those that compile compares by itself when it meets a tensor. */
-export const metTensorState: readonly StateKind<Tensor>[] = tensorState.filter((kind) => kind.compile === 'call')
+const isMet = (kind: StateKind<Tensor>): boolean => kind.compile === 'call'
+/** Those that compile compares by itself when it meets a tensor, and the others, of arguments and of tensors from outside. */
+export const metTensorState: readonly StateKind<Tensor>[] = tensorState.filter(isMet)
+export const otherTensorState: readonly StateKind<Tensor>[] = tensorState.filter((kind) => !isMet(kind))
+export const otherOuterState: readonly StateKind<Tensor>[] = outerState.filter((kind) => !isMet(kind))
 
 // ---- of arguments together ----
 
@@ -252,30 +255,28 @@ const mode: StateKind<Module, boolean> = {
   change: (_, training) => (training ? 'is in training mode now' : 'is in evaluation mode now'),
 }
 
-/** Names and values in turn. */
-function attributesOf(module: Module): readonly unknown[] {
-  const names = Object.keys(module)
-  return names.flatMap((name) => (name === 'training' ? [] : [name, Reflect.get(module, name)]))
+/** Properties of a module by name, without `training`. */
+function attributesOf(module: Module): Readonly<Record<string, unknown>> {
+  const { training: _, ...others } = Object.fromEntries(Object.entries(module))
+  return others
 }
 
-const attributes: StateKind<Module, readonly unknown[]> = {
+const attributes: StateKind<Module, Readonly<Record<string, unknown>>> = {
   name: 'its parameters, buffers, children and other properties',
   compile: 'program',
   read: attributesOf,
   agrees: (module, known) => {
-    let at = 0
-    for (const name of Object.keys(module)) {
-      if (name === 'training') continue
-      if (name !== known[at] || !Object.is(Reflect.get(module, name), known[at + 1])) return false
-      at += 2
-    }
-    return at === known.length
+    const now: Readonly<Record<string, unknown>> = Object(module)
+    const names = Object.keys(known)
+    return Object.keys(module).length === names.length + 1 && names.every((name) => Object.is(now[name], known[name]))
   },
-  key: (module) => attributesOf(module).map(value.key).join(),
-  show: (known) => known.filter((_, i) => i % 2 === 0).join(', '),
+  key: (module) =>
+    Object.entries(attributesOf(module))
+      .map(([name, of]) => `${name}: ${value.key(of)}`)
+      .join(),
+  show: (known) => Object.keys(known).join(', '),
   change: (was, is) => {
-    const at = [...Array(Math.max(was.length, is.length)).keys()].find((i) => !Object.is(was[i], is[i])) ?? 0
-    const name = (is.length >= was.length ? is : was)[at - (at % 2)]
+    const name = Object.keys({ ...was, ...is }).find((known) => !Object.is(was[known], is[known]))
     return `has another value of '${String(name)}' now`
   },
 }

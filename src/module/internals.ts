@@ -18,6 +18,8 @@ interface Internals {
   held: ReadonlyMap<string, Held> | null
   /** How often the code of its forward was made anew. */
   codeVersion: number
+  /** How often its hooks or its code have changed. */
+  changes: number
 }
 
 /** Undoes a registration. */
@@ -28,7 +30,7 @@ export interface RemovableHandle {
 const internals = new WeakMap<object, Internals>()
 
 const internalsOf = (module: object): Internals =>
-  remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null, codeVersion: 0 }))
+  remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null, codeVersion: 0, changes: 0 }))
 
 /** The buffers of a module, to add one. */
 export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers
@@ -65,9 +67,15 @@ export function hooksOf(module: object, kind: HookKind): ReadonlySet<Hook> | und
 
 /** Adds a hook. */
 export function addHook(module: object, kind: HookKind, hook: Hook): RemovableHandle {
-  const own = remembered(internalsOf(module).hooks, kind, () => new Set<Hook>())
+  const known = internalsOf(module)
+  const own = remembered(known.hooks, kind, () => new Set<Hook>())
   own.add(hook)
-  return { remove: () => void own.delete(hook) }
+  known.changes++
+  const remove = (): void => {
+    own.delete(hook)
+    known.changes++
+  }
+  return { remove }
 }
 
 /** Runs the hooks of a kind. */
@@ -79,7 +87,14 @@ export function runHooks(module: object, kind: HookKind, ...args: readonly unkno
 export const codeVersion = (module: object): number => internals.get(module)?.codeVersion ?? 0
 
 /** Notes that the forward of a module has other code from now on. */
-export const noteNewCode = (module: object): void => void internalsOf(module).codeVersion++
+export function noteNewCode(module: object): void {
+  const known = internalsOf(module)
+  known.codeVersion++
+  known.changes++
+}
+
+/** How often the hooks or the code of a module have changed: while this is the same, they are. */
+export const changesOf = (module: object): number => internals.get(module)?.changes ?? 0
 
 /** Gives a copy what the original has. */
 export function copyInternals(from: object, to: object): void {
@@ -91,5 +106,6 @@ export function copyInternals(from: object, to: object): void {
       hooks: new Map([...own.hooks].map(([kind, hooks]) => [kind, new Set(hooks)])),
       held: own.held,
       codeVersion: own.codeVersion,
+      changes: own.changes,
     })
 }

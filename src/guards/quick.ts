@@ -1,0 +1,109 @@
+// The comparisons of kinds.ts that happen at every call and operator, written out for the kinds that there are today: a loop over functions takes several times as long. What is added to a
+// list is compared after these, in a loop.
+import { isGradEnabled } from '../autograd/index.ts'
+import { dispatchState } from '../dispatch/index.ts'
+import type { DType } from '../kernels/index.ts'
+import { changesOf } from '../module/index.ts'
+import type { Module } from '../module/index.ts'
+import { getDefaultDtype, sameShape } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { agreesWith, callState, keyOf, metTensorState, moduleState, operatorState, readState, segmentState } from './kinds.ts'
+
+const furtherAtOperator = operatorState.slice(1)
+const furtherOfSegments = segmentState.slice(1)
+const furtherOfMet = metTensorState.slice(4)
+const furtherOfCalls = callState.slice(1)
+const furtherOfModules = moduleState.slice(4)
+
+/** Whether the `operatorState` has these values. */
+export const agreesAtOperator = (values: readonly unknown[]): boolean =>
+  values[0] === dispatchState.recording && (furtherAtOperator.length === 0 || agreesWith(furtherAtOperator, null, values.slice(1)))
+
+/** Whether the `segmentState` has these values. */
+export const agreesInSegment = (values: readonly unknown[]): boolean =>
+  values[0] === getDefaultDtype() && (furtherOfSegments.length === 0 || agreesWith(furtherOfSegments, null, values.slice(1)))
+
+/** The values of the `metTensorState` of a tensor. */
+export interface MetState {
+  readonly dtype: DType
+  readonly requiresGrad: boolean
+  readonly sizes: readonly number[]
+  readonly steps: readonly number[]
+  readonly further: readonly unknown[]
+}
+
+export const metStateOf = (tensor: Tensor): MetState => ({
+  dtype: tensor.dtype,
+  requiresGrad: tensor.requiresGrad,
+  sizes: tensor.sizes,
+  steps: tensor.steps,
+  further: readState(furtherOfMet, tensor),
+})
+
+/** Whether the `metTensorState` of a tensor has these values. */
+export const agreesAsMet = (tensor: Tensor, state: MetState): boolean =>
+  tensor.dtype === state.dtype &&
+  tensor.requiresGrad === state.requiresGrad &&
+  sameShape(tensor.sizes, state.sizes) &&
+  sameShape(tensor.steps, state.steps) &&
+  (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
+
+/** They as values of the list. */
+export const metValues = ({ dtype, requiresGrad, sizes, steps, further }: MetState): readonly unknown[] => [
+  dtype,
+  requiresGrad,
+  sizes,
+  steps,
+  ...further,
+]
+
+/** A key of the `callState`. */
+export const callKey = (): string => (furtherOfCalls.length === 0 ? (isGradEnabled() ? 'g' : '') : keyOf(callState, null))
+
+/** A key of the `metTensorState` of a tensor. */
+export function metKey(tensor: Tensor): string {
+  let key = `${tensor.dtype}[${tensor.sizes.join()}]`
+  if (!tensor.contiguousLayout) key += tensor.steps.join()
+  if (tensor.requiresGrad) key += 'g'
+  return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
+}
+
+/** The `moduleState` of a module. */
+export class ModuleThen {
+  readonly module: Module
+  readonly values: readonly unknown[]
+  readonly #training: boolean
+  readonly #names: readonly string[]
+  readonly #properties: readonly unknown[]
+  #changes: number
+  readonly #further: readonly unknown[]
+
+  constructor(module: Module) {
+    this.module = module
+    this.values = readState(moduleState, module)
+    this.#training = module.training
+    this.#names = Object.keys(module)
+    this.#properties = this.#names.map((name) => propertiesOf(module)[name])
+    this.#changes = changesOf(module)
+    this.#further = readState(furtherOfModules, module)
+  }
+
+  /** Whether the module still has it. */
+  get isCurrent(): boolean {
+    const { module } = this
+    if (module.training !== this.#training) return false
+    const properties = propertiesOf(module)
+    const names = this.#names
+    for (let i = 0; i < names.length; i++) if (properties[names[i] ?? ''] !== this.#properties[i]) return false
+    if (Object.keys(module).length !== names.length) return false
+    const changes = changesOf(module)
+    if (changes !== this.#changes) {
+      // A hook that was added and removed has changed nothing.
+      if (!agreesWith(moduleState, module, this.values)) return false
+      this.#changes = changes
+    }
+    return furtherOfModules.length === 0 || agreesWith(furtherOfModules, module, this.#further)
+  }
+}
+
+const propertiesOf = (module: Module): Readonly<Record<string, unknown>> => Object(module)
