@@ -10,6 +10,7 @@ import { describeDifference } from './arguments.ts'
 import type { Mismatch } from './arguments.ts'
 import { breakCauses, stateChange } from './breaks.ts'
 import type { BreakCause } from './breaks.ts'
+import type { Budget } from './budget.ts'
 import type { BackendChoice } from './compileSegment.ts'
 import { config } from './config.ts'
 import { EndedSegment } from './ended.ts'
@@ -37,6 +38,7 @@ export interface CapturedCall {
   readonly fullgraph: boolean
   readonly choice: BackendChoice
   readonly reports: Reports
+  readonly budget: Budget
   /** Reports this call to event listeners; null if there were none when it began. */
   readonly watch: CallWatch | null
   /** A name for an outside tensor. */
@@ -152,14 +154,9 @@ export class Capture implements DispatchMode {
     if (this.#bringUpToDate(args)) return this.#eager ? null : this.#step(op, args, written)
     // An in-place operator also checks that the result fits. A recorded step has been checked.
     if (written !== null) withoutModes(() => written.meta(...args))
-    const others = this.#segment.cursor.children
-    const last = others.at(-1)
-    if (last !== undefined && !this.#mayBranch(describeDifference(last, op, args))) {
-      this.#eager = true
-      this.#fellBack = true
-      const ended = new EndedSegment(this.#segment, false)
-      this.ended.push(ended)
-      computeAll(ended)
+    const last = this.#segment.cursor.children.at(-1)
+    if (!(last === undefined ? this.#mayCompile() : this.#mayBranch(describeDifference(last, op, args)))) {
+      this.#leave()
       return null
     }
     const step = this.#segment.record(op, args, (tensor) => this.#call.nameOf(tensor))
@@ -203,10 +200,28 @@ export class Capture implements DispatchMode {
 
   #mayBranch(mismatch: Mismatch): boolean {
     const { tree, reports } = this.#call
-    const isAllowed = tree.branches < config.recompileLimit
-    if (isAllowed) tree.branches++
-    reports.missed('step', mismatch, isAllowed)
+    const isWithinLimit = tree.branches < config.recompileLimit
+    if (isWithinLimit && !this.#mayCompile(mismatch.text)) return false
+    if (isWithinLimit) tree.branches++
+    reports.missed('step', mismatch, isWithinLimit)
+    return isWithinLimit
+  }
+
+  /** Whether what is new may be compiled. If not, the program is told; `change`: what is new, if that is known. */
+  #mayCompile(change: string | null = null): boolean {
+    const { budget, reports } = this.#call
+    const isAllowed = budget.mayCompile
+    if (!isAllowed) reports.overBudget(budget.owed, change)
     return isAllowed
+  }
+
+  /** Leaves the recorded paths: computes what was called so far, and from here on each operator when it is called. */
+  #leave(): void {
+    this.#eager = true
+    this.#fellBack = true
+    const ended = new EndedSegment(this.#segment, false)
+    this.ended.push(ended)
+    computeAll(ended)
   }
 
   /** Computes outside tensors whose memory waits for a segment: an earlier one, or this one, through another tensor. Returns whether there were any. */
@@ -302,7 +317,9 @@ export class Capture implements DispatchMode {
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)
-    under(segment.cursor, () => endSegment(ended, demand, earlier, this.#call))
+    if (under(segment.cursor, () => endSegment(ended, demand, earlier, this.#call))) return
+    this.#fellBack = true
+    this.#call.reports.overBudget(this.#call.budget.owed, null)
   }
 
   /** When a path is new, the tensors that arguments and modules hold by now are results, too. */

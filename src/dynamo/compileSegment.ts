@@ -11,6 +11,8 @@ import type { Node } from '../fx/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { intercepted, resultsOf, runnable } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
+import { Cost } from './budget.ts'
+import type { Budget } from './budget.ts'
 import { config } from './config.ts'
 import { BackendCompilerFailed } from './errors.ts'
 import type { BreakReason } from './explain.ts'
@@ -46,16 +48,18 @@ export interface BackendChoice {
 export interface SegmentContext {
   readonly choice: BackendChoice
   readonly reports: Reports
+  readonly budget: Budget
 }
 
 let graphCount = 0
 
 /** Compiles a segment. Returns null if it has heads but no joint graph can be made. */
 export function compileSegment(request: SegmentRequest, context: SegmentContext): CompiledSegment | null {
-  return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => compileInScope(request, context))
+  const cost = new Cost(context.budget)
+  return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => cost.of(() => compileInScope(request, context, cost)))
 }
 
-function compileInScope(request: SegmentRequest, { choice, reports }: SegmentContext): CompiledSegment | null {
+function compileInScope(request: SegmentRequest, { choice, reports }: SegmentContext, cost: Cost): CompiledSegment | null {
   const { segment, outputs, heads, reason } = request
   const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
   const end = segment.cursor
@@ -71,7 +75,7 @@ function compileInScope(request: SegmentRequest, { choice, reports }: SegmentCon
   choice.onGraph?.(gm, inputs)
   const start = performance.now()
   const kernels: KernelSummary[] = []
-  const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, kernels))
+  const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, { kernels, cost }))
   const milliseconds = performance.now() - start
   reports.records.push({ gm, kernels, milliseconds })
   emit({ kind: 'compiled', name: gm.className, backend: choice.label, milliseconds })
@@ -84,6 +88,7 @@ function compileInScope(request: SegmentRequest, { choice, reports }: SegmentCon
     tape: request.tape,
     nodeOf: (slot) => traced?.nodes.get(slot),
     writtenInPlace: run.writtenInPlace ?? new Set(),
+    cost,
   }
 }
 
@@ -149,7 +154,7 @@ function callBackend(
   inputs: readonly unknown[],
   joint: JointGraph | null,
   choice: BackendChoice,
-  kernels: KernelSummary[],
+  { kernels, cost }: { readonly kernels: KernelSummary[]; readonly cost: Cost },
 ): CompiledCode {
   const { backend, label } = choice
   const inner = intercepted('aot', backend, label)
@@ -160,7 +165,8 @@ function callBackend(
   }
   const whole: Backend = (graph, examples) => {
     if (joint === null) return part(graph, examples)
-    const guarded: CompileGraph = (g, e) => orEager(label, g, () => part(g, e))
+    // The backward is compiled when it first runs.
+    const guarded: CompileGraph = (g, e) => cost.of(() => orEager(label, g, () => part(g, e)))
     const { run, compiledForward } = compileJoint(joint, examples, graph.className, { fwCompiler: part, bwCompiler: guarded })
     return Object.assign(run, { writtenInPlace: compiledForward.writtenInPlace ?? new Set<number>() })
   }

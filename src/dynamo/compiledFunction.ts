@@ -23,6 +23,8 @@ import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Mismatch } from './arguments.ts'
+import type { Outcome } from './budget.ts'
+import { Budget } from './budget.ts'
 import { Capture } from './capture.ts'
 import type { CapturedCall, Tree } from './capture.ts'
 import type { BackendChoice } from './compileSegment.ts'
@@ -63,6 +65,7 @@ export class CompiledFunction {
   readonly #options: CompiledFunctionOptions
   readonly #trees = new Map<string, FunctionTree>()
   readonly reports: Reports
+  readonly #budget = new Budget()
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
@@ -74,6 +77,7 @@ export class CompiledFunction {
   reset(): void {
     this.#trees.clear()
     this.reports.reset()
+    this.#budget.reset()
   }
 
   /** Runs one call. `self` is its `this`. */
@@ -110,6 +114,7 @@ export class CompiledFunction {
       watch?.answered('shortcut', tree.index)
       return hit.result
     }
+    if (!this.#budget.mayCapture) return this.#budget.eagerly(() => this.#run(self, args))
     return this.#options.skipReplay ? this.#remember(tree, self, args, leaves, watch) : this.#capture(tree, self, args, watch)
   }
 
@@ -130,7 +135,8 @@ export class CompiledFunction {
 
   /** `onEnd` gets the capture when the call has returned all that it will. */
   #capture(tree: FunctionTree, self: unknown, args: readonly unknown[], watch: CallWatch | null, onEnd?: (capture: Capture) => void): unknown {
-    const capture = new Capture(new Call(tree, this.#options, this.reports, watch, this.#target, self, args))
+    const capture = new Capture(new Call(tree, this.#options, { reports: this.reports, budget: this.#budget, watch }, this.#target, self, args))
+    const start = this.#budget.begin()
     const hooks = hookState.inner
     let result: unknown
     try {
@@ -151,6 +157,7 @@ export class CompiledFunction {
     // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
+    this.#budget.end(start, outcomeOf(capture))
     if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
     onEnd?.(capture)
     return result
@@ -183,6 +190,8 @@ export class CompiledFunction {
     return tree
   }
 }
+
+const outcomeOf = ({ isEager, isFresh }: Capture): Outcome => (isEager ? 'left' : isFresh ? 'recorded' : 'replayed')
 
 /** The state of the tensors among leaves; null for other values. */
 const tensorStates = (leaves: readonly unknown[], kinds: readonly StateKind<Tensor>[] = tensorState): readonly (readonly unknown[] | null)[] =>
@@ -218,6 +227,7 @@ class Call implements CapturedCall {
   readonly fullgraph: boolean
   readonly choice: BackendChoice
   readonly reports: Reports
+  readonly budget: Budget
   readonly watch: CallWatch | null
   readonly learns: boolean
   readonly #target: Callable | Module
@@ -228,8 +238,7 @@ class Call implements CapturedCall {
   constructor(
     tree: FunctionTree,
     options: CompiledFunctionOptions,
-    reports: Reports,
-    watch: CallWatch | null,
+    { reports, budget, watch }: Pick<CapturedCall, 'reports' | 'budget' | 'watch'>,
     target: Callable | Module,
     self: unknown,
     args: readonly unknown[],
@@ -238,6 +247,7 @@ class Call implements CapturedCall {
     this.fullgraph = options.fullgraph
     this.choice = options
     this.reports = reports
+    this.budget = budget
     this.watch = watch
     this.learns = !options.skipReplay
     this.#target = target

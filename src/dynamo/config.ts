@@ -23,6 +23,8 @@ export interface Config {
   suppressErrors: boolean
   /** Compiled paths of one function before it runs eagerly. */
   recompileLimit: number
+  /** Milliseconds that a function may spend on graphs that are used once, beyond the time that its calls take; then what is new runs eagerly. */
+  compileBudget: number
 }
 
 const defaults: Readonly<Config> = {
@@ -36,6 +38,7 @@ const defaults: Readonly<Config> = {
   debugDirRoot: null,
   suppressErrors: false,
   recompileLimit: 8,
+  compileBudget: 2000,
 }
 
 /** The variable of the environment that sets an option. */
@@ -77,7 +80,7 @@ function check(key: string, value: unknown, from = ''): void {
     throw new ArgumentError(`${from}config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
   if (key === 'reproLevel' && value !== 1 && value !== 2 && value !== 3 && value !== 4)
     throw new ArgumentError(`${from}config.reproLevel must be 1, 2, 3 or 4, got ${String(value)}.`)
-  if ((key === 'reproTolerance' || key === 'recompileLimit') && !(typeof value === 'number' && value >= 0))
+  if ((key === 'reproTolerance' || key === 'recompileLimit' || key === 'compileBudget') && !(typeof value === 'number' && value >= 0))
     throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${String(value)}.`)
   if (key === 'reproHistory' && !(Number.isSafeInteger(value) && Number(value) >= 1))
     throw new ArgumentError(`${from}config.reproHistory must be a whole number that is at least 1, got ${valueText(value)}.`)

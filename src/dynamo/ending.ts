@@ -15,17 +15,26 @@ import type { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt, attachHistory, attachViewHistory, takeResults } from './values.ts'
 
-/** Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. */
-export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], context: SegmentContext): void {
+/**
+ * Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. Returns false if that took no compiled
+ * code, but each operator, because no more graphs may be compiled.
+ */
+export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], context: SegmentContext): boolean {
   const { segment } = ended
   try {
-    const { plan, compiled } = compiledFor(ended, demand, earlier, context)
+    const found = compiledFor(ended, demand, earlier, context)
+    if (found === null) {
+      computeAll(ended)
+      return false
+    }
+    const { plan, compiled } = found
     ended.compiled = compiled
     release(segment)
     if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
     announceWrites(segment)
     if (compiled !== null) run(segment, compiled, plan, earlier)
+    return true
   } catch (error) {
     if (ended.isOver) announceFailure('run', error, context.choice.label)
     // Writes of before the failure take effect, as in eager mode.
@@ -45,18 +54,23 @@ function announceWrites(segment: Segment): void {
   withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
 }
 
+/** What to run, compiled now if need be; null if no more graphs may be compiled. */
 function compiledFor(
   ended: EndedSegment,
   demand: Demand,
   earlier: readonly EndedSegment[],
   context: SegmentContext,
-): { readonly plan: Plan; readonly compiled: CompiledSegment | null } {
+): { readonly plan: Plan; readonly compiled: CompiledSegment | null } | null {
   const { end, segment } = ended
   for (;;) {
     const plan = planOf(segment, demand, end.keepsTape)
     if (plan.outputs.length === 0) return { plan, compiled: null }
     const known = findCompiled(end, plan)
-    if (known !== undefined) return { plan, compiled: known }
+    if (known !== undefined) {
+      known.cost.repay()
+      return { plan, compiled: known }
+    }
+    if (!context.budget.mayCompile) return null
     ended.fresh = true
     const request = { segment, ...plan, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
     // A backend, and the debugger around it, may look at the example inputs. They see the old data; reading must not perform the writes.

@@ -62,6 +62,19 @@ export class Reports {
     )
   }
 
+  /** What is new in a call runs eagerly: graphs that were used once have taken so many milliseconds. `change`: how it differs from what was recorded, if that is known. */
+  overBudget(milliseconds: number, change: string | null): void {
+    const last = change ?? this.reasons.at(-1)
+    const text = `graphs that were used once took ${Math.round(milliseconds)} ms`
+    this.#limited('compileBudget', last === undefined ? text : `${text}. Last change: ${last}`)
+    this.#warnOnce(
+      'budget',
+      `'${this.name}' takes other paths at every call: ${text}, more than its calls and config.compileBudget (${config.compileBudget} ms). Calls that would compile run eagerly for now; ` +
+        `when calls repeat they are compiled again. ${last === undefined ? '' : `Last change: ${last}. `}` +
+        'Compile only the part that repeats, pad what changes to a few fixed sizes, or raise config.compileBudget.',
+    )
+  }
+
   /** A graph break that was not known. */
   broke(found: BreakReason): void {
     this.breaks.push(found)
@@ -76,7 +89,7 @@ export class Reports {
     this.#warnOnce('async', `${message} Compile the synchronous part, and await around it.`)
   }
 
-  #limited(what: 'recompileLimit' | 'async', reason: string): void {
+  #limited(what: 'recompileLimit' | 'compileBudget' | 'async', reason: string): void {
     announce({ kind: 'limit', what }, () => ({ kind: 'limit', what, name: this.name, reason }))
   }
 

@@ -110,6 +110,7 @@ export class Shortcut {
     if (!this.#agrees(leaves)) return null
     let values: readonly (Tensor | null)[] = []
     if (compiled !== null) {
+      compiled.cost.repay()
       const tensors = inputs.map((input) => (input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.tensor))
       const storages = new Set<Storage>(tensors.map((t) => t.realize()))
       // A write would change other inputs on the same memory; only running the function is right then.
@@ -142,6 +143,8 @@ function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | 
   // A view of what the call has written is another tensor at each call.
   if (segment.views.has(segment.slotOf(value))) return null
   if (segment.slotOf(value) < 0 || (value.storage !== null && segment.writes.has(value.storage))) return { kind: 'constant', value }
+  // The compiled backward starts from heads only. Others have the history that this call recorded.
+  if (value.requiresGrad && compiled?.heads.includes(segment.slotOf(value)) !== true) return null
   const position = compiled?.outputSlots.indexOf(value.captureSlot) ?? -1
   return position < 0 ? null : { kind: 'value', position }
 }

@@ -8,6 +8,7 @@ import type { MetState } from '../guards/index.ts'
 import { numelOf } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
+import type { Cost } from './budget.ts'
 import type { BreakReason } from './explain.ts'
 
 /** Results of so many elements are small. */
@@ -51,6 +52,7 @@ export interface CompiledSegment {
   readonly nodeOf: (slot: number) => Node | undefined
   /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
+  readonly cost: Cost
 }
 
 /** A point of the tree: after a call, or the start of a segment. */

@@ -14,14 +14,15 @@ import type { GeneratorState } from '../tensor/index.ts'
 
 /**
  * When compile, which runs the program at every call, compares a kind of state:
- * - `call`: when a tensor is met (an argument at the call, any other one at the first operator that gets it), or at the call;
+ * - `call`: at the call, to choose among what was recorded;
+ * - `met`: when a tensor is met, an argument at the call, any other one at the first operator that gets it;
  * - `operator`: at every operator;
  * - `segment`: at every operator too, and a change ends the graph, since a graph belongs to one value;
  * - `tape`: when a backward may start from the results;
  * - `program`: never, since what the program does with it shows in the operators that it calls;
  * - `input`: never, since the graph takes it as an input.
  */
-export type Moment = 'call' | 'operator' | 'segment' | 'tape' | 'program' | 'input'
+export type Moment = 'call' | 'met' | 'operator' | 'segment' | 'tape' | 'program' | 'input'
 
 /** A kind of state of an `S`: of the process (null), a tensor, a module, ….  */
 export interface StateKind<S, V = unknown> {
@@ -119,7 +120,7 @@ export const segmentState: readonly SegmentKind[] = [defaultDtype]
 
 const dtype: StateKind<Tensor, DType> = {
   name: 'the dtype',
-  compile: 'call',
+  compile: 'met',
   read: (tensor) => tensor.dtype,
   key: (tensor) => tensor.dtype,
   show: String,
@@ -128,7 +129,7 @@ const dtype: StateKind<Tensor, DType> = {
 
 const requiresGrad: StateKind<Tensor, boolean> = {
   name: 'whether it requires grad',
-  compile: 'call',
+  compile: 'met',
   read: (tensor) => tensor.requiresGrad,
   key: (tensor) => (tensor.requiresGrad ? 'g' : ''),
   show: (value) => (value ? 'requires grad' : 'does not require grad'),
@@ -137,7 +138,7 @@ const requiresGrad: StateKind<Tensor, boolean> = {
 
 const shape: StateKind<Tensor, readonly number[]> = {
   name: 'the shape',
-  compile: 'call',
+  compile: 'met',
   read: (tensor) => tensor.sizes,
   agrees: (tensor, value) => sameShape(tensor.sizes, value),
   key: (tensor) => `[${tensor.sizes.join()}]`,
@@ -146,7 +147,7 @@ const shape: StateKind<Tensor, readonly number[]> = {
 
 const strides: StateKind<Tensor, readonly number[]> = {
   name: 'the strides',
-  compile: 'call',
+  compile: 'met',
   read: (tensor) => tensor.steps,
   agrees: (tensor, value) => sameShape(tensor.steps, value),
   key: (tensor) => (tensor.contiguousLayout ? '' : tensor.steps.join()),
@@ -174,7 +175,7 @@ const memory: StateKind<Tensor, object | null> = {
 export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, isLeaf]
 /** Of a tensor from outside. */
 export const outerState: readonly StateKind<Tensor>[] = [...tensorState, memory]
-const isMet = (kind: StateKind<Tensor>): boolean => kind.compile === 'call'
+const isMet = (kind: StateKind<Tensor>): boolean => kind.compile === 'met'
 /** Those that compile compares by itself when it meets a tensor, and the others, of arguments and of tensors from outside. */
 export const metTensorState: readonly StateKind<Tensor>[] = tensorState.filter(isMet)
 export const otherTensorState: readonly StateKind<Tensor>[] = tensorState.filter((kind) => !isMet(kind))

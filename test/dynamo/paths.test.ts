@@ -66,7 +66,7 @@ describe('why a new path is recorded', () => {
     const g = compile((x: Tensor) => x.add(1), { backend: 'eager' })
     g(torch.ones([2, 2]))
     g(torch.ones([2, 2]).t())
-    expect(g.recompileReasons()).toEqual(['arguments of other shapes, dtypes or structure: float32[2, 2]'])
+    expect(g.recompileReasons()).toEqual(['argument 0 had strides [2, 1], now has [1, 2]'])
   })
 })
 
