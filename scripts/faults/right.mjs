@@ -11,6 +11,10 @@ const INEXACT =
 const ROUNDED =
   /^torch\.(?:nn\.functional\.)?(?:ops\.tensorfx\.)?(?:add|sub|mul|div|sum|mean|mm|bmm|linear|convolution|convolution_backward|exp|sin|cos|tanh|sigmoid|softmax|log_softmax|gelu|silu|sqrt|rsqrt|addcmul|addcdiv|lerp|cumsum|prod|native_layer_norm|native_batch_norm|native_layer_norm_backward|native_batch_norm_backward|square)$/
 
+/** How quotients are rounded, by the mode of a division and by operator. */
+const ROUNDINGS = { trunc: 'trunc', floor: 'floor' }
+const ROUNDED_QUOTIENTS = { 'torch.fmod': 'trunc', 'torch.remainder': 'floor', 'torch.floor_divide': 'floor' }
+
 const dimsOf = (x, dims) => (dims === undefined || dims === null ? x.shape.map((_, i) => i) : [dims].flat())
 
 /**
@@ -81,15 +85,27 @@ const VARIANTS = {
       return value.mul(torch.tensor(factors, { dtype: 'float64' }).reshape(value.shape).to('float64')).to(value.dtype)
     },
 
-  /** Products with the reciprocal. */
-  reciprocal:
-    ({ torch, Tensor }) =>
-    (name, args) => {
-      const [a, b] = args
-      if (name !== 'torch.div' || args.length > 2 || !isFloat(a, Tensor) || a.dtype === 'float16') return null
+  /** Products with the reciprocal, also where the quotient is rounded: at a whole number it may come to the next one. */
+  reciprocal: ({ torch, Tensor }) => {
+    const quotient = (a, b) => {
+      if (!isFloat(a, Tensor) || a.dtype === 'float16') return null
       if (isFloat(b, Tensor)) return b.dtype === a.dtype ? a.mul(torch.reciprocal(b)) : null
       return typeof b === 'number' && b !== 0 ? a.mul(a.dtype === 'float32' ? Math.fround(1 / b) : 1 / b) : null
-    },
+    }
+    // Of a large quotient nothing is left, and an infinity times zero is no number.
+    const isSmall = (q) => q !== null && q.numel > 0 && q.abs().lt(4096).all().item() === true
+    return (name, args, kwargs) => {
+      const mode = args[2] ?? Object.values(kwargs)[0] ?? null
+      const rounding = name === 'torch.div' ? ROUNDINGS[mode] : ROUNDED_QUOTIENTS[name]
+      if (name !== 'torch.div' && rounding === undefined) return null
+      const [a, b] = args
+      const q = quotient(a, b)
+      if (rounding === undefined) return q
+      if (!isSmall(q) || (b instanceof Tensor && b.isfinite().all().item() !== true)) return null
+      const whole = torch[rounding](q)
+      return name === 'torch.fmod' || name === 'torch.remainder' ? a.sub(whole.mul(b)) : whole
+    }
+  },
 
   /** A sum with a product is rounded once. */
   fused: ({ Tensor }) => {

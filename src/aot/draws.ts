@@ -4,7 +4,7 @@ import type { Arg, OpDef } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { philoxInteger, philoxNormal, philoxPermutation, philoxUniform, rand, randint, randn, randperm } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
-import { defaultGenerator, generatorOf, getRngState, setRngState } from '../tensor/index.ts'
+import { Generator, defaultGenerator, generatorOf, getRngState, setRngState } from '../tensor/index.ts'
 import type { RandomDraw } from '../tensor/index.ts'
 
 /** The numbers of a draw, in the order of the operators' arguments. */
@@ -29,6 +29,9 @@ export function isDraw(numbers: readonly (Arg | undefined)[]): boolean {
     )
   return generator !== null
 }
+
+/** Numbers that have been drawn are constants of the traces that follow. */
+export const forgetDraw = (): void => void new Generator(0).draw()
 
 /** The public operator that draws and computes what `op` computes, with its arguments. (`randperm` gives int64.) */
 export function drawing(op: OpDef, args: readonly Arg[]): { readonly fn: OpFunction; readonly args: readonly Arg[] } {

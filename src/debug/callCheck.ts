@@ -14,7 +14,7 @@ import { castToFp64 } from './castToFp64.ts'
 import { describe } from './describeError.ts'
 import { sameBytes } from './history.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
-import { INPUTS, Rounding, move } from './rounding.ts'
+import { Rounding, judgedWithRuns, moveInputs } from './rounding.ts'
 import { judgedSame } from './same.ts'
 
 export type Compiled = (...inputs: readonly unknown[]) => unknown
@@ -38,9 +38,6 @@ interface Reference {
   readonly inputs: readonly unknown[]
   readonly attributes: readonly unknown[]
 }
-
-/** How inputs are moved to see what rounding does. */
-const SEEDS = [1, 2]
 
 /** How often a result is computed again, to tell whether it comes and goes. */
 const RERUNS = 7
@@ -146,26 +143,37 @@ export class CallCheck {
   }
 
   #wrongNumbers(before: readonly unknown[], outputs: readonly unknown[], reference: Reference, fp64: Reference | null): readonly string[] | null {
-    const judged = (others: readonly Reference[]): readonly string[] | null => {
-      const reasons: string[] = []
-      const wide = fp64 === null ? null : this.#named(fp64.outputs)
-      const runs = others.map((other) => this.#named(other.outputs))
-      return this.#same(this.#named(reference.outputs), this.#named(outputs), wide, reasons, runs) ? null : reasons
-    }
-    if (judged([]) === null) return null
-    // The reference may be exact by luck: what rounding does to it is seen only with other inputs.
-    return judged(this.#rounded(before))
+    return this.#wrong(before, this.#named(outputs), ({ outputs: values }) => this.#named(values), reference, fp64)
   }
 
-  #rounded(before: readonly unknown[]): readonly Reference[] {
-    return SEEDS.flatMap((moved) => {
-      try {
-        return [this.#onEager(before, { moved })]
-      } catch {
-        // A moved input may be one that the graph rejects.
-        return []
-      }
-    })
+  /** Where values differ from what `of` takes out of the reference; null if they do not. */
+  #wrong(
+    before: readonly unknown[],
+    got: unknown,
+    of: (run: Reference) => unknown,
+    reference: Reference,
+    fp64: Reference | null,
+  ): readonly string[] | null {
+    const { reproTolerance: tol, reproIgnoreNonFp: ignoreNonFp } = config
+    const judged = (others: readonly Reference[]): readonly string[] | null => {
+      const reasons: string[] = []
+      const options = { tol, ignoreNonFp, logError: (reason: string): void => void reasons.push(reason) }
+      return judgedSame(of(reference), got, fp64 === null ? null : of(fp64), options, others.map(of)) ? null : reasons
+    }
+    // The reference may be exact by luck: what rounding does to it is seen only with other inputs.
+    return judgedWithRuns(
+      (seed) => this.#rounded(before, seed),
+      judged,
+      (reasons) => reasons === null,
+    )
+  }
+
+  #rounded(before: readonly unknown[], moved: number): Reference | null {
+    try {
+      return this.#onEager(before, { moved })
+    } catch {
+      return null
+    }
   }
 
   /** Runs `fn` outside of the program, with the random numbers and the attributes from before the call. */
@@ -189,7 +197,7 @@ export class CallCheck {
       const copy = isolated(this.#gm, before)
       const { gm, inputs } = wide ? castToFp64(copy.model, copy.inputs) : { gm: copy.model, inputs: copy.inputs }
       const run = (): readonly unknown[] => resultsOf(noGrad(() => gm.forward(...inputs)))
-      if (moved !== null) inputs.forEach((input, i) => input instanceof Tensor && move(input, moved * 100 + i, INPUTS))
+      if (moved !== null) moveInputs(inputs, moved)
       const outputs = moved === null ? run() : withMode(new Rounding(moved), run)
       return { outputs, inputs, attributes: [...this.#attributes.keys()].map((name) => gm.attribute(name)) }
     })
@@ -211,8 +219,8 @@ export class CallCheck {
       const [now, then] = [bytesOf(input), bytesOf(before[i])]
       const isWritten = !sameBytes(bytesOf(wanted), then)
       if (sameBytes(now, then) ? !isWritten : sameBytes(now, this.#writtenBytes(then, input, inputs, before, outputs))) continue
-      const reasons: string[] = []
-      if (isWritten && this.#same(wanted, input, null, reasons)) continue
+      const reasons = isWritten ? this.#wrong(before, input, (run) => run.inputs[i], reference, null) : []
+      if (reasons === null) continue
       const why = isWritten
         ? 'has another value after the call than the graph writes to it on eager kernels'
         : 'was overwritten, and the graph does not write to it'
@@ -255,7 +263,7 @@ export class CallCheck {
   #numbersOf(before: readonly unknown[], outputs: readonly unknown[], reference: Reference): Finding | null {
     const fp64 = this.#inFloat64(before)
     const wrong = (results: readonly unknown[]): readonly string[] | null => this.#wrongNumbers(before, results, reference, fp64)
-    const first = wrong(outputs) ?? this.#wrongAttributes(reference, fp64)
+    const first = wrong(outputs) ?? this.#wrongAttributes(before, reference, fp64)
     const copies = isolatedInputs(outputs)
     // A run on the same inputs may write the values that are there.
     const changed = (results: readonly unknown[]): number =>
@@ -299,17 +307,10 @@ export class CallCheck {
   /** Whether a result has memory that no attribute of the graph has. */
   readonly #isOwn = (output: unknown): boolean => !isMemoryOf(output, [...this.#attributes.values()])
 
-  #wrongAttributes(reference: Reference, fp64: Reference | null): readonly string[] | null {
+  #wrongAttributes(before: readonly unknown[], reference: Reference, fp64: Reference | null): readonly string[] | null {
     const named = (values: readonly unknown[]): Record<string, unknown> =>
       Object.fromEntries([...this.#attributes.keys()].map((name, i) => [`attribute '${name}'`, values[i]]))
-    const reasons: string[] = []
-    const isSame = this.#same(
-      named(reference.attributes),
-      named([...this.#attributes.values()]),
-      fp64 === null ? null : named(fp64.attributes),
-      reasons,
-    )
-    return isSame ? null : reasons
+    return this.#wrong(before, named([...this.#attributes.values()]), ({ attributes }) => named(attributes), reference, fp64)
   }
 
   #inFloat64(before: readonly unknown[]): Reference | null {
@@ -324,11 +325,6 @@ export class CallCheck {
 
   readonly #named = (values: readonly unknown[]): Record<string, unknown> =>
     Object.fromEntries(values.map((value, i) => [`output ${i} (${this.#names[i] ?? '?'})`, value]))
-
-  #same(ref: unknown, res: unknown, fp64: unknown, reasons: string[], others: readonly unknown[] = []): boolean {
-    const { reproTolerance: tol, reproIgnoreNonFp: ignoreNonFp } = config
-    return judgedSame(ref, res, fp64, { tol, ignoreNonFp, logError: (reason) => void reasons.push(reason) }, others)
-  }
 
   #watch(outputs: readonly unknown[], inputs: readonly unknown[]): void {
     const call = ++this.#count

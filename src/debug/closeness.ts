@@ -1,5 +1,5 @@
-// When two results count as equal: NaN and infinities by their place, all other elements by value, within a tolerance and what rounding explains. All comparisons go through
-// here. `farApart` and `unexplained` judge a result of a whole run, of which several runs tell what rounding does; `errorOf` measures one whose rounding was measured node by node.
+// When two results count as equal: NaN and infinities by their place (`misplaced`), integers and bools exactly (`isOutside`), all other elements by value, within a tolerance and what
+// rounding explains at their place (`noiseOf`). All comparisons go through here: judges by `farApart` and `unexplained`, comparisons that tell how large an error is by `errorOf`.
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { exactElements, finfo } from '../tensor/index.ts'
@@ -23,7 +23,7 @@ export interface Expected {
   readonly ref: Elements
   /** The reference in float64; null if there is none. */
   readonly fp64: Elements | null
-  /** The reference again, with inputs moved by a few units in the last place: what it differs by is rounding. */
+  /** The reference again, with everything moved by a few units in the last place, in pairs that are moved in opposite ways: what it differs by is rounding. */
   readonly others?: readonly Elements[]
 }
 
@@ -53,7 +53,7 @@ const ROUNDINGS = 8
 
 /** Rounded to a dtype: 70000 is an infinity in float16. */
 function rounded(value: number, dtype: DType): number {
-  if (dtype === 'float64') return value
+  if (dtype === 'float64' || !dtypeInfo[dtype].floating) return value
   const { max, eps } = finfo(dtype)
   // Half a unit in the last place above the greatest number, which is 2 - eps times a power of two.
   const limit = max + (max * eps) / (4 - 2 * eps)
@@ -112,15 +112,48 @@ export function farApart(res: Elements, ref: Elements, { tol, scaled = false }: 
   return far
 }
 
-/** What nine in ten elements are at most apart. Few that jump, because an input is at a threshold, do not count. */
-function usualDistance(a: Elements, b: Elements): number {
-  const distances: number[] = []
-  for (let i = 0; i < a.length; i++) {
-    const distance = Math.abs(at(a, i) - at(b, i))
-    if (Number.isFinite(distance)) distances.push(distance)
+/** What nine in ten of these distances are at most. */
+function usual(distances: readonly number[]): number {
+  const finite = distances.filter((distance) => Number.isFinite(distance)).sort((x, y) => x - y)
+  return finite[Math.floor(0.9 * (finite.length - 1))] ?? 0
+}
+
+const distancesOf = (a: Elements, b: Elements): readonly number[] => Array.from(a, (value, i) => Math.abs(value - at(b, i)))
+
+/** The number that an element should have: the reference decides where float64 has none. */
+const wantedAt = ({ ref, fp64 }: Expected, i: number): number => (fp64 !== null && Number.isFinite(at(fp64, i)) ? at(fp64, i) : at(ref, i))
+
+/**
+ * How far rounding moves an element: as far as any run of the reference is from float64 at that place, or usually is, since a run may be exact by luck. Where a run jumps, as `floor` does at a whole
+ * number, this is the jump, at that place alone: of two runs that were moved in opposite ways one stays where it was.
+ */
+export function noiseOf(expected: Expected): (i: number) => number {
+  const { ref, fp64, others = [] } = expected
+  const exact = fp64 ?? ref
+  const distances = [ref, ...others].map((run) => distancesOf(exact, run))
+  const [own = [], ...moved] = distances
+  const smooth = moved.flatMap((first, k) => {
+    const second = k % 2 === 0 ? moved[k + 1] : undefined
+    return second === undefined ? [] : [usual(first.map((distance, i) => Math.min(distance, second[i] ?? NaN)))]
+  })
+  const least = Math.max(usual(own), ...smooth)
+  return (i) => {
+    let noise = least
+    for (const run of [ref, ...others]) {
+      const distance = Math.abs(at(run, i) - wantedAt(expected, i))
+      if (Number.isFinite(distance)) noise = Math.max(noise, distance)
+    }
+    return noise
   }
-  distances.sort((x, y) => x - y)
-  return distances[Math.floor(0.9 * (distances.length - 1))] ?? 0
+}
+
+/** Elements that are exact: those of int64 are bigints. */
+export type ExactElements = ArrayLike<number | bigint | boolean>
+
+/** Whether an integer or a bool lies outside of what runs of the reference give at its place. Where rounding decides (which of two nearly equal values is the greatest), runs differ. */
+export function isOutside(res: ExactElements, runs: readonly ExactElements[], i: number): boolean {
+  const value = res[i] ?? NaN
+  return !(runs.some((run) => (run[i] ?? NaN) <= value) && runs.some((run) => (run[i] ?? NaN) >= value))
 }
 
 /**
@@ -130,24 +163,18 @@ function usualDistance(a: Elements, b: Elements): number {
 export function unexplained(
   far: readonly number[],
   res: Elements,
-  { ref, fp64, others = [] }: Expected,
+  expected: Expected,
   dtype: DType,
   multiplier: number,
   { tol, scaled = false }: Tolerance,
 ): number {
+  const { ref, fp64 } = expected
   const exact = fp64 ?? ref
-  const runs = [ref, ...others].map((elements) => ({ elements, usual: usualDistance(exact, elements) }))
+  const noise = noiseOf(expected)
   const floor = (tol / 10) * unitOf(exact, scaled) + (dtypeInfo[dtype].floating ? ROUNDINGS * finfo(dtype).eps * rootMeanSquare(exact) : 0)
   let [worst, factor] = [-1, 1]
   for (const i of far) {
-    // Where float64 has no number, the reference decides.
-    const want = Number.isFinite(at(exact, i)) ? at(exact, i) : at(ref, i)
-    let noise = 0
-    for (const { elements, usual } of runs) {
-      const own = Math.abs(at(elements, i) - want)
-      noise = Math.max(noise, usual, Number.isFinite(own) ? own : 0)
-    }
-    const off = Math.abs(at(res, i) - want) / (multiplier * noise + floor)
+    const off = Math.abs(at(res, i) - wantedAt(expected, i)) / (multiplier * noise(i) + floor)
     if (!(off <= factor)) [worst, factor] = [i, off]
   }
   return worst
@@ -164,44 +191,51 @@ export function magnitudeOf(tensor: Tensor): number {
   return greatest
 }
 
+/** How many times the movement that runs show is allowed: an implementation rounds more often than once. */
+export const MARGIN = 8
+
+/** What is known of the rounding of a result. */
+export interface Explained {
+  /** The same computation in the dtype of the result. Default: what is wanted. */
+  readonly eager?: Tensor
+  /** An absolute difference that rounding explains in any element. Default 0. */
+  readonly slack?: number
+  /** Runs that rounding has moved, as in {@link Expected}. An element may be {@link MARGIN} times as far as they are. Default none. */
+  readonly others?: readonly Tensor[]
+  /** Results that are as right as what is wanted, element by element. Default none. */
+  readonly alternatives?: readonly Tensor[]
+}
+
 /**
- * The greatest difference of two tensors of one shape, relative to 1 plus the value; for a tensor of small values relative to their size instead of 1. NaN and
- * infinity differ from anything else by Infinity. `slack` is an absolute difference that rounding explains: up to there the error stays below the tolerance, and an
- * integer counts as equal. For integers and bools, the greatest difference.
- *
- * `eager` is the same computation in the dtype of `got`: where it overflows and the reference does not, a result may be as either of them. `others` are runs of the reference that rounding
- * has moved: where one of them overflows, or stops to, nothing can be said.
+ * The greatest difference of two tensors of one shape, relative to 1 plus the value; for a tensor of small values relative to their size instead of 1. Infinity for a NaN or an infinity that is
+ * {@link misplaced}. What rounding explains stays below the tolerance. For integers and bools, the greatest difference of one that {@link isOutside}.
  */
-export function errorOf(want: Tensor, got: Tensor, slack: number, tol: number, eager: Tensor | null = null, others: readonly Tensor[] = []): number {
+export function errorOf(want: Tensor, got: Tensor, tol: number, { eager = want, slack = 0, others = [], alternatives = [] }: Explained = {}): number {
   const { floating } = dtypeInfo[got.dtype]
-  if (!floating && !dtypeInfo[want.dtype].floating) return exactError(want, got, slack)
-  const [a, b] = [elementsOf(want), elementsOf(got)]
-  const native = eager === null ? b : elementsOf(eager)
-  const moved = others.map(elementsOf)
-  const unit = Math.min(1, rootMeanSquare(a))
-  const flushed = floating ? flushedBelow(got.dtype) : 0
+  if (!floating && !dtypeInfo[want.dtype].floating) return exactError(got, [want, eager, ...others, ...alternatives])
+  const [res, wide] = [elementsOf(got), elementsOf(want)]
+  const [moved, exact] = [others.map(elementsOf), alternatives.map(elementsOf)]
+  const expected: Expected = { ref: elementsOf(eager), fp64: wide, others: [...moved, ...exact] }
+  if (misplaced(res, expected, got.dtype, true) >= 0) return Infinity
+  const unit = Math.min(1, rootMeanSquare(wide))
+  const fixed = slack + (floating ? flushedBelow(got.dtype) : 0)
+  const noise = moved.length === 0 ? () => 0 : noiseOf({ ...expected, others: moved })
   let greatest = 0
-  for (let i = 0; i < a.length; i++) {
-    const [x = NaN, y = NaN, z = NaN] = [a[i], b[i], native[i]]
-    if (agree(x, y, true)) continue
-    if (eager !== null && !Number.isFinite(z) && Object.is(y, z)) continue
-    const difference = Math.abs(x - y)
-    if (!Number.isFinite(difference)) {
-      if (isUndecided(x, i, moved)) continue
-      return Infinity
+  for (let i = 0; i < res.length; i++) {
+    const wanted = wantedAt(expected, i)
+    let difference = Math.abs(wanted - at(res, i))
+    for (const other of exact) {
+      const apart = Math.abs(at(other, i) - at(res, i))
+      if (apart < difference) difference = apart
     }
-    const relative = difference / (unit + Math.abs(x))
+    // Equal, or a NaN or an infinity that is in its place.
+    if (difference === 0 || !Number.isFinite(difference)) continue
+    const relative = difference / (unit + Math.abs(wanted))
     // What rounding explains is shown, but is never more than half of the tolerance.
-    greatest = Math.max(greatest, difference > slack + flushed ? relative : Math.min(relative, tol / 2))
+    greatest = Math.max(greatest, difference > fixed + MARGIN * noise(i) ? relative : Math.min(relative, tol / 2))
   }
   return greatest
 }
-
-/** Whether both are finite, or the same NaN or infinity. */
-const isAlike = (x: number, y: number): boolean => (Number.isFinite(x) ? Number.isFinite(y) : Object.is(x, y))
-
-/** Whether rounding alone makes a NaN or an infinity of a number at a place, or the other way round: then nothing can be said of it. */
-const isUndecided = (want: number, i: number, others: readonly Elements[]): boolean => others.some((run) => !isAlike(want, at(run, i)))
 
 /** Some processors, and WebGPU, flush what is smaller to zero. float16 is computed in float32, which has its small values. */
 function flushedBelow(dtype: DType): number {
@@ -209,15 +243,12 @@ function flushedBelow(dtype: DType): number {
   return dtype === 'float16' ? tiny * eps : tiny
 }
 
-function exactError(want: Tensor, got: Tensor, slack: number): number {
-  const [a, b] = [exactElements(want), exactElements(got)]
+function exactError(got: Tensor, runs: readonly Tensor[]): number {
+  const res = exactElements(got)
+  const known = runs.map((run) => exactElements(run))
   let greatest = 0
-  for (let i = 0; i < a.length; i++) {
-    const [x, y] = [a[i], b[i]]
-    if (typeof x === typeof y ? x === y : Number(x) === Number(y)) continue
+  for (let i = 0; i < res.length; i++)
     // Beyond 2^53 two different integers may be one number.
-    const difference = Math.max(1, Math.abs(Number(x) - Number(y)))
-    if (difference > slack) greatest = Math.max(greatest, difference)
-  }
+    if (isOutside(res, known, i)) greatest = Math.max(greatest, 1, Math.abs(Number(res[i]) - Number(known[0]?.[i])))
   return greatest
 }

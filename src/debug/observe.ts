@@ -11,7 +11,7 @@ import { Tensor, exactElements, sameShape } from '../tensor/index.ts'
 import { sameBytes } from './history.ts'
 import { isolated } from './isolated.ts'
 import type { Trace } from './isolated.ts'
-import { INPUTS, Rounding, move } from './rounding.ts'
+import { Rounding, moveInputs } from './rounding.ts'
 
 /** Something to run: a module, or a function that takes the inputs one by one. */
 export type Runnable = Module | ((...inputs: never[]) => unknown)
@@ -85,7 +85,7 @@ export function observe(model: Runnable, inputs: readonly unknown[], setup: Setu
   const { moved } = setup
   if (moved !== undefined && own.model instanceof Module) {
     const { parameters, buffers } = tensorsOf(own.model)
-    for (const tensor of new Set([...parameters.values(), ...buffers.values(), ...givenInputs.values()])) move(tensor, moved, INPUTS)
+    moveInputs(new Set([...parameters.values(), ...buffers.values(), ...givenInputs.values()]), moved)
   }
   const inMode = <T>(fn: () => T): T => (moved === undefined ? fn() : withMode(new Rounding(moved), fn))
   const output: unknown = inMode(() => Reflect.apply(own.model, undefined, own.inputs))

@@ -16,7 +16,7 @@ import {
   valueText,
 } from '../protocol/index.ts'
 import { exactElements, formatShape, sameShape, Tensor, tensorFromValues } from '../tensor/index.ts'
-import { elementsOf, farApart, misplaced, rmseOf, unexplained } from './closeness.ts'
+import { elementsOf, farApart, isOutside, misplaced, rmseOf, unexplained } from './closeness.ts'
 import type { Elements, Expected } from './closeness.ts'
 import { log } from './log.ts'
 
@@ -214,18 +214,16 @@ class Comparison {
     )
   }
 
-  /** Where rounding changes an integer (the place of the greatest of two nearly equal values), runs of the reference differ: any integer between theirs is right. */
   #sameIntegers(ref: Tensor, res: Tensor, others: readonly unknown[]): boolean {
     if (this.#options.ignoreNonFp) return true
     const isRun = (other: unknown): other is Tensor => other instanceof Tensor && sameShape(other.shape, ref.shape)
     const [want, got] = [exactElements(ref), exactElements(res)]
     const runs = [want, ...others.filter(isRun).map(exactElements)]
-    for (let i = 0; i < want.length; i++) {
-      const value = got[i] ?? NaN
-      if (runs.some((run) => (run[i] ?? NaN) <= value) && runs.some((run) => (run[i] ?? NaN) >= value)) continue
-      const where = `element ${i} is ${value}, not ${want[i]}`
-      return this.#fail(`Accuracy failed: ${ref.dtype} tensors of shape ${formatShape(ref.shape)} differ: ${where}`)
-    }
+    for (let i = 0; i < want.length; i++)
+      if (isOutside(got, runs, i)) {
+        const where = `element ${i} is ${got[i]}, not ${want[i]}`
+        return this.#fail(`Accuracy failed: ${ref.dtype} tensors of shape ${formatShape(ref.shape)} differ: ${where}`)
+      }
     return true
   }
 

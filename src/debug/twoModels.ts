@@ -16,6 +16,7 @@ import { log } from './log.ts'
 import { lossOf } from './loss.ts'
 import { moduleOf, observe, renamed } from './observe.ts'
 import type { Runnable, Seen, Setup } from './observe.ts'
+import { judgedWithRuns } from './rounding.ts'
 import { judgedSame } from './same.ts'
 
 /** Options of {@link sameTwoModels}. */
@@ -74,15 +75,17 @@ export function compareTwoModels(gm: Module, compiled: Runnable, inputs: readonl
     ...{ ref, res: seen, fp64: fp64 instanceof Failure ? null : fp64, missing },
     ...{ isOwn: moduleOf(compiled) !== null, onlyFwd, ignoreNonFp: options.ignoreNonFp ?? config.reproIgnoreNonFp },
   }
-  const first = compared(runs, [])
-  if (first.status !== 'different') return first
   // The reference may be exact by luck: what rounding does to it is seen only with other inputs.
-  const others = SEEDS.map((moved) => look(gm, inputs, { moved })).filter((other): other is Seen => !(other instanceof Failure))
-  return compared(runs, others)
+  const moved = (seed: number): Seen | null => {
+    const other = look(gm, inputs, { moved: seed })
+    return other instanceof Failure ? null : other
+  }
+  return judgedWithRuns(
+    moved,
+    (others) => compared(runs, others),
+    ({ status }) => status !== 'different',
+  )
 }
-
-/** How inputs are moved to see what rounding does. */
-const SEEDS = [1, 2]
 
 type Look = (model: Runnable, given: readonly unknown[], more?: Partial<Setup>) => Seen | Failure
 

@@ -23,6 +23,8 @@ export type OpTag =
   | 'fill'
   /** Creates `start + i * step` at each position i. */
   | 'range'
+  /** Divides its first argument by its second; the result is the quotient, rounded or not, or what is left over. */
+  | 'quotient'
   /** Takes a number in place of its first tensor, as well as of the others: 2 ^ x. */
   | 'numberFirst'
   /** Compilers have a kernel of their own for it: a graph keeps it whole rather than decompose it. */

@@ -6,7 +6,7 @@ import { compareBackends } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import type { Backend } from '../../src/dynamo/index.ts'
-import { movedRuns, slackOf, slackOfRuns } from '../../src/debug/compare/noise.ts'
+import { movedRuns, slackOf } from '../../src/debug/compare/noise.ts'
 import type { Computed } from '../../src/debug/compare/noise.ts'
 import { taskOf } from '../../src/debug/compare/reference.ts'
 
@@ -30,7 +30,7 @@ describe('what rounding moves', () => {
     const x = t([1, 100, 3])
     const exact = numbers(scaled.forward(x as never)[0 as never] as Tensor)
     const some = moved(scaled, x, 'mul', { want: [wide(1.1, 110, exact[2] ?? NaN)], noise: () => [new Float64Array([0, 110e-3, 0])] })
-    expect(some).toHaveLength(3)
+    expect(some).toHaveLength(4)
     for (const [first = NaN, second = NaN, third] of some) {
       expect([Math.abs(first) > 0.4, Math.abs(first) < 1.6, third]).toEqual([true, true, 0])
       expect(Math.abs(second) * eps).toBeCloseTo(1e-3, 4)
@@ -38,6 +38,7 @@ describe('what rounding moves', () => {
     expect(new Set(some.map(([first = NaN]) => Math.sign(first)))).toEqual(new Set([-1, 1]))
     // What no node is known of stays as it is.
     expect(moved(scaled, x, 'other', { want: [], noise: () => [] })).toEqual([
+      [0, 0, 0],
       [0, 0, 0],
       [0, 0, 0],
       [0, 0, 0],
@@ -50,6 +51,7 @@ describe('what rounding moves', () => {
       { want: [t([2, 2.5])], noise: () => [new Float64Array(2)] },
     )
     expect(same.map(([whole, part = NaN]) => [whole, Math.abs(part) > 0.4])).toEqual([
+      [0, true],
       [0, true],
       [0, true],
       [0, true],
@@ -71,17 +73,34 @@ describe('what rounding moves', () => {
       [2, 4],
       [2, 4],
       [2, 4],
+      [2, 4],
     ])
   })
 
-  it('allows eight times of it, for integers what they are in one of the runs', () => {
+  it('allows eight times of the most that it comes to in any element of a node', () => {
     expect(slackOf([new Float64Array([1, 3, 2]), new Float64Array(0)])).toEqual([24, 0])
-    const runs = [
-      [t([1, 2.5]), t([4], { dtype: 'int64' })],
-      [t([0.75, 2]), t([7], { dtype: 'int64' })],
-    ]
-    expect(slackOfRuns([t([1, 2]), t([5], { dtype: 'int64' })], runs)).toEqual([4, 2])
-    expect(slackOfRuns([t([1, 2])], [[t([NaN, Infinity])], [t([1, 2.25])]])).toEqual([2])
+  })
+
+  it('has quotients on both sides of a whole number, unless nothing rounds there', () => {
+    const alternatives = (fn: (x: Tensor) => Tensor, x: Tensor): number[][] => {
+      const { step } = taskOf(
+        symbolicTrace((a: Tensor) => fn(a)),
+        [x],
+        'float64',
+      ).run.steps.map((one) => ({ step: one }))[0] ?? { step: null }
+      return (step?.alternatives?.() ?? []).map(([result]) => numbers(result))
+    }
+    // 49 and 7 may be just below whole multiples of 7, and 48 may not; multiples of 4 are exact.
+    const sevenths = alternatives((x) => x.fmod(7), t([49, 7, 48, 0]))
+    expect(sevenths).toHaveLength(4)
+    for (const place of [0, 1]) {
+      const values = sevenths.map((values) => Math.round(values[place] ?? NaN))
+      expect(new Set(values)).toEqual(new Set([0, 7]))
+    }
+    for (const values of sevenths) expect([Math.round(values[2] ?? NaN), values[3]]).toEqual([6, 0])
+    expect(alternatives((x) => x.fmod(4), t([48, 4, 3]))).toEqual([0, 1, 2, 3].map(() => [0, 0, 3]))
+    expect(new Set(alternatives((x) => x.div(7, { roundingMode: 'floor' }), t([21])).flat())).toEqual(new Set([2, 3]))
+    expect(new Set(alternatives((x) => torch.floorDivide(x, 7), t([21])).flat())).toEqual(new Set([2, 3]))
   })
 })
 

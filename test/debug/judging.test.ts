@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
+import { compareBackends } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { compareTwoModels } from '../../src/debug/twoModels.ts'
@@ -89,6 +90,124 @@ describe('a right backend with other rounding', () => {
     expect(statusOf(gm, () => torch.tensor(0, { dtype: 'int64' }), [near])).toBe('same')
     expect(statusOf(gm, () => torch.tensor(2, { dtype: 'int64' }), [near])).toBe('different')
     expect(statusOf(gm, () => torch.tensor(0, { dtype: 'int64' }), [torch.tensor([1.1, 1.2, 0])])).toBe('different')
+  })
+})
+
+/** The quotient with a reciprocal: 49 / 49 is a little less than 1. */
+const byReciprocal = (x: Tensor, y: Tensor): Tensor => x.mul(y.reciprocal())
+
+/** Operators that jump where a quotient is whole: as a graph has them, by a right backend with reciprocals, and by wrong ones. */
+const JUMPS: Readonly<Record<string, readonly [Fn2, Fn2, Readonly<Record<string, Fn2>>]>> = {
+  fmod: [
+    (x, y) => x.fmod(y),
+    (x, y) => x.sub(byReciprocal(x, y).trunc().mul(y)),
+    {
+      'the sign of the divisor': (x, y) => x.remainder(y),
+      'the nearest quotient': (x, y) => x.sub(x.div(y).round().mul(y)),
+      'one divisor too much': (x, y) => x.fmod(y).add(y),
+      'no divisor': (x) => x,
+    },
+  ],
+  remainder: [
+    (x, y) => x.remainder(y),
+    (x, y) => x.sub(byReciprocal(x, y).floor().mul(y)),
+    { 'the sign of the dividend': (x, y) => x.fmod(y), 'half of it': (x, y) => x.remainder(y).mul(0.5) },
+  ],
+  floorDivide: [
+    (x, y) => torch.floorDivide(x, y),
+    (x, y) => byReciprocal(x, y).floor(),
+    { truncated: (x, y) => x.div(y).trunc(), 'one more': (x, y) => x.div(y).floor().add(1) },
+  ],
+  'a truncated quotient': [
+    (x, y) => x.div(y, { roundingMode: 'trunc' }),
+    (x, y) => byReciprocal(x, y).trunc(),
+    { 'rounded down': (x, y) => x.div(y).floor(), 'not rounded': (x, y) => x.div(y) },
+  ],
+  'the floor of a quotient': [(x, y) => x.div(y).floor(), (x, y) => byReciprocal(x, y).floor(), { rounded: (x, y) => x.div(y).round() }],
+  'a remainder of a quotient': [
+    (x, y) => x.div(y).fmod(0.5),
+    (x, y) => byReciprocal(x, y).fmod(0.5),
+    { 'the sign of the divisor': (x, y) => x.div(y).remainder(0.5) },
+  ],
+  'a comparison of a quotient': [
+    (x, y) => x.div(y).ge(1),
+    (x, y) => byReciprocal(x, y).ge(1),
+    { 'with another number': (x, y) => x.div(y).ge(2), 'always true': (x, y) => x.div(y).ge(-1e9) },
+  ],
+  'the place of the least quotient': [
+    (x, y) => x.div(y).argmin(-1),
+    (x, y) => byReciprocal(x, y).argmin(-1),
+    { 'of the greatest': (x, y) => x.div(y).argmax(-1) },
+  ],
+  'a mean that is whole': [
+    (x) => x.round().mean(-1).floor(),
+    (x) =>
+      x
+        .round()
+        .sum(-1)
+        .mul(torch.tensor(1 / (x.shape[1] ?? 1), { dtype: x.dtype }))
+        .floor(),
+    { rounded: (x) => x.round().mean(-1).add(0.7).floor() },
+  ],
+}
+
+type Fn2 = (x: Tensor, y: Tensor) => Tensor
+
+describe('an operator that jumps where a quotient is whole', () => {
+  /** Quotients that are whole, and others, of both signs. */
+  const operands = (dtype: DType): readonly [Tensor, Tensor] => {
+    torch.manualSeed(5)
+    // The reciprocals of these numbers are too small.
+    const width = dtype === 'float32' ? 61 : 49
+    const integers = (from: number, to: number): Tensor => torch.randint(from, to, [8, width]).to(dtype)
+    const y = integers(1, 50).add(integers(0, 2).mul(0.3))
+    const x = y.mul(integers(-4, 5)).add(integers(0, 2).mul(torch.rand([8, width]).to(dtype)))
+    // A row whose first and last quotient are 1, the others 2; and rows of one value.
+    const row = Array.from({ length: width }, (_, i) => i + 1)
+    const divisors = torch.tensor([row], { dtype })
+    const dividends = torch.tensor([row.map((value) => (value === 1 || value === width ? value : 2 * value))], { dtype })
+    const constant = torch.arange(1, 16).to(dtype).unsqueeze(1).expand(15, width)
+    return [torch.cat([x, dividends, constant]), torch.cat([y, divisors, constant.add(0.5)])]
+  }
+
+  for (const dtype of ['float32', 'float64'] as const satisfies readonly DType[])
+    it.each(Object.entries(JUMPS))(`is right on either side in ${dtype}: %s`, async (_what, [graph, right, wrongs]) => {
+      const gm = symbolicTrace(graph)
+      const inputs = operands(dtype)
+      const backend =
+        (fn: Fn2) =>
+        () =>
+        (x: Tensor, y: Tensor): Tensor =>
+          fn(x, y)
+      // The reciprocal does jump somewhere.
+      expect(
+        torch
+          .ne(graph(...inputs), right(...inputs))
+          .any()
+          .item(),
+      ).toBe(true)
+      const judged = (fn: Fn2): Verdict => compareTwoModels(gm, fn, inputs, { onlyFwd: true })
+      expect(judged(right)).toMatchObject({ status: 'same', reasons: [] })
+      const compared = async (fn: Fn2): Promise<unknown> => (await compareBackends(gm, inputs, { backends: [backend(fn)] })).first?.kind ?? null
+      // Its single nodes are not these functions.
+      if (gm.graph.nodes.length === inputs.length + 2) expect(await compared(right)).toBeNull()
+      for (const [name, wrong] of Object.entries(wrongs)) {
+        expect([name, judged(wrong).status]).toEqual([name, 'different'])
+        expect([name, await compared(wrong)]).toEqual([name, 'wrong'])
+      }
+    })
+
+  it('jumps nowhere else: quotients by powers of two are exact, and so are integers', () => {
+    const x = torch.tensor([8, 16, 4, 24])
+    for (const graph of [(v: Tensor) => v.fmod(4), (v: Tensor) => v.remainder(0.5), (v: Tensor) => v.div(4).floor()]) {
+      const gm = symbolicTrace(graph)
+      expect(statusOf(gm, graph, [x])).toBe('same')
+      expect(statusOf(gm, (v) => graph(v).add(torch.tensor([0, 0, 1, 0])), [x])).toBe('different')
+    }
+    const integers = symbolicTrace((v: Tensor) => v.fmod(7))
+    expect(statusOf(integers, (v) => v.fmod(7).add(torch.tensor([0, 7, 0], { dtype: 'int64' })), [torch.tensor([6, 7, 8], { dtype: 'int64' })])).toBe(
+      'different',
+    )
   })
 })
 

@@ -1,5 +1,6 @@
 // What can be compared: registered backends, functions, and onnxruntime, all as one thing that prepares a graph and runs it.
 import { noGrad } from '../../autograd/index.ts'
+import { forgetDraw } from '../../aot/draws.ts'
 import { aotFunction } from '../../aot/index.ts'
 import type { CompileGraph } from '../../aot/index.ts'
 import { lookupBackend, runnable, withConfig, resultsOf } from '../../dynamo/index.ts'
@@ -108,7 +109,12 @@ function lowered(backend: Backend): Compile {
   return (gm) => {
     const own = gm.deepCopy()
     const compiled = aotFunction((...args: readonly unknown[]) => tensorsIn(own.call(...args)), { fwCompiler: asCompiler(backend) })
-    return { run: onCopies(compiled), held: heldBy(own) }
+    const run = (...args: readonly unknown[]): unknown => {
+      // A node alone holds numbers that the program has drawn.
+      forgetDraw()
+      return compiled(...args)
+    }
+    return { run: onCopies(run), held: heldBy(own) }
   }
 }
 

@@ -1,5 +1,5 @@
 // Gradients of a graph on several backends: the joint graph of forward and backward, its two halves as compile would give them to a backend, and the gradients by name.
-import { drawNumbers } from '../../aot/draws.ts'
+import { drawNumbers, forgetDraw } from '../../aot/draws.ts'
 import { backwardModule, forwardModule, jointModule } from '../../aot/halves.ts'
 import { minCutPartition, traceJoint } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
@@ -118,8 +118,7 @@ function withValues(
     return randn(known.shape, { generator }).to(known.dtype)
   })
   const given = [...tensors, ...constants, ...drawNumbers(draws)]
-  // A trace takes the numbers of the latest draw for ones that have to be drawn anew.
-  new Generator(TANGENTS).draw()
+  forgetDraw()
   const values = new Map<string, unknown>([...joint.inputs, ...tangents].map((node, i) => [node.name, [...given, ...starts][i]]))
   const saved = minCutPartition(joint)
   const half = (made: GraphModule): Half => ({
@@ -248,7 +247,6 @@ export function note({ measured, statuses }: GradientRow, backend: string, found
 function measuredAt(task: Task, got: readonly Tensor[], position: number, tol: number): Measured {
   const [value, want, like] = [got[position], task.want[position], task.like[position]]
   if (want === undefined || like === undefined) return RIGHT
-  const slack = (): readonly number[] => [task.slack()[position] ?? 0]
   const runs = (): readonly (readonly Tensor[])[] => (task.runs?.() ?? []).map((results) => results.slice(position, position + 1))
-  return measure({ want: [want], like: [like], slack, runs }, value === undefined ? [] : [value], tol)
+  return measure({ want: [want], like: [like], runs }, value === undefined ? [] : [value], tol)
 }

@@ -2,6 +2,7 @@
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from '../closeness.ts'
+import type { Explained } from '../closeness.ts'
 
 /** A rule that a backend has to keep, apart from computing the right numbers. */
 export type Rule = 'overwrites an input' | 'overwrites a weight' | 'overwrites an earlier output'
@@ -30,20 +31,24 @@ export interface Expected {
   readonly want: readonly Tensor[]
   /** Tensors with the shapes and dtypes that the results should have: those of eager kernels. */
   readonly like: readonly Tensor[]
-  /** For each result, the absolute difference that rounding explains. It is asked for only where results differ by more than the tolerance. */
-  readonly slack: () => readonly number[]
-  /** All results again, several times, moved by what rounding explains. It is asked for like `slack`. Default: none. */
+  /** For each result, the absolute difference that rounding explains in any element. This and the rest is asked for only where results differ by more than the tolerance. Default: 0. */
+  readonly slack?: () => readonly number[]
+  /** All results again, several times, moved by what rounding explains. Default: none. */
   readonly runs?: () => readonly (readonly Tensor[])[]
+  /** All results again, as they may be as well. Default: none. */
+  readonly alternatives?: () => readonly (readonly Tensor[])[]
 }
 
 export const RIGHT: Measured = { status: 'ok', error: 0, reason: null, rule: null, rate: 0, thrown: null }
 
 const differs = (reason: string): Measured => ({ ...RIGHT, status: 'differs', error: Infinity, reason, rate: 1 })
 
+const none = (): readonly never[] => []
+
 const nth = (runs: readonly (readonly Tensor[])[], i: number): readonly Tensor[] => runs.flatMap((results) => results[i] ?? [])
 
 /** Compares the results of a node. */
-export function measure({ want, like, slack, runs = () => [] }: Expected, got: readonly Tensor[], tol: number): Measured {
+export function measure({ want, like, slack = none, runs = none, alternatives = none }: Expected, got: readonly Tensor[], tol: number): Measured {
   if (got.length !== like.length) return differs(`${got.length} tensors instead of ${like.length}`)
   let worst = RIGHT
   for (const [i, expected] of like.entries()) {
@@ -52,8 +57,9 @@ export function measure({ want, like, slack, runs = () => [] }: Expected, got: r
     if (!sameShape(value.shape, expected.shape)) return differs(`shape ${formatShape(value.shape)} instead of ${formatShape(expected.shape)}`)
     if (value.dtype !== expected.dtype) return differs(`dtype ${value.dtype} instead of ${expected.dtype}`)
     const limit = toleranceOf(value.dtype, tol)
-    const plain = errorOf(exact, value, 0, tol, expected)
-    const error = plain > limit ? errorOf(exact, value, slack()[i] ?? 0, tol, expected, nth(runs(), i)) : plain
+    const explained = (): Explained => ({ eager: expected, slack: slack()[i] ?? 0, others: nth(runs(), i), alternatives: nth(alternatives(), i) })
+    const plain = errorOf(exact, value, tol, { eager: expected })
+    const error = plain > limit ? errorOf(exact, value, tol, explained()) : plain
     const fails = error > limit
     if (error > worst.error || (fails && worst.status === 'ok'))
       worst = { ...RIGHT, status: fails ? 'differs' : worst.status, error, rate: fails ? 1 : worst.rate }

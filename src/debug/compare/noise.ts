@@ -1,6 +1,7 @@
 // How much rounding may move the results of a graph, found by computing it again with its numbers moved by a unit in the last place. A result that another order of the
 // same operations could give is then no error, even where terms cancel; one that no rounding explains is an error, however small it is.
 import { noGrad } from '../../autograd/index.ts'
+import { withMode } from '../../dispatch/index.ts'
 import { Interpreter } from '../../fx/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
@@ -8,14 +9,13 @@ import type { DType } from '../../kernels/index.ts'
 import { treeMap } from '../../pytree/index.ts'
 import { finfo, setRngState, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import type { GeneratorState } from '../../tensor/index.ts'
-import { elementsOf, magnitudeOf } from '../closeness.ts'
-import { leastOf, movedBy, signOf } from '../rounding.ts'
+import { MARGIN, elementsOf, magnitudeOf } from '../closeness.ts'
+import { isolatedInputs } from '../isolated.ts'
+import { Quotients, SEED_PAIRS, leastOf, movedBy, signOf } from '../rounding.ts'
 import { inFloat64, tensorsIn } from './float64.ts'
 
-/** How often a graph is computed again. Each time the numbers move in other directions. */
-const SAMPLES = 3
-/** How many times the measured movement is allowed: an implementation rounds more often than once. */
-const MARGIN = 8
+/** The runs in which a graph is computed again: each time the numbers move in other directions. */
+const SAMPLES = SEED_PAIRS.flat()
 /** The most that a unit of the inputs moves the result of one node, in units of what it computes with. Beyond, it is the step of a function such as `floor`. */
 const STEP = 64
 
@@ -44,13 +44,6 @@ function changed(tensor: Tensor, change: (value: number, i: number) => number): 
   return next
 }
 
-/** The differences of the elements of two tensors, where both are finite. */
-function differences(a: Tensor, b: Tensor | undefined): readonly number[] {
-  if (b === undefined) return []
-  const other = elementsOf(b)
-  return [...elementsOf(a)].map((value, i) => Math.abs(value - (other[i] ?? NaN))).filter((difference) => Number.isFinite(difference))
-}
-
 const greatest = (values: readonly number[]): number => values.reduce((most, value) => Math.max(most, value), 0)
 
 /**
@@ -68,7 +61,7 @@ export function noiseOfNode(
   const largest = greatest(inputs.map(magnitudeOf))
   // A product may be as large as its factors together, before its terms cancel.
   const product = inputs.reduce((all, input) => all * Math.max(1, magnitudeOf(input)), 1)
-  const samples = Array.from({ length: SAMPLES }, (_, sample) => {
+  const samples = SAMPLES.map((sample) => {
     const sign = signsOf(sample)
     // In float64, where moving by a unit of the smaller dtype is not rounded away.
     const moved = inputs.map((input) =>
@@ -93,6 +86,12 @@ export function noiseOfNode(
   })
 }
 
+/** The results of a node again, with its quotients moved: where it jumps, on both sides. */
+export const alternativesOf = (part: GraphModule, inputs: readonly unknown[]): readonly (readonly Tensor[])[] =>
+  SAMPLES.map((sample) =>
+    noGrad(() => withMode(new Quotients(sample), () => tensorsIn(new Interpreter(part.deepCopy()).run(...isolatedInputs(inputs))))),
+  )
+
 /** The difference from the reference that this noise explains, for any element. */
 export const slackOf = (noise: readonly Float64Array[]): readonly number[] =>
   noise.map((values) => MARGIN * values.reduce((most, value) => Math.max(most, value), 0))
@@ -101,15 +100,17 @@ export const slackOf = (noise: readonly Float64Array[]): readonly number[] =>
 class NoisyRun extends Interpreter {
   readonly #computed: ReadonlyMap<string, Computed>
   readonly #sign: () => number
+  readonly #quotients: Quotients
 
   constructor(gm: GraphModule, computed: ReadonlyMap<string, Computed>, sample: number) {
     super(gm)
+    this.#quotients = new Quotients(sample)
     this.#computed = computed
     this.#sign = signsOf(sample)
   }
 
   override runNode(node: Node): unknown {
-    const value = super.runNode(node)
+    const value = withMode(this.#quotients, () => super.runNode(node))
     const known = this.#computed.get(node.name)
     if (known === undefined) return value
     const noise = known.noise()
@@ -139,16 +140,8 @@ export function movedRuns(
   computed: ReadonlyMap<string, Computed>,
   state: GeneratorState,
 ): readonly (readonly Tensor[])[] {
-  return Array.from({ length: SAMPLES }, (_, sample) => {
+  return SAMPLES.map((sample) => {
     setRngState(state)
     return noGrad(() => tensorsIn(new NoisyRun(gm.deepCopy(), computed, sample).run(...inputs)))
   })
 }
-
-/** What rounding explains in each result of a whole graph, by runs that it has moved. */
-export const slackOfRuns = (want: readonly Tensor[], runs: readonly (readonly Tensor[])[]): readonly number[] =>
-  want.map((tensor, i) => {
-    const moved = greatest(runs.flatMap((results) => differences(tensor, results[i])))
-    // An integer is as it is in one of the runs.
-    return isFloating(tensor) ? MARGIN * moved : moved
-  })

@@ -12,7 +12,7 @@ import { inFloat64, tensorsIn } from './float64.ts'
 import { heldBy, sameValues } from './held.ts'
 import type { Held } from './held.ts'
 import type { Expected } from './measure.ts'
-import { movedRuns, noiseOfNode, slackOf, slackOfRuns } from './noise.ts'
+import { alternativesOf, movedRuns, noiseOfNode, slackOf } from './noise.ts'
 import type { Computed } from './noise.ts'
 
 /** What results are compared with: the graph in float64, or the graph as it is, on eager kernels. */
@@ -165,7 +165,8 @@ export function stepOf(
   // Random numbers are drawn, and not rounded.
   const noise = once(() => (isRandom ? like.map(({ numel }) => new Float64Array(numel)) : keepingDraws(() => noiseOfNode(gm, inputs, want, like))))
   const slack = once(() => slackOf(noise()))
-  return { native, step: { node, gm, inputs, want, like, noise, slack, state, heldAfter, inputsAfter: new Map(), isRandom } }
+  const alternatives = once(() => (isRandom ? [] : keepingDraws(() => alternativesOf(gm, inputs))))
+  return { native, step: { node, gm, inputs, want, like, noise, slack, alternatives, state, heldAfter, inputsAfter: new Map(), isRandom } }
 }
 
 /** What a whole graph should give. It is run on copies; a graph that writes to its inputs must have been made functional, up to the copies back at its end. */
@@ -191,8 +192,7 @@ export function taskOf(
     const isRandom = run.steps.some((step) => step.isRandom)
     const computed = new Map(run.steps.map((step) => [step.node.name, step]))
     const runs = once(() => keepingDraws(() => movedRuns(gm, inputs, computed, state)))
-    const slack = once(() => slackOfRuns(want, runs()))
-    return { gm, inputs, want, like, slack, runs, state, heldAfter, inputsAfter, isRandom, run }
+    return { gm, inputs, want, like, runs, state, heldAfter, inputsAfter, isRandom, run }
   })
 }
 

@@ -80,7 +80,7 @@ function compared(before: ReadonlyMap<string, Tensor>, after: ReadonlyMap<string
     if (other === undefined) return []
     if (!sameShape(value.shape, other.shape))
       return [{ name, error: Infinity, differs: true, reason: `shape ${formatShape(value.shape)} and ${formatShape(other.shape)}` }]
-    const error = errorOf(value, other, 0, tol)
+    const error = errorOf(value, other, tol)
     const reason = value.dtype === other.dtype ? null : `${value.dtype} and ${other.dtype}`
     return [{ name, error, differs: !(error <= Math.max(toleranceOf(value.dtype, tol), toleranceOf(other.dtype, tol))), reason }]
   })

@@ -2,7 +2,7 @@
 // allow it, kernels that read the images directly are used instead.
 import { compileDirectConv, compileDirectConvWeight, compileGemm, gemmScratchBytes, loopVar } from '../../kernels/index.ts'
 import type { ConvGather } from '../../kernels/index.ts'
-import { add, convolution as convolutionFunction, convolutionBackward, reshape } from '../../ops/index.ts'
+import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { BufferView } from '../ir.ts'
 import { four } from '../opCall.ts'
@@ -89,8 +89,8 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
     out: { shape, dtype: 'float32' },
     iter: [features, windowSize(gather)],
     reads: [grad, image],
-    // The input's gradient was not requested, so the first result is not used.
-    finish: (result) => [result, result],
+    // The input's gradient was not requested.
+    finish: (result) => [slice(view(result, [-1]), 0, 0, 0), result],
   }),
   emit: ({ batch, features, gradStrides: [perImage, perFeature], imageStride, gather }, io) => {
     const depth = gather.outHeight * gather.outWidth

@@ -1,4 +1,4 @@
-// Copies elements between tensors of broadcastable shapes, any layouts and dtypes.
+// Copies elements between tensors of one shape, any layouts and dtypes.
 import type { Expr } from '../../kernels/index.ts'
 import { parseSchema } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -14,7 +14,7 @@ const identity: PointwiseOp = {
   pointwise: { promotion: 'promote', compute: (x: Expr) => x },
 }
 
-/** Writes the elements of `source` (broadcast, cast) into `target`. */
+/** Writes the elements of `source` (cast) into `target`, which has the same shape. */
 export function copyInto(source: Tensor, target: Tensor): void {
   launchPointwise(identity, [source], target)
 }

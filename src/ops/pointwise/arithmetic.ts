@@ -73,6 +73,7 @@ export const mul: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> =
 export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor> =
   defineOp({
     schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
+    tags: ['quotient'],
     method: true,
     inPlace: 'method',
     pointwise: {
@@ -99,6 +100,7 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
  */
 export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'remainder.Tensor(Tensor self, Tensor other) -> Tensor',
+  tags: ['quotient'],
   method: true,
   inPlace: 'method',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b) => call('remainder', a, b) },
@@ -130,6 +132,7 @@ function truncatedRemainder(a: Expr, b: Expr): Expr {
  */
 export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'fmod.Tensor(Tensor self, Tensor other) -> Tensor',
+  tags: ['quotient'],
   method: true,
   inPlace: 'method',
   pointwise: {
@@ -151,6 +154,7 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
  */
 export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'floor_divide(Tensor self, Tensor other) -> Tensor',
+  tags: ['quotient'],
   method: true,
   inPlace: 'method',
   pointwise: {

@@ -110,6 +110,7 @@ export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
  */
 export const trueDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
   schema: 'true_divide(Tensor self, Tensor other) -> Tensor',
+  tags: ['quotient'],
   method: true,
   inPlace: 'method',
   pointwise: { promotion: 'float', compute: (a, b) => call('div', a, b) },
