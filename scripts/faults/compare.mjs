@@ -1,13 +1,13 @@
 // What compareBackends says of a planted fault, on the graph and the values where it shows.
 import { faultyBackend, operatorOf } from './faulty.mjs'
-import { differ, isBackward } from './plan.mjs'
+import { MEMORY_KINDS, differ, isBackward } from './plan.mjs'
 import { runProgram } from './models.mjs'
 import { rightBackend } from './right.mjs'
 
 /** The first run of a graph in which the fault shows: { gm, inputs }; null if there is none. */
 function firstWrongRun(api, { program, fault }) {
   // What needs several runs, or comes and goes, is not for a comparison that runs a node once.
-  if (fault.from !== undefined || fault.rate !== undefined || fault.kind === 'reused') return null
+  if (fault.from !== undefined || fault.rate !== undefined || MEMORY_KINDS.includes(fault.kind)) return null
   let found = null
   const copy = (value) => (value instanceof api.Tensor ? api.noGrad(() => value.detach().clone()) : value)
   runProgram(api, program, (gm) => {

@@ -31,6 +31,14 @@ function atOne(torch, value, element) {
 /** Whether a kind spoils tensors of that dtype. */
 const spoils = (kind, tensor) => (kind === 'bool' ? tensor.dtype === 'bool' : kind === 'integer' ? tensor.dtype === 'int64' : isFloat(tensor))
 
+/** Where the kinds of wrong memory put a right result: the tensor that the program gets in its place; null for none. `buffer` is that of the run before. */
+const MEMORY = {
+  reused: ({ result, buffer }) => (buffer === null ? result.clone() : buffer.copy_(result)),
+  stale: ({ result, buffer }) => buffer ?? result.clone(),
+  donated: ({ result, inputs: [input] }) => (input === undefined ? null : input.detach().copy_(result)),
+  shared: ({ result, others: [other] }) => (other === undefined ? null : other.detach().copy_(result)),
+}
+
 /** How the kinds of deaths end a process. */
 const DEATHS = {
   exit: () => process.exit(7),
@@ -48,7 +56,8 @@ const DEATHS = {
  * A backend that runs graphs node by node on eager kernels, with a fault:
  * - `operator`: whose nodes are faulty; `dtype`: only those whose result has this dtype; `producer`: only those that take the result of this other operator;
  * - `kind`: see WRONG and DEATHS; `throws` and the deaths happen in the `phase` 'compile' or 'run'; `written`: a graph with such a node overwrites its
- *   first input of floats; `reused`: the first output that such a node computes is a tensor that the next run overwrites;
+ *   first input of floats; `reused`: the first output that such a node computes is a tensor that the next run overwrites; `stale`: it is that of the first run; `donated`: it is written to
+ *   the memory of an input; `shared`: it is written to the memory of another output;
  * - `from`: from which run of a compiled graph on; `rate`: in which part of the runs, at random.
  * `base(node, args, kwargs, run)`: computes a node that is not faulty; by default on eager kernels.
  */
@@ -99,16 +108,16 @@ export function faultyBackend({ Interpreter, Tensor, torch, noGrad }, fault, bas
         const input = inputs.find((value) => value instanceof Tensor && isFloat(value) && value.numel > 0)
         if (input !== undefined) noGrad(() => input.detach().mul_(0.5))
       }
-      if (kind === 'reused' && Array.isArray(output)) {
-        const at = output.findIndex((value) => suspect.marked.has(value) && isFloat(value))
-        if (at < 0) return output
-        noGrad(() => {
-          if (buffer === null) buffer = output[at].detach().clone()
-          else buffer.copy_(output[at])
-        })
-        return output.with(at, buffer)
-      }
-      return output
+      if (!(kind in MEMORY) || !Array.isArray(output)) return output
+      const at = output.findIndex((value) => suspect.marked.has(value) && isFloat(value))
+      if (at < 0) return output
+      return noGrad(() => {
+        const result = output[at].detach()
+        const fits = (value) => value instanceof Tensor && value.dtype === result.dtype && value.shape.join() === result.shape.join()
+        const taken = MEMORY[kind]({ result, buffer, inputs: inputs.filter(fits), others: output.filter((value, i) => i !== at && fits(value)) })
+        if (kind === 'reused' || kind === 'stale') buffer = taken
+        return taken === null ? output : output.with(at, taken)
+      })
     }
   }
 }

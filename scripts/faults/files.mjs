@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 const textOf = (name) => readFileSync(new URL(name, import.meta.url), 'utf8')
 
 /** The text of a file of this folder, for a module that has no other files beside it. */
-const inlined = (name) => textOf(name).replace(/^export /gm, '')
+export const inlined = (name) => textOf(name).replace(/^export /gm, '')
 
 /** The module that registers the backend `suspect`; `before` are statements that run first. */
 export const backendModule = (distUrl, fault, before = '') => `

@@ -12,6 +12,8 @@ export interface Runner {
   launcher(): string | null
   script(path: string, words: readonly string[]): Promise<Ended>
   repro(): { readonly path: string; readonly text: string } | null
+  /** The operators of all graphs that a backend gets from the repro. */
+  given(path: string): Promise<readonly string[]>
   elsewhere(path: string): string
 }
 

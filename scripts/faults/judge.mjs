@@ -1,8 +1,8 @@
 // Judges the debugger on a planted fault: a program runs under it, its launcher minifies, and the repro is looked at and run. How scripts are run is up to `runner`: in fresh
 // processes (processRunner below), or in this one (the tests).
-import { readFileSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { filesOf } from './files.mjs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { filesOf, inlined } from './files.mjs'
 import { copyElsewhere, distUrl, filesNamed, folderWith, runScript, slowness } from './processes.mjs'
 
 /** How the program ends for each kind. */
@@ -30,7 +30,7 @@ export function operatorsIn(text) {
 
 /**
  * What is wrong with the debugger's answer to a drawn fault at a level, as a text that begins with what kind of a failure it is ('missed', 'no repro', 'not minimal', …); null if nothing is.
- * `runner`: { program(), launcher(), script(path, words), repro(), elsewhere(path) }.
+ * `runner`: { program(), launcher(), script(path, words), repro(), given(path), elsewhere(path) }.
  */
 export async function judgeFault({ fault }, level, runner) {
   const programFails = (ended) => ended.how === (ENDS[fault.kind] ?? 'exit 1') && ended.output.includes(textOf(fault))
@@ -57,7 +57,9 @@ export async function judgeFault({ fault }, level, runner) {
   const repro = runner.repro()
   if (repro === null) return `no repro${lastLine(first)}`
   const operators = operatorsIn(repro.text)
-  if (!operators.includes(fault.name)) return `wrong operator: ${operators.join(', ')} instead of ${fault.name}`
+  // The backward of the repro's graph belongs to it.
+  const isHeld = operators.includes(fault.name) || (await runner.given(repro.path)).includes(fault.operator)
+  if (!isHeld) return `wrong operator: ${operators.join(', ')} instead of ${fault.name}`
   const most = (fault.producer === undefined ? 1 : 2) + 1
   if (level > 1 && operators.length > most) return `not minimal: ${operators.length} operators (${operators.join(', ')})`
   const copy = runner.elsewhere(repro.path)
@@ -82,10 +84,17 @@ const lastLine = ({ output }) => {
 /** How long a program may take that is to hang, on a machine that does nothing else. */
 const HANG_MS = 8000
 
+/** The module of a backend that is right and prints the operators of the graphs that it gets. */
+const GIVEN = `
+import { registerBackend } from '${distUrl('entries/compile.js')}'
+${inlined('given.mjs')}
+registerBackend('given', givenBackend((operator) => console.log('given: ' + operator)), { module: import.meta.url })
+`
+
 /** Runs a drawn fault in fresh processes; the repro is copied into another folder. `log` gets what the processes print; `close` removes the folders. */
 export function processRunner(drawn, place, level, log = () => {}) {
   const { fault } = drawn
-  const folders = [folderWith(filesOf(distUrl, drawn))]
+  const folders = [folderWith({ ...filesOf(distUrl, drawn), 'given.mjs': GIVEN })]
   const [folder] = folders
   // A small heap is soon exhausted.
   const node = fault.kind === 'memory' ? ['--max-old-space-size=96'] : []
@@ -104,6 +113,13 @@ export function processRunner(drawn, place, level, log = () => {}) {
     repro() {
       const path = filesNamed(folder, 'repro.mjs').at(-1)
       return path === undefined ? null : { path, text: readFileSync(path, 'utf8') }
+    },
+    async given(path) {
+      // A repro of a death would run the graph in a process of its own.
+      const here = join(dirname(path), 'given_repro.mjs')
+      writeFileSync(here, readFileSync(path, 'utf8').replace(/^ *death: .*\n/m, ''))
+      const { output } = await run(here, ['--backend', `${folder}/given.mjs#given`])
+      return [...output.matchAll(/^given: (.*)$/gm)].map((match) => match[1])
     },
     elsewhere(path) {
       const copy = copyElsewhere(path)

@@ -10,6 +10,7 @@ export interface DrawnFault {
   readonly seen: readonly (readonly ['dynamo' | 'aot', number])[]
 }
 
+export const MEMORY_KINDS: readonly string[]
 export const NUMBERS: readonly string[]
 export const ERRORS: readonly string[]
 export const DEATHS: readonly string[]

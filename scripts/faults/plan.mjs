@@ -4,7 +4,9 @@ import { randomFrom } from '../fuzz/random.mjs'
 import { faultyBackend, operatorOf } from './faulty.mjs'
 import { MODELS, MODES, runProgram, takesNaN } from './models.mjs'
 
-export const NUMBERS = ['factor', 'offset', 'element', 'negative', 'makesNaN', 'besideNaN', 'integer', 'bool', 'written', 'reused']
+/** Results that are right, in memory that is not the program's alone, or of another run. Each needs what the whole graph takes and gives, or several runs. */
+export const MEMORY_KINDS = ['reused', 'stale', 'donated', 'shared']
+export const NUMBERS = ['factor', 'offset', 'element', 'negative', 'makesNaN', 'besideNaN', 'integer', 'bool', 'written', ...MEMORY_KINDS]
 export const ERRORS = ['throws']
 export const DEATHS = ['exit', 'kill', 'hang', 'memory']
 const KINDS = [...NUMBERS, ...NUMBERS, ...ERRORS, ...ERRORS, ...ERRORS, ...DEATHS]
@@ -52,7 +54,7 @@ export function drawFault(api, seed) {
     ...(kind === 'integer' || kind === 'bool' ? {} : { dtype: program.dtype }),
     ...(producers.length > 0 && random.chance(0.2) ? { producer: operatorOf(random.pick(producers)) } : {}),
     ...(kind === 'throws' || DEATHS.includes(kind) ? { phase: random.pick(['compile', 'run']) } : {}),
-    ...(random.chance(0.25) && kind !== 'reused' ? { from: 2 + random.int(2) } : {}),
+    ...(random.chance(0.25) && !MEMORY_KINDS.includes(kind) ? { from: 2 + random.int(2) } : {}),
   }
   if (fault.phase === 'compile') delete fault.from
   if (fault.from === undefined && (kind === 'throws' || kind === 'factor') && random.chance(0.2)) fault.rate = 0.5

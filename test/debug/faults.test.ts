@@ -6,6 +6,7 @@ import type { Backend } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import { alarmOf, drawRight, fuzzedAlarm } from '../../scripts/faults/alarms.mjs'
 import { faultyBackend } from '../../scripts/faults/faulty.mjs'
+import { givenBackend } from '../../scripts/faults/given.mjs'
 import { judgeFault } from '../../scripts/faults/judge.mjs'
 import type { Ended, Runner } from '../../scripts/faults/judge.mjs'
 import { runProgram } from '../../scripts/faults/models.mjs'
@@ -51,10 +52,16 @@ const registered: Backend = (gm, inputs) => {
   return suspect(gm, inputs)
 }
 
+/** The operators that the backend 'given' got. */
+let told: string[] = []
+
 const nodeStore = fileStore()
 let store = new MemoryFileStore()
 // Scripts import the module of their backend. This one is registered already.
-beforeAll(() => registerBackend('suspect', registered, { module: 'data:text/javascript,', tags: ['debug'] }))
+beforeAll(() => {
+  registerBackend('suspect', registered, { module: 'data:text/javascript,', tags: ['debug'] })
+  registerBackend('given', (gm, inputs) => givenBackend((operator) => told.push(operator))(gm, inputs), { tags: ['debug'] })
+})
 beforeEach(() => void Object.assign(mutant, { verdict: '', sameValues: '', skipsCopies: false, cutsNothing: false }))
 afterAll(() => {
   setFileStore(nodeStore)
@@ -90,6 +97,11 @@ function runnerOf({ program, fault }: DrawnFault, place: string, level: number):
     launcher: () => files('minifier_launcher.mjs').at(-1) ?? null,
     script: (path, words) => ran(path, path.endsWith('minifier_launcher.mjs') ? [...words, '--no-isolate'] : words),
     repro: () => (files('repro.mjs').length === 0 ? null : { path: pathOf(store, 'repro.mjs'), text: textOf(store, pathOf(store, 'repro.mjs')) }),
+    async given(path) {
+      told = []
+      await ran(path, ['--backend', 'given'])
+      return told
+    },
     elsewhere(path) {
       const folder = path.slice(0, path.lastIndexOf('/'))
       // With the files below its folder, all that the copy finds beside it.
