@@ -1,6 +1,7 @@
 // drift: how far the values of two runs are apart, node by node; and gradients of two models.
 import type { GraphModule } from '../../fx/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
+import { Module } from '../../module/index.ts'
 import { checkArgument, checkArray, checkCallable, checkOptions, checkPositive, isObject } from '../../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from '../closeness.ts'
@@ -8,7 +9,8 @@ import { table } from '../table.ts'
 import { contained } from '../isolated.ts'
 import { lossOf } from '../loss.ts'
 import { moduleOf, observe, renamed } from '../observe.ts'
-import type { Like, Runnable, Seen } from '../observe.ts'
+import type { Like, Runnable, Seen, Setup } from '../observe.ts'
+import { judgedWithRuns } from '../rounding.ts'
 import { visitValues } from './values.ts'
 
 /** A graph and what it runs on. */
@@ -74,18 +76,20 @@ function valuesOf({ gm, inputs }: GraphRun): Map<string, Tensor> {
   return values
 }
 
-function compared(before: ReadonlyMap<string, Tensor>, after: ReadonlyMap<string, Tensor>, tol: number): Drift {
+type Values = ReadonlyMap<string, Tensor>
+
+/** `runs`: the first run again, moved by rounding. */
+function compared(before: Values, after: Values, tol: number, runs: readonly Values[] = []): Drift {
   const rows = [...before].flatMap(([name, value]): DriftRow[] => {
     const other = after.get(name)
     if (other === undefined) return []
     if (!sameShape(value.shape, other.shape))
       return [{ name, error: Infinity, differs: true, reason: `shape ${formatShape(value.shape)} and ${formatShape(other.shape)}` }]
-    const error = errorOf(value, other, tol)
+    const error = errorOf(value, other, tol, { others: runs.flatMap((run) => run.get(name) ?? []) })
     const reason = value.dtype === other.dtype ? null : `${value.dtype} and ${other.dtype}`
     return [{ name, error, differs: !(error <= Math.max(toleranceOf(value.dtype, tol), toleranceOf(other.dtype, tol))), reason }]
   })
-  const missing = (from: ReadonlyMap<string, Tensor>, names: ReadonlyMap<string, Tensor>): string[] =>
-    [...from.keys()].filter((name) => !names.has(name))
+  const missing = (from: Values, names: Values): string[] => [...from.keys()].filter((name) => !names.has(name))
   return new Drift(rows, missing(before, after), missing(after, before))
 }
 
@@ -114,7 +118,8 @@ export function drift(before: GraphRun, after: GraphRun, options: DriftOptions =
 /**
  * Runs two models forward and backward, from a weighted mean of what they return, and compares the loss, gradients of parameters (by name) and gradients of inputs
  * (`input 0`). `before` and `after` are modules, compiled ones, or functions of the inputs: the parameters of a function are those that its outputs depend on, named
- * after the other model's where they are the same or hold the same values. Neither the models nor the inputs are changed, and both draw the same random numbers.
+ * after the other model's where they are the same or hold the same values. Neither the models nor the inputs are changed, and both draw the same random numbers. What rounding does to a module
+ * `before` is no difference.
  *
  *     const result = compareGradients(model, compile(model), [x])
  *
@@ -125,10 +130,24 @@ export function compareGradients(before: Runnable, after: Runnable, inputs: read
   checkCallable('compareGradients', 'before', before)
   checkCallable('compareGradients', 'after', after)
   checkArray('compareGradients', 'inputs', inputs)
-  const of = (model: Runnable, like: Like): Seen => contained((trace) => observe(model, inputs, { onlyFwd: false, lossOf, like }, trace))
+  const of = (model: Runnable, like: Like, more: Partial<Setup> = {}): Seen =>
+    contained((trace) => observe(model, inputs, { onlyFwd: false, lossOf, like, ...more }, trace))
   const first = of(before, { module: moduleOf(after), buffers: new Map() })
   const second = of(after, { module: moduleOf(before), parameters: first.own, buffers: new Map() })
-  return compared(gradientsOf(first), gradientsOf(renamed(second, first).seen), tol)
+  const [wanted, got] = [gradientsOf(first), gradientsOf(renamed(second, first).seen)]
+  const moved = (seed: number): Values | null => {
+    try {
+      return gradientsOf(of(before, { module: moduleOf(after), buffers: new Map() }, { moved: seed }))
+    } catch {
+      return null
+    }
+  }
+  if (!(before instanceof Module)) return compared(wanted, got, tol)
+  return judgedWithRuns(
+    moved,
+    (runs) => compared(wanted, got, tol, runs),
+    (result) => result.first === null,
+  )
 }
 
 function gradientsOf({ loss, gradients, inputGradients }: Seen): Map<string, Tensor> {
