@@ -86,10 +86,11 @@ export function misplaced(res: Elements, { ref, fp64, others = [] }: Expected, d
     // What float64 says counts too: the reference may overflow where the result does not.
     const exact = fp64 === null ? want : rounded(at(fp64, i), dtype)
     // So does what rounding makes of the reference.
-    if ([exact, ...others.map((other) => at(other, i))].some((value) => agrees(value, got) || isNear(value, got))) continue
-    // A reference without a number where float64 has one is off by its own rounding: another infinity is no worse.
-    if (others.length > 0 && Number.isFinite(exact) && !Number.isFinite(want) && !Number.isFinite(got)) continue
-    if (others.length > 0 && isPole(got, [want, exact, ...others.map((other) => at(other, i))], ref)) continue
+    const runs = [exact, ...others.map((other) => at(other, i))]
+    if (runs.some((value) => agrees(value, got) || isNear(value, got))) continue
+    // A reference without a number where float64 or another run has one is off by its own rounding: another infinity is no worse.
+    if (others.length > 0 && runs.some(Number.isFinite) && !Number.isFinite(want) && !Number.isFinite(got)) continue
+    if (others.length > 0 && isPole(got, [want, ...runs], ref)) continue
     return i
   }
   return -1

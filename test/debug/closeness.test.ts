@@ -78,8 +78,10 @@ describe('NaN and infinities that rounding makes', () => {
     expect([at(Infinity, 0, 0, 3, 0), at(NaN, 0.1, 0.1, 1.7, 0.1), at(Infinity, 0.1, 0.1)]).toEqual([0, 0, 0])
   })
 
-  it('are no worse than others where only float64 has a number', () => {
-    expect([at(-Infinity, Infinity, 1, Infinity), at(NaN, -Infinity, 1, 3)]).toEqual([-1, -1])
+  it('are no worse than others where only float64, or another run, has a number', () => {
+    expect([at(-Infinity, Infinity, 1, Infinity), at(NaN, -Infinity, 1, 3), at(NaN, -Infinity, -Infinity, 3), at(-Infinity, NaN, null, 3)]).toEqual([
+      -1, -1, -1, -1,
+    ])
     // Not without runs to show what rounding does, and not where float64 has none, or the reference has one.
     expect([at(-Infinity, Infinity, 1), at(-Infinity, Infinity, 1e9, Infinity), at(NaN, 1, 1, 1), at(-Infinity, Infinity, null, Infinity)]).toEqual([
       0, 0, 0, 0,
