@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, compareBackends, fileStore, setFileStore } from 'tensorfx/debug'
-import { Interpreter, operator, symbolicTrace } from 'tensorfx/fx'
-import type { GraphModule } from 'tensorfx/fx'
+import { Graph, GraphModule, Interpreter, operator, symbolicTrace } from 'tensorfx/fx'
 import { F } from 'tensorfx/nn'
 import type { Module } from 'tensorfx/nn'
 import type { Backend } from '../../src/dynamo/index.ts'
+import { defaultGenerator } from '../../src/tensor/index.ts'
 import { samples } from '../fx/samples/all.ts'
 import { traced } from '../fx/samples/harness.ts'
 import { Faulty, replacing, rightValue } from './faultyBackends.ts'
@@ -359,4 +359,12 @@ describe('compareBackends', { timeout: 120_000 }, () => {
     await expect(compareBackends(program, [x], { backends: ['eager'], reference: 'float32' as never })).rejects.toThrow(/reference/)
     await expect(compareBackends(program, [x], { backend: ['eager'] } as never)).rejects.toThrow(/backend/)
   })
+})
+
+it('a node that holds numbers which the program has drawn is compared like any other', async () => {
+  const graph = new Graph()
+  const { seedLo, seedHi, offsetLo, offsetHi } = defaultGenerator.draw()
+  graph.output([graph.callFunction(torch.ops.tensorfx.philoxUniform, [[4], seedLo, seedHi, offsetLo, offsetHi])])
+  const result = await compareBackends(new GraphModule({}, graph), [], { backends: ['eager', 'aot_eager', 'inductor'] })
+  expect([...result.statuses.values()]).toEqual(['right', 'right', 'right'])
 })
