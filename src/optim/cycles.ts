@@ -1,7 +1,7 @@
 // Schedules of the rate and, against it, of the momentum: OneCycleLR and CyclicLR. And ReduceLROnPlateau, which watches a number.
 import { ArgumentError } from '../errors/index.ts'
 import { decode, integer, number, object } from '../protocol/decode.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
 import { LRScheduler, checkScheduled, perGroup } from './lrScheduler.ts'
 import type { PerGroup, ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -133,6 +133,10 @@ export interface CyclicOptions {
   /** The same height always (default), half of it each time, or `gamma` to the power of the number of steps. */
   readonly mode?: 'triangular' | 'triangular2' | 'exp_range'
   readonly gamma?: number
+  /** The height of a cycle, instead of `mode`: a function of its number, counted from 1, or with `scaleMode: 'iterations'` of the number of steps. */
+  readonly scaleFn?: ((x: number) => number) | null
+  /** What `scaleFn` gets; default 'cycle'. */
+  readonly scaleMode?: 'cycle' | 'iterations'
   readonly cycleMomentum?: boolean
   readonly baseMomentum?: number
   readonly maxMomentum?: number
@@ -153,6 +157,8 @@ export class CyclicLR extends MomentumCycle {
       stepSizeDown: true,
       mode: true,
       gamma: true,
+      scaleFn: true,
+      scaleMode: true,
       cycleMomentum: true,
       baseMomentum: true,
       maxMomentum: true,
@@ -162,6 +168,8 @@ export class CyclicLR extends MomentumCycle {
       stepSizeDown: null,
       mode: 'triangular',
       gamma: 1,
+      scaleFn: null,
+      scaleMode: 'cycle',
       cycleMomentum: true,
       baseMomentum: 0.8,
       maxMomentum: 0.9,
@@ -169,6 +177,9 @@ export class CyclicLR extends MomentumCycle {
     }
     if (!['triangular', 'triangular2', 'exp_range'].includes(this.given.mode))
       throw new ArgumentError(`optim.CyclicLR: mode must be 'triangular', 'triangular2' or 'exp_range', got ${valueText(this.given.mode)}.`)
+    if (this.given.scaleFn !== null) checkCallable('optim.CyclicLR', 'scaleFn', this.given.scaleFn)
+    if (!['cycle', 'iterations'].includes(this.given.scaleMode))
+      throw new ArgumentError(`optim.CyclicLR: scaleMode must be 'cycle' or 'iterations', got ${valueText(this.given.scaleMode)}.`)
     this.baseLr = baseLr
     this.maxLr = maxLr
     this.#ranges = [perGroup('optim.CyclicLR', 'baseLr', optimizer, baseLr), perGroup('optim.CyclicLR', 'maxLr', optimizer, maxLr)]
@@ -178,12 +189,13 @@ export class CyclicLR extends MomentumCycle {
 
   /** How far up the cycle is, from 0 to 1. */
   private height(epoch: number): number {
-    const { stepSizeUp, stepSizeDown, mode, gamma } = this.given
+    const { stepSizeUp, stepSizeDown, mode, gamma, scaleFn, scaleMode } = this.given
     const total = stepSizeUp + (stepSizeDown ?? stepSizeUp)
     const cycle = Math.floor(1 + epoch / total)
     const x = 1 + epoch / total - cycle
     const ratio = stepSizeUp / total
     const scale = x <= ratio ? x / ratio : (x - 1) / (ratio - 1)
+    if (scaleFn !== null) return scale * scaleFn(scaleMode === 'cycle' ? cycle : epoch)
     return scale * (mode === 'triangular' ? 1 : mode === 'triangular2' ? 1 / 2 ** (cycle - 1) : gamma ** epoch)
   }
 

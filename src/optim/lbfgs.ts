@@ -149,7 +149,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
           return there
         }
         const before = state.funcEvals
-        const found = strongWolfe(along, state.t, d, loss, grad, toleranceChange)
+        const found = strongWolfe(along, state.t, d, loss, grad)
         ;[loss, grad, state.t] = [found.f, found.g, found.t]
         evaluations += state.funcEvals - before
         move(params, d, state.t)

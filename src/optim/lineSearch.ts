@@ -22,6 +22,8 @@ export interface Found extends Omit<Point, 'slope'> {
 const C1 = 1e-4
 const C2 = 0.9
 const MOST = 25
+/** A bracket in which no parameter changes by more is not made smaller, whatever the `toleranceChange` of the optimizer. */
+const TOLERANCE = 1e-9
 
 /** The minimum of the cubic through two points with their slopes, within the bounds. */
 function cubicMinimum(a: Point, b: Point, [low, high]: readonly [number, number] = a.t <= b.t ? [a.t, b.t] : [b.t, a.t]): number {
@@ -37,7 +39,7 @@ function cubicMinimum(a: Point, b: Point, [low, high]: readonly [number, number]
 }
 
 /** A step along `direction`, starting with `t`, from a point with value `f` and gradient `g`. */
-export function strongWolfe(along: Along, t: number, direction: Tensor, f: number, g: Tensor, toleranceChange: number): Found {
+export function strongWolfe(along: Along, t: number, direction: Tensor, f: number, g: Tensor): Found {
   const length = Number(max(abs(direction)).item())
   const slopeOf = (grad: Tensor): number => Number(dot(grad, direction).item())
   const start: Point = { t: 0, f, g, slope: slopeOf(g) }
@@ -64,12 +66,13 @@ export function strongWolfe(along: Along, t: number, direction: Tensor, f: numbe
     before = point
     point = at(next)
   }
-  // Then the bracket gets smaller.
-  let [low, high] = (bracket ?? [start, point]).toSorted((a, b) => a.f - b.f)
-  if (low === undefined || high === undefined) return { t: point.t, f: point.f, g: point.g, evaluations }
+  // Then the bracket gets smaller. Its ends keep their places: of two equal ones the first counts as the lower, as in PyTorch.
+  const ends: [Point, Point] = [...(bracket ?? [start, point])]
+  const lower = (): 0 | 1 => (ends[0].f <= ends[1].f ? 0 : 1)
+  let low = lower()
   let stuck = false
-  for (; tries < MOST && Math.abs(high.t - low.t) * length >= toleranceChange; tries++) {
-    const [left, right] = low.t < high.t ? [low, high] : [high, low]
+  for (; tries < MOST && Math.abs(ends[1].t - ends[0].t) * length >= TOLERANCE; tries++) {
+    const [left, right] = ends[0].t < ends[1].t ? ends : [ends[1], ends[0]]
     let step = cubicMinimum(left, right)
     const margin = 0.1 * (right.t - left.t)
     const near = Math.min(right.t - step, step - left.t) < margin
@@ -78,15 +81,17 @@ export function strongWolfe(along: Along, t: number, direction: Tensor, f: numbe
       stuck = false
     } else stuck = near
     const tried = at(step)
-    if (tooHigh(tried) || tried.f >= low.f) {
-      high = tried
-      if (high.f < low.f) [low, high] = [high, low]
+    const high = low === 0 ? 1 : 0
+    if (tooHigh(tried) || tried.f >= ends[low].f) {
+      ends[high] = tried
+      low = lower()
       continue
     }
     const done = flat(tried)
-    if (!done && tried.slope * (high.t - low.t) >= 0) high = low
-    low = tried
+    if (!done && tried.slope * (ends[high].t - ends[low].t) >= 0) ends[high] = ends[low]
+    ends[low] = tried
     if (done) break
   }
-  return { t: low.t, f: low.f, g: low.g, evaluations }
+  const { t: found, f: value, g: gradient } = ends[low]
+  return { t: found, f: value, g: gradient, evaluations }
 }
