@@ -11,14 +11,14 @@ const { Module, ...nn } = await import(`${root}dist/nn/index.js`)
 const operators = allOperators.filter(({ name }) => !name.endsWith('_')).length
 const layers = Object.values(nn).filter((value) => value?.prototype instanceof Module).length
 /** The first version had 213 operators besides in-place forms and 33 layers, and weighed 402; each operator since may add 0.8, each layer 0.2, and each of six dtypes 4. torch.masked and torch.signal.windows, which are no operators, weigh 12. */
-const torchLimit = 419 + 4 * 6 + 0.8 * (operators - 213) + 0.2 * (layers - 33)
+const torchLimit = 435 + 4 * 6 + 0.8 * (operators - 213) + 0.2 * (layers - 33)
 /** What `compile` may add to the program that has only `torch`: capture, functionalization, the compiler, its events and logs, and the debugger for failures. */
 const COMPILER = 198
 
 /** Programs, and how many KB each may weigh; `sizes` has the sizes of those before it. */
 const programs = [
-  { name: 'symbolicTrace', code: "import { symbolicTrace } from 'tensorfx/fx'; console.log(symbolicTrace)", limit: () => 110 },
-  { name: 'fx', code: "import * as fx from 'tensorfx/fx'; console.log(fx)", limit: () => 127 },
+  { name: 'symbolicTrace', code: "import { symbolicTrace } from 'tensorfx/fx'; console.log(symbolicTrace)", limit: () => 114 },
+  { name: 'fx', code: "import * as fx from 'tensorfx/fx'; console.log(fx)", limit: () => 132 },
   { name: 'torch', code: "import { torch } from 'tensorfx'; console.log(torch)", limit: () => torchLimit },
   { name: 'compile', code: "import { compile } from 'tensorfx'; console.log(compile)", limit: (sizes) => sizes.torch + COMPILER },
 ]
