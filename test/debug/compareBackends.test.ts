@@ -368,3 +368,13 @@ it('a node that holds numbers which the program has drawn is compared like any o
   const result = await compareBackends(new GraphModule({}, graph), [], { backends: ['eager', 'aot_eager', 'inductor'] })
   expect([...result.statuses.values()]).toEqual(['right', 'right', 'right'])
 })
+
+it('a gradient of a convolution that was not asked for is empty on all backends', async () => {
+  const gm = symbolicTrace((grad: Tensor, x: Tensor, w: Tensor) => {
+    const gradients = torch.ops.tensorfx.convolutionBackward(grad, x, w, [1, 1], [1, 1], [1, 1], 1, false, true)
+    return [gradients[0], gradients[1]]
+  })
+  const inputs = [torch.randn([2, 4, 8, 8]), torch.randn([2, 3, 8, 8]), torch.randn([4, 3, 3, 3])]
+  const result = await compareBackends(gm, inputs, { backends: ['eager', 'aot_eager', 'inductor'] })
+  expect([...result.statuses.values()]).toEqual(['right', 'right', 'right'])
+})
