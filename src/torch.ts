@@ -16,7 +16,7 @@ import { installOptim } from './install/optim.ts'
 
 import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
 import type { OperatorNamespace } from './library/index.ts'
-import { promoteTypes } from './kernels/index.ts'
+import { memory, promoteTypes } from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import { torchAliases } from './ops/aliases.ts'
@@ -94,6 +94,8 @@ export type Torch = typeof operators &
       readonly registerFake: typeof registerFake
       readonly registerAutograd: typeof registerAutograd
     }
+    /** How much memory is in use, how much there may be, and who has it; PyTorch's `torch.cuda.memory`. */
+    readonly memory: typeof memory
     readonly cond: typeof cond
     readonly whileLoop: typeof whileLoop
     readonly scan: typeof scan
@@ -223,6 +225,7 @@ export const torch: Torch = namespace(
     autograd: { Function, grad, backward, queueBackwardCallback },
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },
+    memory: namespace('torch.memory', { ...memory }),
     cond,
     whileLoop,
     scan,

@@ -17,7 +17,7 @@ export const layers = [
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
   { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },
-  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: ['errors'] },
+  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: base },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
   { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },
   { place: 'ops', holds: 'the operator table: one declaration per operator', imports: tensors.slice(0, -1) },

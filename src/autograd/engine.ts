@@ -2,7 +2,7 @@
 // It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { allocating, dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
@@ -143,6 +143,7 @@ export const backwardState: {
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
 function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
   const outer = backwardState.node
+  const outerNode = allocating.node
   backwardState.depth++
   backwardState.started++
   try {
@@ -152,6 +153,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   } finally {
     backwardState.depth--
     backwardState.node = outer
+    allocating.node = outerNode
   }
 }
 
@@ -234,6 +236,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
       )
     }
     backwardState.node = node
+    allocating.node = node
     const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
     backwardState.node = null
     backwardState.onApplied?.(node, results, grads)

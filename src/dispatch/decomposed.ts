@@ -1,14 +1,19 @@
 // Runs an operator as the operators that it is composed of. What they find wrong is said of the operator that was called, which is the one that the program's author knows.
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
+import { allocating } from '../kernels/index.ts'
 import type { Arg, Result } from './op.ts'
 
 /** Calls a decomposition of the operator `qualname`. */
 export function decomposed(qualname: string, decompose: (...args: readonly Arg[]) => Result, args: readonly Arg[]): Result {
+  const outer = allocating.composite
+  allocating.composite = outer ?? qualname
   try {
     return decompose(...args)
   } catch (error) {
     if (error instanceof ShapeError || error instanceof ArgumentError || error instanceof DTypeError)
       error.message = error.message.replace(/^torch(?:\.\w+)+(?=: | \()/, qualname) // `torch.amax: dim 4 …` becomes `torch.softmax: dim 4 …`.
     throw error
+  } finally {
+    allocating.composite = outer
   }
 }

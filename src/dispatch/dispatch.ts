@@ -2,6 +2,7 @@
 // or, without one, the kernel runs. The composition root installs autograd's handler here, so that this room does not depend on tapes.
 import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
+import { allocating } from '../kernels/index.ts'
 import { anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
 import type { Arg, OpDef, Result } from './op.ts'
@@ -114,7 +115,14 @@ export function dispatchBelowAutograd(op: OpDef, args: readonly Arg[]): Result {
 
 /** Runs the eager implementation: the kernel, or the decomposition of an operator without a kernel of its own. */
 export function runKernel(op: OpDef, args: readonly Arg[]): Result {
-  if (op.kernel !== null) return op.kernel(...args)
+  if (op.kernel !== null) {
+    const outer = allocating.operator
+    allocating.operator = op
+    const result = op.kernel(...args)
+    // A kernel that calls another makes its result afterwards. After an error the next call sets it.
+    allocating.operator = outer
+    return result
+  }
   if (op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   throw new InternalError(`operator ${op.qualname} has neither a kernel nor a decomposition`)
 }

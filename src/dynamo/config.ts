@@ -1,5 +1,6 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
+import { checkedLimit, hostLimit, memoryLimit, recordLines, recordsLines, setMemoryLimit } from '../kernels/index.ts'
 import { checkCallable, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
 
 export interface Config {
@@ -25,6 +26,13 @@ export interface Config {
   recompileLimit: number
   /** Milliseconds that a function may spend on graphs that are used once, beyond the time that its calls take; then what is new runs eagerly. */
   compileBudget: number
+  /**
+   * The bytes that tensors and kernels may use in this thread; beyond it an allocation throws OutOfMemoryError. The default is the memory of the container or of the machine, minus a
+   * tenth and at least 256 MiB; 4 GiB where that is unknown. Infinity: no limit. See docs/guide/memory.md.
+   */
+  memoryLimit: number
+  /** Records the lines that make tensors, for OutOfMemoryError and `torch.memory.snapshot()`. */
+  memoryHistory: boolean
 }
 
 const defaults: Readonly<Config> = {
@@ -39,6 +47,16 @@ const defaults: Readonly<Config> = {
   suppressErrors: false,
   recompileLimit: 8,
   compileBudget: 2000,
+  get memoryLimit() {
+    return hostLimit()
+  },
+  memoryHistory: false,
+}
+
+/** The settings that the room of kernels keeps. */
+const ofKernels: PropertyDescriptorMap = {
+  memoryLimit: { get: memoryLimit, set: setMemoryLimit, enumerable: true },
+  memoryHistory: { get: recordsLines, set: recordLines, enumerable: true },
 }
 
 /** The variable of the environment that sets an option. */
@@ -62,7 +80,7 @@ function parsed(text: string, usual: unknown): unknown {
 
 /** The defaults, with what the environment says. */
 function fromEnvironment(): Config {
-  const config: Config = { ...defaults }
+  const config: Config = Object.defineProperties({ ...defaults }, ofKernels)
   for (const [key, usual] of Object.entries(defaults)) {
     const text = environmentVariable(variableOf(key))
     if (text === undefined) continue
@@ -84,6 +102,7 @@ function check(key: string, value: unknown, from = ''): void {
     throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${String(value)}.`)
   if (key === 'reproHistory' && !(Number.isSafeInteger(value) && Number(value) >= 1))
     throw new ArgumentError(`${from}config.reproHistory must be a whole number that is at least 1, got ${valueText(value)}.`)
+  if (key === 'memoryLimit') checkedLimit(`${from}config.memoryLimit`, value)
   const isSwitch = Object.entries(defaults).some(([name, usual]) => name === key && typeof usual === 'boolean')
   if (isSwitch && typeof value !== 'boolean') throw new ArgumentError(`${from}config.${key} must be true or false, got ${valueText(value)}.`)
 }

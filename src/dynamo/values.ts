@@ -30,7 +30,7 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   let value = computed
   if (!isAsExpected && storage.captureShared) {
     // Views of the tensor rely on its layout.
-    value = new Tensor(tensor.sizes, tensor.dtype, Storage.allocate(storage.nbytes), tensor.steps, 0, tensor)
+    value = new Tensor(tensor.sizes, tensor.dtype, Storage.allocate(storage.nbytes, tensor.sizes, tensor.dtype), tensor.steps, 0, tensor)
     copyInto(computed, value)
   }
   storage.writer = null

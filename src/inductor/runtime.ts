@@ -1,5 +1,5 @@
 // What compiled programs use while they run: the arena of their temporaries, and addresses of tensors.
-import { Block, BlockCopies, ScratchMemory, dtypeInfo } from '../kernels/index.ts'
+import { Block, BlockCopies, ScratchMemory, allocating, dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Storage, Tensor } from '../tensor/index.ts'
 
@@ -12,8 +12,12 @@ const arenas: ScratchMemory[] = []
  */
 const running: unknown[][] = []
 
+/** What compiled programs are called as the makers of tensors. */
+const COMPILED = { qualname: 'a compiled function' }
+
 /** Starts a program. Must be paired with {@link end}. */
 export function begin(inputs: readonly unknown[]): BlockCopies {
+  allocating.operator = COMPILED
   running.push([inputs])
   return new BlockCopies()
 }
@@ -32,7 +36,10 @@ export function keep<T>(results: T): T {
 
 /** The address of the running program's arena, which has at least `bytes` bytes. Programs share it: none of them leaves values in it between calls. */
 export const arena = (bytes: number): number =>
-  (arenas[running.length - 1] ??= new ScratchMemory('the temporaries of compiled programs')).reserve(bytes)
+  arenaOf(running.length - 1).reserve(bytes)
+
+const arenaOf = (level: number): ScratchMemory =>
+  (arenas[level] ??= new ScratchMemory('the temporaries of compiled programs', () => running.length <= level))
 
 /** A tensor over a temporary in the arena, as an argument of an eager kernel. It must not outlive the call. */
 export const temporary = (address: number, shape: readonly number[], dtype: DType, strides: readonly number[], offset: number): Tensor =>

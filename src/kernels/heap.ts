@@ -1,22 +1,11 @@
 // The heap: one WebAssembly memory in which tensors live, and its allocator. Kernels import this memory and take byte addresses in it.
-import { TensorfxError } from '../errors/index.ts'
+import { budget, heapMayHave, notePeak, noteReserved, spillsAbove } from './budget.ts'
 import { dtypeInfo } from './dtype.ts'
 import type { DType, StorageArray, TypedArray } from './dtype.ts'
 import type { Param, Stmt } from './loopIr.ts'
 
-/**
- * There is no memory for a tensor, or for what a kernel needs beside its tensors. The message says how much was asked for, and what uses the rest.
- *
- * Fix: use smaller batches, run inference inside `torch.noGrad`, and release large tensors early with `dispose()`.
- */
-export class OutOfMemoryError extends TensorfxError {
-  constructor(bytes: number, use: string = 'a tensor') {
-    super('TFX_OUT_OF_MEMORY', `there is no room for ${bytes} bytes for ${use}: ${usage()}. Release tensors with dispose(), or use smaller ones.`)
-  }
-}
-
 /** Addresses stay below 2 GiB, so that they are positive as i32. */
-const MAX_BYTES = 2 ** 31 - 65536
+export const MAX_BYTES: number = 2 ** 31 - 65536
 const PAGE = 65536
 /** The first bytes are never allocated: address 0 means "not on the heap". */
 const START = 1024
@@ -25,25 +14,6 @@ const ALIGN = 16
 let memory: WebAssembly.Memory | null = null
 const views = new Map<DType, StorageArray>()
 let u8 = new Uint8Array(0)
-
-const stats = { inUse: 0, softLimit: 512 * 2 ** 20 }
-/** Bytes in use by anything but tensors, by what uses them. */
-const otherUses = new Map<string, number>()
-
-/** Counts `bytes` more (or fewer) in use by something that is not a tensor, for the messages of OutOfMemoryError. */
-export function countUse(use: string, bytes: number): void {
-  otherUses.set(use, (otherUses.get(use) ?? 0) + bytes)
-}
-
-/** `1000 of at most 2147418112 are in use, 900 by tensors and 100 by …; the largest free piece has 70000 bytes`. */
-function usage(): string {
-  const inUse = heapStats().inUse
-  const others = [...otherUses].filter(([, bytes]) => bytes > 0)
-  const tensors = others.reduce((rest, [, bytes]) => rest - bytes, inUse)
-  const parts = [`${Math.max(0, tensors)} by tensors`, ...others.map(([use, bytes]) => `${bytes} by ${use}`)]
-  const largest = Math.max(MAX_BYTES - top, ...freeByStart.values())
-  return `${inUse} of at most ${MAX_BYTES} are in use, ${parts.join(', ')}; the largest free piece has ${largest}`
-}
 
 /** Stands between the heap and its users: tests check the heap with one, and let allocations fail. */
 export interface HeapGuard {
@@ -131,17 +101,20 @@ export const roundedSize = (bytes: number): number => (bytes <= SMALL ? classByt
 /** Whether there could be that much memory. False for NaN and negative sizes too. */
 export const isPossibleSize = (bytes: number): boolean => bytes >= 0 && bytes <= MAX_BYTES
 
-/** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError, which names the `use`, when the heap is full. */
-export function allocate(bytes: number, use?: string): number {
-  const address = tryAllocate(bytes)
-  if (address === 0) throw new OutOfMemoryError(bytes, use)
-  return address
+/** The address of at least `bytes` bytes, 16-byte aligned; 0 when the heap is full. */
+export function tryAllocate(bytes: number): number {
+  return guard === null ? take(bytes) : guarded(guard, bytes)
 }
 
-/** Like {@link allocate}, but returns 0 when the heap is full. */
-export function tryAllocate(bytes: number): number {
-  if (guard !== null) return isPossibleSize(bytes) ? guard.allocate(bytes, take) : 0
-  return take(bytes)
+function guarded(by: HeapGuard, bytes: number): number {
+  if (!isPossibleSize(bytes)) return 0
+  if (budget.overdrafts === 0) return by.allocate(bytes, take)
+  try {
+    return by.allocate(bytes, take)
+  } catch {
+    // What has begun must end: see beyondLimit.
+    return by.allocate(bytes, take)
+  }
 }
 
 function take(bytes: number): number {
@@ -151,15 +124,21 @@ function take(bytes: number): number {
     const known = free.pop()
     const size = classBytes(index)
     const address = known ?? carve(size)
-    if (address !== 0) stats.inUse += size
+    if (address !== 0) count(size)
     return address
   }
   // Also refuses what is not a number.
   if (!(bytes <= MAX_BYTES)) return 0
   const size = roundLarge(bytes)
   const address = takeLarge(size)
-  if (address !== 0) stats.inUse += size
+  if (address !== 0) count(size)
   return address
+}
+
+function count(size: number): void {
+  budget.allocations++
+  budget.heap += size
+  if (budget.heap > budget.mark) notePeak()
 }
 
 function carve(size: number): number {
@@ -188,11 +167,12 @@ function takeLarge(size: number): number {
   }
   const start = (top + 63) & ~63
   const need = start + size
-  if (need > MAX_BYTES) return 0
   const have = heapMemory().buffer.byteLength
   if (need > have) {
+    const most = Math.min(MAX_BYTES, Math.floor(heapMayHave(have) / PAGE) * PAGE)
+    if (need > most) return 0
     // Growing by a quarter keeps it rare.
-    const target = Math.min(MAX_BYTES, Math.max(need, have + have / 4))
+    const target = Math.min(most, Math.max(need, have + have / 4))
     try {
       heapMemory().grow(Math.ceil((target - have) / PAGE))
     } catch {
@@ -205,6 +185,7 @@ function takeLarge(size: number): number {
     // The old buffer is detached.
     views.clear()
     u8 = new Uint8Array(0)
+    noteReserved(heapMemory().buffer.byteLength)
   }
   top = need
   return start
@@ -229,15 +210,16 @@ export function free(address: number, bytes: number): void {
 }
 
 function give(address: number, bytes: number): void {
+  budget.frees++
   if (bytes <= SMALL) {
     const index = classOf(Math.max(bytes, ALIGN))
     ;(smallFree[index] ??= []).push(address)
-    stats.inUse -= classBytes(index)
+    budget.heap -= classBytes(index)
     return
   }
   let start = address
   let length = roundLarge(bytes)
-  stats.inUse -= length
+  budget.heap -= length
   const after = freeByStart.get(start + length)
   if (after !== undefined) {
     dropRun(start + length, after)
@@ -254,47 +236,12 @@ function give(address: number, bytes: number): void {
   else addRun(start, length)
 }
 
-/** Memory that kernels use as they please: it grows to the largest size requested, and its contents are kept only until the next request. */
-export class ScratchMemory {
-  #address = 0
-  #size = 0
-  readonly #use: string
-
-  /** `use` is what it is for, in the message of OutOfMemoryError. */
-  constructor(use: string = 'scratch memory') {
-    this.#use = use
-  }
-
-  /** The address of at least `bytes` bytes. Throws OutOfMemoryError when the heap is full; nothing is reserved then. */
-  reserve(bytes: number): number {
-    if (bytes > this.#size) {
-      this.release()
-      const size = Math.max(bytes, SMALL)
-      this.#address = allocate(size, this.#use)
-      this.#size = size
-      countUse(this.#use, size)
-    }
-    return this.#address
-  }
-
-  /** Frees it. The next request allocates again. */
-  release(): void {
-    if (this.#size === 0) return
-    free(this.#address, this.#size)
-    countUse(this.#use, -this.#size)
-    this.#size = 0
-  }
-}
-
 /** Bytes in use, the soft limit beyond which new storage spills, and the current size of the heap. */
 export function heapStats(): { readonly inUse: number; readonly softLimit: number; readonly capacity: number } {
-  return { inUse: guard?.inUse ?? stats.inUse, softLimit: stats.softLimit, capacity: memory?.buffer.byteLength ?? 0 }
+  return { inUse: guard?.inUse ?? budget.heap, softLimit: spillsAbove(), capacity: memory?.buffer.byteLength ?? 0 }
 }
 
-/** Sets the soft limit in bytes. The default is 512 MiB. */
-export function setSoftLimit(bytes: number): void {
-  stats.softLimit = bytes
+/** The largest piece that an allocation can get. `capacity` is what the heap has. */
+export function largestFree(capacity: number): number {
+  return Math.max(Math.min(MAX_BYTES, heapMayHave(capacity)) - top, ...freeByStart.values())
 }
-
-/** Whether `bytes` more would stay within the soft limit. */
-export const withinSoftLimit = (bytes: number): boolean => stats.inUse + bytes <= stats.softLimit

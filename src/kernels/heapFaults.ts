@@ -1,7 +1,8 @@
 // Injected failures, for tests: the n-th request for memory fails, so that every path that an OutOfMemoryError can take is taken.
-import { OutOfMemoryError, setHeapGuard } from './heap.ts'
+import { setHeapGuard } from './heap.ts'
 import type { HeapGuard } from './heap.ts'
 import type { Param, Stmt } from './loopIr.ts'
+import { OutOfMemoryError } from './outOfMemory.ts'
 
 /** What {@link withFailingAllocation} saw. */
 export interface InjectedFailure<T> {

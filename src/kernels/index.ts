@@ -68,37 +68,33 @@ export { compileKernel, kernelCacheStats } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export {
-  OutOfMemoryError,
-  ScratchMemory,
-  allocate,
-  free,
-  heapBytes,
-  heapGuard,
-  heapMemory,
-  heapStats,
-  heapView,
-  setHeapGuard,
-  setSoftLimit,
-} from './heap.ts'
+export { free, heapBytes, heapGuard, heapMemory, heapStats, heapView, setHeapGuard } from './heap.ts'
 export type { HeapGuard } from './heap.ts'
+export { beyondLimit, memoryLimit, setMemoryLimit, setSoftLimit } from './budget.ts'
+export { checkedLimit, hostLimit } from './hostMemory.ts'
+export { OutOfMemoryError } from './outOfMemory.ts'
+export { allocating, allocatingFor, recordLines, recordsLines } from './owners.ts'
+export type { MemoryOwner } from './owners.ts'
+export { ScratchMemory, allocate } from './scratch.ts'
+export * as memory from './memory.ts'
+export type { MemorySnapshot, MemoryStats } from './memory.ts'
 export { HeapCheck, checkHeap } from './heapCheck.ts'
 export { countAllocations, withFailingAllocation } from './heapFaults.ts'
 export type { InjectedFailure } from './heapFaults.ts'
 export {
   Block,
-  BlockCopies,
   blockBytes,
   collectBlocks,
   disposeBlock,
+  ensureRoom,
   newBlock,
   readBlock,
   reviveBlock,
   setSynchronousCollection,
   spillOf,
-  withPointers,
   writeBlock,
 } from './storageBlock.ts'
+export { BlockCopies, withPointers } from './blockCopies.ts'
 export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileDirectConv } from './templates/directConv.ts'
 export { compileSwizzledImages, compileSwizzledLines } from './templates/resample.ts'

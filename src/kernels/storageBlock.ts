@@ -2,9 +2,24 @@
 //
 // Finalizers do not run inside a synchronous loop. Past the heap's soft limit a new block therefore first asks Node for a collection and runs
 // the finalizers at once, where that is possible; otherwise it is an ordinary ArrayBuffer (spilled), which the collector frees even inside the
-// loop, and kernels work on a copy of it.
+// loop, and kernels work on a copy of it. The same happens before a request fails because of the memory limit.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { OutOfMemoryError, allocate, countUse, free, heapBytes, heapGuard, heapStats, isPossibleSize, tryAllocate, withinSoftLimit } from './heap.ts'
+import {
+  budget,
+  countAfterTasks,
+  countAtOnce,
+  countSpilled,
+  isAffordable,
+  memoryLimit,
+  reclaimables,
+  refreshBudget,
+  withinSoftLimit,
+} from './budget.ts'
+import { nodeCollector } from './collector.ts'
+import type { CleanupRegistry } from './collector.ts'
+import { free, heapBytes, heapGuard, heapStats, isPossibleSize, roundedSize, tryAllocate } from './heap.ts'
+import { OutOfMemoryError } from './outOfMemory.ts'
+import { RECORDED_BYTES, heapRecords, newRecord, recordsLines, spillRecords } from './owners.ts'
 
 /** The memory of a storage: on the heap, or spilled into an ArrayBuffer. */
 export class Block {
@@ -21,21 +36,17 @@ export class Block {
   }
 }
 
-interface CleanupRegistry {
-  register(target: object, held: number, token?: object): void
-  unregister(token: object): boolean
-  cleanupSome?(): void
-}
-
-/** The registry holds one number per block: its address and, below 4 MiB, its size. (Addresses are below 2^31.) */
-const SHIFT = 2 ** 22
-/** The sizes of larger blocks, by address. */
-const sizes = new Map<number, number>()
+/**
+ * The registry holds one number per block. For a block on the heap it is the address and the size, or 0 for the size if the block has a record. (Addresses are below 2^31.) For a
+ * spilled block it is its number, negated.
+ */
+const SHIFT = RECORDED_BYTES
 
 /** How many registrations belong to disposed blocks; their finalizers must not free again. (Unregistering needs a token, which doubles the cost of a block.) */
 const disposed = new Map<number, number>()
 
 function finalize(held: number): void {
+  if (held < 0) return endSpill(-held)
   const idle = disposed.get(held)
   if (idle !== undefined) {
     if (idle === 1) disposed.delete(held)
@@ -46,45 +57,10 @@ function finalize(held: number): void {
   const address = Math.floor(held / SHIFT)
   const small = held - address * SHIFT
   if (small !== 0) return free(address, small)
-  const bytes = sizes.get(address)
-  if (bytes === undefined) throw new InternalError(`the block at address ${address} has no known size`)
-  sizes.delete(address)
-  free(address, bytes)
-}
-
-interface NodeCollector {
-  readonly collect: () => void
-  readonly Registry: { new (cleanup: (held: number) => void): CleanupRegistry; readonly prototype: CleanupRegistry }
-}
-
-/**
- * Node can run the collector and finalizers synchronously; browsers cannot. The flags of V8 that this takes are set only while a context is made that has the
- * functions, and are then as before.
- */
-function nodeCollector(): NodeCollector | null {
-  const host = 'process' in globalThis ? globalThis.process : null
-  const v8 = host?.getBuiltinModule?.('node:v8')
-  const vm = host?.getBuiltinModule?.('node:vm')
-  if (v8 === undefined || vm === undefined) return null
-  try {
-    // A program that was started with one of the flags keeps it.
-    const [hadCollect, hadCleanup]: readonly [boolean, boolean] = vm.runInNewContext(
-      `[typeof gc === 'function', typeof FinalizationRegistry.prototype.cleanupSome === 'function']`,
-    )
-    try {
-      if (!hadCollect) v8.setFlagsFromString('--expose-gc')
-      if (!hadCleanup) v8.setFlagsFromString('--harmony-weak-refs-with-cleanup-some')
-      const [collect, Registry]: readonly [NodeCollector['collect'] | undefined, NodeCollector['Registry']] = vm.runInNewContext(
-        '[globalThis.gc, FinalizationRegistry]',
-      )
-      return typeof collect === 'function' && typeof Registry.prototype.cleanupSome === 'function' ? { collect, Registry } : null
-    } finally {
-      if (!hadCollect) v8.setFlagsFromString('--no-expose-gc')
-      if (!hadCleanup) v8.setFlagsFromString('--no-harmony-weak-refs-with-cleanup-some')
-    }
-  } catch {
-    return null
-  }
+  const record = heapRecords.get(address)
+  if (record === undefined) throw new InternalError(`the block at address ${address} has no known size`)
+  heapRecords.delete(address)
+  free(address, record.bytes)
 }
 
 /** How dead blocks are found. */
@@ -124,7 +100,8 @@ export function collectBlocks(): boolean {
   return collect !== null
 }
 
-const heldOf = (ptr: number, nbytes: number): number => ptr * SHIFT + (nbytes < SHIFT ? nbytes : 0)
+/** Whether finalizers can be run within a task. */
+const collects = (): boolean => synchronousCollection && (cleanup ?? startCleanup()).collect !== null
 
 /** Bytes allocated since finalizers last ran. */
 let unpolled = 0
@@ -143,32 +120,117 @@ function pollFinalizers(nbytes: number): void {
   if (synchronousCollection) cleanup?.registry.cleanupSome?.()
 }
 
-/** Memory outside the heap. */
-function newSpill(nbytes: number): Block {
+/** Whether `bytes` more may be in use. */
+export const affordable = (bytes: number): boolean => isAffordable(roundedSize(bytes), heapStats().inUse)
+
+/**
+ * Looks for memory that is not needed: dead tensors, where the host can find them within a task, and with `scratch` the scratch memory that is not in use. Returns whether there may
+ * be more now.
+ */
+export function reclaim(scratch: boolean): boolean {
+  budget.retries++
+  const possible = collects()
+  if (possible) collectBlocks()
+  if (scratch) for (const memory of reclaimables) memory.reclaim()
+  return possible || scratch
+}
+
+/** Throws OutOfMemoryError unless `bytes` more may be in use, after dead tensors were given back if necessary. `use` is what it is for. */
+export function ensureRoom(bytes: number, use: string): void {
+  if (budget.heap + bytes <= budget.quick || affordable(bytes)) return
+  reclaim(true)
+  if (affordable(bytes)) return
+  budget.failures++
+  throw new OutOfMemoryError(bytes, use)
+}
+
+let spills = 0
+/** The numbers of spilled blocks. */
+const spillNumbers = new WeakMap<Block, number>()
+
+/** Memory outside the heap; null if the host has none. */
+function takeSpill(nbytes: number): ArrayBuffer | null {
   heapGuard()?.spill(nbytes)
   try {
-    return new Block(0, nbytes, new ArrayBuffer(nbytes))
+    return new ArrayBuffer(nbytes)
   } catch (error) {
-    if (error instanceof RangeError) throw new OutOfMemoryError(nbytes)
+    if (error instanceof RangeError) return null
     throw error
   }
 }
 
-/** A new block of `nbytes` bytes. Its contents are undefined. Throws OutOfMemoryError if there is no memory, or can never be that much. */
-export function newBlock(nbytes: number): Block {
-  // Kernels could not read a larger block, on or off the heap.
-  if (!isPossibleSize(nbytes)) throw new OutOfMemoryError(nbytes)
-  pollFinalizers(nbytes)
-  if (!withinSoftLimit(nbytes)) {
-    if (synchronousCollection) collectWhenWorthwhile(nbytes)
-    if (!withinSoftLimit(nbytes)) return newSpill(nbytes)
+/** Forgets a spilled block, which is dead or was disposed. */
+function endSpill(number: number): void {
+  const record = spillRecords.get(number)
+  if (record === undefined) return
+  spillRecords.delete(number)
+  countSpilled(-record.bytes, heapStats().capacity)
+}
+
+/** Whether the heap and what is outside of it, together, would stay within the limit. */
+const maySpill = (nbytes: number): boolean => budget.overdrafts > 0 || heapStats().capacity + budget.spilled + nbytes <= memoryLimit() || !collects()
+
+/** Gives the block memory if there is some: on the heap up to the soft limit, then outside, and then wherever there is room. */
+function tryPlace(block: Block): boolean {
+  const { nbytes } = block
+  if (!affordable(nbytes)) return false
+  if (withinSoftLimit(nbytes)) block.ptr = tryAllocate(nbytes)
+  if (block.ptr === 0 && maySpill(nbytes)) block.spill = takeSpill(nbytes)
+  if (block.ptr === 0 && block.spill === null) block.ptr = tryAllocate(nbytes)
+  return block.ptr !== 0 || block.spill !== null
+}
+
+/** What a request is for, in the message of OutOfMemoryError. */
+function useText(shape: readonly number[] | null, dtype: string | null): string {
+  if (dtype === null) return 'a tensor'
+  const { operator } = newRecord(0, shape, dtype)
+  return `a ${dtype} tensor of shape [${shape?.join(', ') ?? ''}]${operator === null ? '' : `, which ${operator} makes`}`
+}
+
+/** Gives the block memory, where that takes more than a look at one number. */
+function place(block: Block, shape: readonly number[] | null, dtype: string | null): void {
+  const { nbytes } = block
+  refreshBudget()
+  if (!collects()) countAfterTasks()
+  else {
+    countAtOnce()
+    if (!withinSoftLimit(nbytes)) collectWhenWorthwhile(nbytes)
   }
-  const ptr = tryAllocate(nbytes)
-  if (ptr === 0) return newSpill(nbytes)
-  const block = new Block(ptr, nbytes, null)
-  const held = heldOf(ptr, nbytes)
-  if (nbytes === 0 || nbytes >= SHIFT) sizes.set(ptr, nbytes)
-  ;(cleanup ?? startCleanup()).registry.register(block, held)
+  if (tryPlace(block) || (reclaim(true) && tryPlace(block))) return
+  budget.failures++
+  throw new OutOfMemoryError(nbytes, useText(shape, dtype))
+}
+
+/** Gives a block memory, and sees to it that it is returned. `token`: the registration can be undone. */
+function furnish(block: Block, shape: readonly number[] | null, dtype: string | null, token?: Block): void {
+  const { nbytes } = block
+  pollFinalizers(nbytes)
+  const ptr = budget.heap + nbytes <= budget.quick ? tryAllocate(nbytes) : 0
+  if (ptr !== 0) block.ptr = ptr
+  else place(block, shape, dtype)
+  const { registry } = cleanup ?? startCleanup()
+  if (block.ptr === 0) {
+    const number = ++spills
+    spillRecords.set(number, newRecord(nbytes, shape, dtype))
+    spillNumbers.set(block, number)
+    countSpilled(nbytes, heapStats().capacity)
+    registry.register(block, -number, token)
+    return
+  }
+  const isRecorded = nbytes === 0 || nbytes >= RECORDED_BYTES || recordsLines()
+  if (isRecorded) heapRecords.set(block.ptr, newRecord(nbytes, shape, dtype))
+  registry.register(block, block.ptr * SHIFT + (isRecorded ? 0 : nbytes), token)
+}
+
+/**
+ * A new block of `nbytes` bytes, whose contents are undefined, for a tensor of that shape and dtype. Throws OutOfMemoryError if there is no memory, or can never be that much; dead
+ * tensors are given back before, as far as the host can find them.
+ */
+export function newBlock(nbytes: number, shape: readonly number[] | null = null, dtype: string | null = null): Block {
+  // Kernels could not read a larger block, on or off the heap.
+  if (!isPossibleSize(nbytes)) throw new OutOfMemoryError(nbytes, useText(shape, dtype))
+  const block = new Block(0, nbytes, null)
+  furnish(block, shape, dtype)
   return block
 }
 
@@ -184,28 +246,20 @@ function collectWhenWorthwhile(nbytes: number): void {
 /** Frees the block's memory now. The block must not be used afterwards, unless {@link reviveBlock} gives it memory again. */
 export function disposeBlock(block: Block): void {
   if (block.ptr !== 0) {
-    const held = heldOf(block.ptr, block.nbytes)
+    const held = block.ptr * SHIFT + (heapRecords.has(block.ptr) ? 0 : block.nbytes)
     // A revived block is registered under itself; a new one is not, and its finalizer will come.
     if (cleanup?.registry.unregister(block) !== true) disposed.set(held, (disposed.get(held) ?? 0) + 1)
-    sizes.delete(block.ptr)
+    heapRecords.delete(block.ptr)
     free(block.ptr, block.nbytes)
   }
+  if (block.spill !== null) endSpill(spillNumbers.get(block) ?? 0)
   block.ptr = 0
   block.spill = null
 }
 
 /** Gives a disposed block memory again, with undefined contents: tensors and views that were made before see the new memory. No effect on one that has memory. */
 export function reviveBlock(block: Block): void {
-  if (block.ptr !== 0 || block.spill !== null) return
-  pollFinalizers(block.nbytes)
-  block.ptr = withinSoftLimit(block.nbytes) ? tryAllocate(block.nbytes) : 0
-  if (block.ptr === 0) {
-    block.spill = newSpill(block.nbytes).spill
-    return
-  }
-  const held = heldOf(block.ptr, block.nbytes)
-  if (block.nbytes === 0 || block.nbytes >= SHIFT) sizes.set(block.ptr, block.nbytes)
-  ;(cleanup ?? startCleanup()).registry.register(block, held, block)
+  if (block.ptr === 0 && block.spill === null) furnish(block, null, null, block)
 }
 
 /** The data of a block that is not on the heap. Throws ArgumentError when the block has been disposed. */
@@ -213,79 +267,6 @@ export function spillOf(block: Block): ArrayBuffer {
   if (block.spill === null && block.nbytes > 0)
     throw new ArgumentError('this tensor has been disposed, so its data is gone; dispose() it later, or clone() what is still needed first.')
   return block.spill ?? new ArrayBuffer(0)
-}
-
-/** What copies of spilled blocks are called in messages. */
-const COPIES = 'copies of tensors outside the heap'
-
-/** Gives kernels the addresses of blocks. A spilled block is copied to the heap; the copy lives until {@link BlockCopies.finish}. */
-export class BlockCopies {
-  // Spilled blocks are rare: most calls need no collections.
-  #copies: Map<Block, number> | null = null
-  #written: Set<Block> | null = null
-
-  /** The address of a block's data. Throws ArgumentError when the block has been disposed. */
-  address(block: Block): number {
-    if (block.ptr !== 0) return block.ptr
-    this.#copies ??= new Map()
-    let copy = this.#copies.get(block)
-    if (copy === undefined) {
-      const spill = spillOf(block)
-      copy = allocate(Math.max(block.nbytes, 1), COPIES)
-      this.#copies.set(block, copy)
-      countUse(COPIES, block.nbytes)
-      heapBytes().set(new Uint8Array(spill), copy)
-    }
-    return copy
-  }
-
-  /** Declares that the kernel writes to this block, so a copy must be copied back. */
-  written(block: Block): void {
-    if (block.ptr !== 0) return
-    this.#written ??= new Set()
-    this.#written.add(block)
-  }
-
-  /** Copies back what has been written so far, and keeps the copies. */
-  writeBack(): void {
-    if (this.#written === null) return
-    for (const block of this.#written) {
-      const copy = this.#copies?.get(block)
-      if (copy !== undefined) new Uint8Array(spillOf(block)).set(heapBytes().subarray(copy, copy + block.nbytes))
-    }
-  }
-
-  /** Copies back what was written and frees the copies. */
-  finish(): void {
-    this.writeBack()
-    this.discard()
-  }
-
-  /** Frees the copies without copying back. */
-  discard(): void {
-    this.#written = null
-    if (this.#copies === null) return
-    for (const [block, copy] of this.#copies) {
-      free(copy, Math.max(block.nbytes, 1))
-      countUse(COPIES, -block.nbytes)
-    }
-    this.#copies = null
-  }
-}
-
-/** Runs `kernel` with the address of each block (see {@link BlockCopies}). `written` says which blocks the kernel writes to. */
-export function withPointers(blocks: readonly Block[], written: readonly boolean[], kernel: (pointers: readonly number[]) => void): void {
-  const copies = new BlockCopies()
-  try {
-    const pointers = blocks.map((block) => copies.address(block))
-    kernel(pointers)
-    blocks.forEach((block, i) => {
-      if (written[i] === true) copies.written(block)
-    })
-    copies.finish()
-  } finally {
-    copies.discard()
-  }
 }
 
 /** The block's bytes themselves. Any allocation may detach the view: get a new one afterwards. */

@@ -10,13 +10,18 @@ interface HostProcess {
   readonly ppid?: number
   cwd?(): string
   cpuUsage?(): { readonly user: number; readonly system: number }
+  constrainedMemory?(): number
   kill?(pid: number, signal: string | number): boolean
   getBuiltinModule?(id: string): unknown
   on?(event: 'exit', callback: (code: number) => void): unknown
 }
 
 /** What the library does with the host, as Deno names it. Without a variable: the whole environment. */
-type Permission = { readonly name: 'env'; readonly variable?: string } | { readonly name: 'read'; readonly path: string } | { readonly name: 'run' }
+type Permission =
+  | { readonly name: 'env'; readonly variable?: string }
+  | { readonly name: 'read'; readonly path: string }
+  | { readonly name: 'run' }
+  | { readonly name: 'sys'; readonly kind: string }
 
 /** What the library uses of Deno.permissions. */
 interface DenoPermissions {

@@ -1,6 +1,6 @@
 // Reads the elements of a tensor from JavaScript, through its strides and without a kernel; makes tensors from values and bytes.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
+import { allocating, dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
 import { valueText } from '../protocol/index.ts'
 import type { DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
 import { contiguousStrides, formatShape, numelOf, reachOf } from './shape.ts'
@@ -129,6 +129,9 @@ export function exactInteger(value: ElementValue): ElementValue {
   )
 }
 
+/** What makes the tensors of data that a program or a file has. */
+const FROM_DATA = { qualname: 'torch.tensor' }
+
 /**
  * A tensor over new storage that holds exactly `bytes` (little-endian elements of `dtype`). `strides` may leave gaps or overlap. Throws ArgumentError when they
  * reach past the end.
@@ -143,7 +146,10 @@ export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dty
       `tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${(highest + 1) * size} bytes, got ${bytes.length}.`,
     )
   }
-  const storage = Storage.allocate(bytes.length)
+  const outer = allocating.operator
+  allocating.operator = FROM_DATA
+  const storage = Storage.allocate(bytes.length, shape, dtype)
+  allocating.operator = outer
   storage.writeBytes(bytes)
   return new Tensor([...shape], dtype, storage, layout)
 }

@@ -39,9 +39,12 @@ export class Storage {
     this.#nbytes = nbytes
   }
 
-  /** A new storage of `nbytes` bytes. Its contents are undefined. A kernel may write `room` bytes, of which those after `nbytes` belong to no tensor. @internal */
-  static allocate(nbytes: number, room = nbytes): Storage {
-    return new Storage(newBlock(room), nbytes)
+  /**
+   * A new storage of `nbytes` bytes, whose contents are undefined, for a tensor of that shape and dtype, which messages name. A kernel may write `room` bytes, of which those after
+   * `nbytes` belong to no tensor. @internal
+   */
+  static allocate(nbytes: number, shape: readonly number[] | null = null, dtype: string | null = null, room = nbytes): Storage {
+    return new Storage(newBlock(room, shape, dtype), nbytes)
   }
 
   /** A storage whose data `writer` will compute. @internal */

@@ -97,7 +97,7 @@ export class Tensor {
 
   /** A new contiguous tensor. Its elements are undefined. @internal */
   static empty(shape: readonly number[], dtype: DType): Tensor {
-    return new Tensor(shape, dtype, Storage.allocate(checkedNumel(shape, false) * dtypeInfo[dtype].size))
+    return new Tensor(shape, dtype, Storage.allocate(checkedNumel(shape, false) * dtypeInfo[dtype].size, shape, dtype))
   }
 
   /** A fake tensor: no data. @internal */

@@ -2,15 +2,25 @@
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 
-type Heap = typeof import('../../src/kernels/heap.ts')
-type Blocks = typeof import('../../src/kernels/storageBlock.ts')
+type Heap = typeof import('../../src/kernels/heap.ts') &
+  typeof import('../../src/kernels/scratch.ts') &
+  typeof import('../../src/kernels/outOfMemory.ts') &
+  typeof import('../../src/kernels/budget.ts')
+type Blocks = typeof import('../../src/kernels/storageBlock.ts') & typeof import('../../src/kernels/blockCopies.ts')
 
 let heap: Heap
 let blocks: Blocks
 beforeEach(async () => {
   vi.resetModules()
-  heap = await import('../../src/kernels/heap.ts')
-  blocks = await import('../../src/kernels/storageBlock.ts')
+  heap = {
+    ...(await import('../../src/kernels/heap.ts')),
+    ...(await import('../../src/kernels/scratch.ts')),
+    ...(await import('../../src/kernels/outOfMemory.ts')),
+    ...(await import('../../src/kernels/budget.ts')),
+  }
+  blocks = { ...(await import('../../src/kernels/storageBlock.ts')), ...(await import('../../src/kernels/blockCopies.ts')) }
+  // The machine's own limit would be in the messages.
+  heap.setMemoryLimit(4096 * MIB)
 })
 
 const MIB = 2 ** 20
@@ -91,7 +101,10 @@ describe('allocate', () => {
     expect(heap.heapStats().inUse).toBe(100 * MIB)
     expect(() => heap.allocate(2 ** 31)).toThrow(heap.OutOfMemoryError)
     expect(() => heap.allocate(2 ** 31)).toThrow(
-      'there is no room for 2147483648 bytes for a tensor: 104857600 of at most 2147418112 are in use, 104857600 by tensors; the largest free piece has 2042559488. Release tensors with dispose(), or use smaller ones.',
+      'there is no room for 2147483648 bytes for a tensor: one tensor has at most 2147418112. Release tensors with dispose(), use smaller ones, or raise config.memoryLimit.',
+    )
+    expect(() => heap.allocate(2000 * MIB)).toThrow(
+      'there is no room for 2097152000 bytes for a tensor: 104857600 of at most 4294967296 (config.memoryLimit) are in use, 104857600 by tensors; the largest free piece of the heap has 2042559488. Release',
     )
     heap.free(large, 100 * MIB)
     expect(heap.heapStats().inUse).toBe(0)
@@ -168,8 +181,8 @@ describe('scratch memory', () => {
     new heap.ScratchMemory('packed operands').reserve(MIB)
     const tensors = heap.allocate(100 * MIB)
     const temporaries = new heap.ScratchMemory('the temporaries of a program')
-    expect(() => temporaries.reserve(2 ** 31)).toThrow(
-      `there is no room for ${2 ** 31} bytes for the temporaries of a program: ${101 * MIB} of at most 2147418112 are in use, ${100 * MIB} by tensors, ${MIB} by packed operands; the largest free piece has`,
+    expect(() => temporaries.reserve(2000 * MIB)).toThrow(
+      `there is no room for ${2000 * MIB} bytes for the temporaries of a program: ${101 * MIB} of at most ${4096 * MIB} (config.memoryLimit) are in use, ${100 * MIB} by tensors, ${MIB} by packed operands; the largest free piece of the heap has`,
     )
     heap.free(tensors, 100 * MIB)
   })
@@ -249,7 +262,10 @@ describe('blocks', () => {
       throw new RangeError('Array buffer allocation failed')
     })
     try {
-      expect(() => blocks.newBlock(1000)).toThrow(/there is no room for 1000 bytes for a tensor/)
+      // The heap is not for that much, but before a failure it is used.
+      expect(blocks.newBlock(1000).ptr).toBeGreaterThan(0)
+      heap.setMemoryLimit(heap.heapStats().inUse + 8 * MIB)
+      expect(() => blocks.newBlock(20 * MIB)).toThrow(/there is no room for 20971520 bytes for a tensor/)
     } finally {
       host.mockRestore()
     }
@@ -269,7 +285,7 @@ describe('blocks', () => {
       kernel: (_name, _params, _body, run) => run,
     })
     expect(() => blocks.withPointers([first, second], [false, true], () => {})).toThrow(
-      /no room for 2 bytes for copies of tensors outside the heap: .*, 2 by copies of tensors outside the heap;/,
+      /no room for 2 bytes for copies of tensors outside the heap: .*, 2 by copies of tensors outside the heap, 4 outside the heap;/,
     )
     heap.setHeapGuard(null)
     expect(heap.heapStats().inUse).toBe(before)

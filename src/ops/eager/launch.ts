@@ -59,7 +59,7 @@ export function kernelCache<K extends readonly (string | number | boolean)[]>(bu
 /** New memory for a tensor of `shape`, with room for `elements` elements: kernels may write past its end. */
 export function emptyPadded(shape: readonly number[], dtype: Tensor['dtype'], elements: number): Tensor {
   const { size } = dtypeInfo[dtype]
-  return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * size, elements * size))
+  return new Tensor(shape, dtype, Storage.allocate(numelOf(shape) * size, shape, dtype, elements * size))
 }
 
 const scratch = new ScratchMemory('packed operands')

@@ -133,7 +133,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
 
 /** A new tensor with the shape and strides of a contiguous one. */
 function emptyLike(like: Tensor, dtype: DType): Tensor {
-  return new Tensor(like.sizes, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size), like.steps, 0, like)
+  return new Tensor(like.sizes, dtype, Storage.allocate(like.numel * dtypeInfo[dtype].size, like.sizes, dtype), like.steps, 0, like)
 }
 
 /** The address of a tensor's first element, 0 for one that is not on the heap. */
