@@ -2,7 +2,7 @@
 // It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { allocating, dtypeInfo } from '../kernels/index.ts'
+import { allocating, beyondLimit, dtypeInfo } from '../kernels/index.ts'
 import { add, clone, detach, onesLike } from '../ops/index.ts'
 import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
@@ -140,8 +140,20 @@ export const backwardState: {
   onApplied: ((node: GradNode, gradients: readonly (Tensor | null)[], given: readonly (Tensor | null)[]) => void) | null
 } = { depth: 0, started: 0, node: null, onApplied: null }
 
+/** Receives gradients: `one` while the pass is under way, `all` those of the leaves that have no hooks, at its end. */
+interface Sink {
+  one(tensor: Tensor, grad: Tensor): void
+  all(gradients: ReadonlyMap<Tensor, Tensor>): void
+}
+
+/** A sink that keeps the gradients in a map. */
+const intoMap = (results: Map<Tensor, Tensor>): Sink => ({
+  one: (tensor, grad) => void results.set(tensor, grad),
+  all: (gradients) => gradients.forEach((grad, leaf) => results.set(leaf, grad)),
+})
+
 /** One backward pass. `sink` receives the gradient of each wanted tensor, or of every leaf if `wanted` is null. */
-function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
+function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: Sink): void {
   const outer = backwardState.node
   const outerNode = allocating.node
   backwardState.depth++
@@ -157,7 +169,7 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   }
 }
 
-function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: (tensor: Tensor, grad: Tensor) => void): void {
+function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: Sink): void {
   const buffers = new Map<GradNode, (Tensor | null)[]>()
   const leafGrads = new Map<Tensor, Tensor>()
   const queue = new NodeQueue()
@@ -165,8 +177,8 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
   const nodes = keep && hookState.leaves === 0 ? [] : nodesBehind(tensors)
   const pending = wanted?.stopThere === true ? null : pendingLeaves(tensors, nodes, wanted)
 
-  const finish = (leaf: Tensor, grad: Tensor): void =>
-    sink(leaf, hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad))
+  const finished = (leaf: Tensor, grad: Tensor): Tensor =>
+    hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad)
   /** One edge to a leaf has been walked, with or without a gradient. The last one makes its gradient complete. */
   const arrived = (leaf: Tensor): void => {
     const left = pending?.get(leaf)
@@ -175,7 +187,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
     const grad = leafGrads.get(leaf)
     if (left > 1 || grad === undefined) return
     leafGrads.delete(leaf)
-    finish(leaf, grad)
+    sink.one(leaf, finished(leaf, grad))
   }
   const deliver = (target: GradNode | Tensor, outputNr: number, grad: Tensor): void => {
     if (!(target instanceof GradNode)) {
@@ -216,7 +228,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
       const asked = wanted?.outputs.get(node)?.get(i)
       const hooked = wanted?.stopThere === true && asked !== undefined ? grad : applyHooks(node.hooks?.[i], grad)
       grads[i] = hooked
-      if (asked !== undefined) sink(asked, hooked)
+      if (asked !== undefined) sink.one(asked, hooked)
     }
     if (wanted?.stopThere === true && wanted.outputs.has(node)) continue
     const { targets } = node
@@ -254,7 +266,8 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
   }
   walked?.forEach(release)
   for (const afterwards of later) afterwards()
-  for (const [leaf, grad] of leafGrads) finish(leaf, grad)
+  if (hookState.leaves > 0) for (const [leaf, grad] of leafGrads) leafGrads.set(leaf, finished(leaf, grad))
+  sink.all(leafGrads)
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {
@@ -295,22 +308,33 @@ function withGrad<T>(enabled: boolean, fn: () => T): T {
   }
 }
 
-/** Adds a gradient to `leaf.grad`. Of the tensors in `shared`, which others hold too, the leaf gets a copy. */
-function accumulate(leaf: Tensor, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): void {
-  hookState.beforeAccumulation?.(leaf)
-  const known = leaf.grad
-  if (createGraph) {
-    leaf.grad = known === null ? grad : add(known, grad)
-  } else if (known === null) {
-    const needsCopy = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
-    leaf.grad = needsCopy ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
-    shared.add(grad)
-  } else if (known.requiresGrad || known.viewBase !== null || !known.contiguousLayout) {
-    leaf.grad = add(known, grad)
-  } else {
-    // In place, as PyTorch does: a program that holds `leaf.grad` sees the sum.
-    known.add_(grad)
+/**
+ * Adds gradients to `grad` of leaves: to all of them, or to none if there is no memory. Of the tensors in `shared`, which others hold too, a leaf gets a copy.
+ */
+function accumulate(gradients: ReadonlyMap<Tensor, Tensor>, createGraph: boolean, shared: Set<Tensor>): void {
+  const sums: (Tensor | null)[] = []
+  for (const [leaf, grad] of gradients) {
+    hookState.beforeAccumulation?.(leaf)
+    sums.push(newGradient(leaf.grad, grad, createGraph, shared))
   }
+  beyondLimit(() => {
+    let next = 0
+    for (const [leaf, grad] of gradients) {
+      const sum = sums[next++] ?? null
+      if (sum !== null) leaf.grad = sum
+      // In place, as PyTorch does: a program that holds `leaf.grad` sees the sum.
+      else leaf.grad?.add_(grad)
+    }
+  })
+}
+
+/** The tensor that becomes `leaf.grad`; null if the gradient is to be added to `known`, the present one, in place. */
+function newGradient(known: Tensor | null, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): Tensor | null {
+  if (createGraph) return known === null ? grad : add(known, grad)
+  if (known !== null) return known.requiresGrad || known.viewBase !== null || !known.contiguousLayout ? add(known, grad) : null
+  const needsCopy = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
+  shared.add(grad)
+  return needsCopy ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
 }
 
 /** One or several tensors, as a list. Throws ArgumentError for anything else. */
@@ -342,12 +366,16 @@ export function backward(
     const shared = new Set<Tensor>()
     for (const gradient of given) if (gradient !== null) shared.add(gradient)
     const wanted = inputs === null ? null : reachability(roots, inputs)
-    withCallbacks(() =>
-      run(starts, wanted, keep, (tensor, grad) => {
-        accumulate(tensor, grad, createGraph, shared)
+    const sink: Sink = {
+      one(tensor, grad) {
+        accumulate(new Map([[tensor, grad]]), createGraph, shared)
         if (hookState.leaves > 0) for (const hook of accumulatedHooksOf(tensor)?.slice() ?? []) hook(tensor)
-      }),
-    )
+      },
+      all(gradients) {
+        accumulate(gradients, createGraph, shared)
+      },
+    }
+    withCallbacks(() => run(starts, wanted, keep, sink))
   })
 }
 
@@ -404,9 +432,7 @@ export function grad(
   const results = new Map<Tensor, Tensor>()
   withGrad(createGraph, () => {
     const starts = roots.map((tensor, i) => ({ tensor, grad: rootGradient('grad', tensor, given[i]) }))
-    run(starts, reachability(roots, wantedTensors), keep, (tensor, value) => {
-      results.set(tensor, value)
-    })
+    run(starts, reachability(roots, wantedTensors), keep, intoMap(results))
   })
   return wantedTensors.map((input, i) => {
     const value = gradientOf(input, results)
@@ -441,7 +467,7 @@ export function gradBetween(
     const grad = gradOutputs[i]
     return grad === undefined ? [] : [{ tensor, grad }]
   })
-  withGrad(createGraph, () => run(starts, wanted, true, (tensor, value) => results.set(tensor, value)))
+  withGrad(createGraph, () => run(starts, wanted, true, intoMap(results)))
   return inputs.map((input) => gradientOf(input, results))
 }
 

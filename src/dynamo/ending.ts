@@ -1,6 +1,7 @@
 // The end of a segment, from top to bottom: what is needed of it, the compiled code for that (compiled now if the tree has none), running it, and the data that tensors get.
 import { noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
+import { beyondLimit } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -120,19 +121,22 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
       if (storage !== undefined) for (const e of needing(storage)) e.keepInputs(storage, write?.before)
     }
     const values = noGrad(() => compiled.run(...inputs))
-    const results = takeResults(
-      compiled,
-      values,
-      inputs,
-      writes.map(([, { tensor }]) => tensor),
-      (storage) => needing(storage).length > 0,
-      (storage, old) => {
-        for (const e of needing(storage)) e.keepOld(storage, segment.writes.get(storage)?.before ?? 0, old)
-      },
+    // From here on inputs may have been overwritten, so that the segment cannot run again.
+    const results = beyondLimit(() =>
+      takeResults(
+        compiled,
+        values,
+        inputs,
+        writes.map(([, { tensor }]) => tensor),
+        (storage) => needing(storage).length > 0,
+        (storage, old) => {
+          for (const e of needing(storage)) e.keepOld(storage, segment.writes.get(storage)?.before ?? 0, old)
+        },
+      ),
     )
     compiled.outputSlots.forEach((slot, i) => {
       const value = results[i]
-      if (value instanceof Tensor) adopt(segment.lazyAt(slot), value)
+      if (value instanceof Tensor) beyondLimit(() => adopt(segment.lazyAt(slot), value))
     })
     if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
   })

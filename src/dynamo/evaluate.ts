@@ -2,6 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { runKernel, withoutModes } from '../dispatch/index.ts'
 import type { Arg } from '../dispatch/index.ts'
+import { beyondLimit } from '../kernels/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
 import { neededSteps, under } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
@@ -29,7 +30,7 @@ export function runSteps(
   const run = (): void =>
     noGrad(() => {
       for (const step of steps) {
-        const results = attributed(step, () => runStep(step, at))
+        const results = attributed(step, () => (step.beyondLimit ? beyondLimit(() => runStep(step, at)) : runStep(step, at)))
         results.forEach((value, i) => {
           values.set(step.firstSlot + i, value)
           onValue(step.firstSlot + i, value)

@@ -5,6 +5,7 @@ import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
 import { agreesInSegment, operatorState, readState, segmentState } from '../guards/index.ts'
 import type { MetState } from '../guards/index.ts'
+import { isBeyondLimit } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
@@ -77,6 +78,8 @@ export class Step {
   readonly state: readonly unknown[] = readState(operatorState, null)
   /** The values of `segmentState` at the call: all steps of a segment have the same. */
   readonly underState: readonly unknown[]
+  /** Whether the call must not fail for the memory limit: it belongs to something that has to end once it has begun, as an optimizer's step. */
+  readonly beyondLimit: boolean = isBeyondLimit()
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []

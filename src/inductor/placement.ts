@@ -39,8 +39,9 @@ function storedBuffers(graph: IrGraph, groups: readonly Group[]): Set<Buffer> {
 }
 
 /**
- * Chooses the outputs that can be written in place: the input is contiguous; the output is a whole result; and every read of the input happens in
- * an earlier step, or in the loop that writes it and only of the element of that iteration.
+ * Chooses the outputs that can be written in place: the input is contiguous; the output is a whole result; every read of the input happens in
+ * an earlier step, or in the loop that writes it and only of the element of that iteration; and no later step can fail, which would leave the input half
+ * written: only eager kernels allocate while the program runs.
  */
 function placeInPlace(
   graph: IrGraph,
@@ -65,7 +66,7 @@ function placeInPlace(
     if (graph.outputs.some((o) => o.kind === 'view' && o.view.buffer === target)) continue
     const [writer, ...later] = groups.slice(groups.findIndex((group) => nodesOf(group).includes(node)))
     // Results of reductions are stored as soon as they are known, other results after all reads of their element.
-    if (writer === undefined || !storesLast(writer, node) || !readsAreSafe(writer, later, target)) continue
+    if (writer === undefined || !storesLast(writer, node) || !isSafe(writer, later, target)) continue
     inPlace.set(buffer, input)
     outputsInPlace.add(position)
     taken.add(input)
@@ -79,9 +80,9 @@ const storesLast = (group: Group, node: IrNode): boolean =>
     ? group.epilogue.some((own) => own === node)
     : group.kind === 'loops' && group.members.some((member) => member.node === node && member.level === 'outer')
 
-/** Whether every read of the old value of `target` happens before the writer stores: an element only in its own iteration, and nothing in later steps. */
-function readsAreSafe(writer: Group, later: readonly Group[], target: Buffer): boolean {
+/** Whether every read of the old value of `target` happens before the writer stores: an element only in its own iteration, and nothing in later steps, which cannot fail either. */
+function isSafe(writer: Group, later: readonly Group[], target: Buffer): boolean {
   const reads = (node: IrNode): boolean => node.reads.some((access) => access.buffer === target)
-  if (later.some((group) => nodesOf(group).some(reads))) return false
+  if (later.some((group) => group.kind === 'extern' || nodesOf(group).some(reads))) return false
   return nodesOf(writer).every((node) => node.reads.every((access) => access.buffer !== target || readsOwnElement(writer, node, access)))
 }

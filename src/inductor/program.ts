@@ -53,6 +53,8 @@ class ProgramWriter {
     })
     for (const [buffer, offset] of this.#plan.offsets) this.#address.set(buffer, sum(BASE, offset))
     for (const [buffer, at] of this.#placement.inPlace) this.#address.set(buffer, variable(`i${at}`))
+    // All memory first: what fails has written nothing.
+    for (const step of this.#steps) if (step.kind === 'kernel') this.#allocate(step)
     for (const step of this.#steps) {
       if (step.kind === 'kernel') this.#kernel(step, scratchAt)
       else this.#extern(step.node, step.id)
@@ -86,6 +88,10 @@ class ProgramWriter {
     this.#tensors.set(buffer, tensor)
     this.#address.set(buffer, address)
     return address
+  }
+
+  #allocate(step: Extract<Step, { kind: 'kernel' }>): void {
+    for (const operand of step.operands) if (operand.kind === 'buffer' && operand.written) this.#addressFor(operand.buffer)
   }
 
   #kernel(step: Extract<Step, { kind: 'kernel' }>, scratchAt: number): void {

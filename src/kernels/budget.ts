@@ -58,7 +58,6 @@ export const withinSoftLimit = (bytes: number): boolean => budget.heap + bytes <
 
 /** Whether `bytes` more may be in use, with `onHeap` bytes on the heap now. */
 export function isAffordable(bytes: number, onHeap: number): boolean {
-  if (budget.overdrafts > 0) return true
   return Math.min(onHeap + budget.spilled, settled) + bytes <= memoryLimit()
 }
 
@@ -68,8 +67,8 @@ export function heapMayHave(capacity: number): number {
 }
 
 /**
- * Runs `fn`, whose allocations may exceed the limit, and which fails only if there really is no memory: the second half of something that must not end half done. How much it takes
- * should have been asked for before, see `ensureRoom`.
+ * Runs `fn`, whose allocations may exceed the limit where dead tensors leave no other room: the second half of something that must not end half done. It fails only if the host has no
+ * memory. How much it takes should have been asked for before, see `ensureRoom`.
  */
 export function beyondLimit<T>(fn: () => T): T {
   budget.overdrafts++
@@ -79,6 +78,9 @@ export function beyondLimit<T>(fn: () => T): T {
     budget.overdrafts--
   }
 }
+
+/** Whether {@link beyondLimit} is running. */
+export const isBeyondLimit = (): boolean => budget.overdrafts > 0
 
 // Hosts that cannot run finalizers within a task (browsers) learn only afterwards what died in it.
 

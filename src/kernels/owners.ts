@@ -1,4 +1,5 @@
 // Who owns memory: for each large block the operator that made it, its shape and dtype, and the program's lines if they are recorded. For OutOfMemoryError and `torch.memory.snapshot()`.
+import { DEEP } from '../errors/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 
@@ -28,18 +29,6 @@ export const allocating: {
   node: { readonly name: string } | null
 } = { operator: null, composite: null, node: null }
 
-/** Runs `fn`, whose allocations belong to `name`, unless a caller has a name for them. */
-export function allocatingFor<T>(name: string, fn: () => T): T {
-  const outer = allocating.composite
-  if (outer !== null) return fn()
-  allocating.composite = name
-  try {
-    return fn()
-  } finally {
-    allocating.composite = outer
-  }
-}
-
 let recording = false
 
 /** Whether the program's lines are recorded at every allocation. */
@@ -53,7 +42,7 @@ export function recordLines(on: boolean): void {
 /** The record of a block that is made now. Without a dtype, nothing is known of who makes it. */
 export function newRecord(bytes: number, shape: readonly number[] | null, dtype: string | null): BlockRecord {
   // Frames at once: what the engine keeps instead refers to the functions on the stack, and to the tensors that they see.
-  return { bytes, operator: dtype === null ? null : operatorNow(), shape, dtype, frames: recording ? captureStack(newRecord).frames : null }
+  return { bytes, operator: dtype === null ? null : operatorNow(), shape, dtype, frames: recording ? captureStack(newRecord, DEEP).frames : null }
 }
 
 function operatorNow(): string | null {

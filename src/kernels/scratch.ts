@@ -1,5 +1,5 @@
 // Memory on the heap for something else than tensors: what kernels need beside their operands.
-import { countUse, reclaimables } from './budget.ts'
+import { budget, countUse, reclaimables } from './budget.ts'
 import type { Reclaimable } from './budget.ts'
 import { free, tryAllocate } from './heap.ts'
 import { OutOfMemoryError } from './outOfMemory.ts'
@@ -13,6 +13,7 @@ export function allocate(bytes: number, use?: string): number {
   let address = affordable(bytes) ? tryAllocate(bytes) : 0
   // Scratch memory may be in use: only dead tensors give theirs back.
   if (address === 0 && reclaim(false) && affordable(bytes)) address = tryAllocate(bytes)
+  if (address === 0 && budget.overdrafts > 0) address = tryAllocate(bytes)
   if (address === 0) throw new OutOfMemoryError(bytes, use)
   return address
 }

@@ -150,7 +150,12 @@ const spillNumbers = new WeakMap<Block, number>()
 
 /** Memory outside the heap; null if the host has none. */
 function takeSpill(nbytes: number): ArrayBuffer | null {
-  heapGuard()?.spill(nbytes)
+  try {
+    heapGuard()?.spill(nbytes)
+  } catch (error) {
+    // What has begun must end: see beyondLimit.
+    if (budget.overdrafts === 0) throw error
+  }
   try {
     return new ArrayBuffer(nbytes)
   } catch (error) {
@@ -173,7 +178,6 @@ const maySpill = (nbytes: number): boolean => budget.overdrafts > 0 || heapStats
 /** Gives the block memory if there is some: on the heap up to the soft limit, then outside, and then wherever there is room. */
 function tryPlace(block: Block): boolean {
   const { nbytes } = block
-  if (!affordable(nbytes)) return false
   if (withinSoftLimit(nbytes)) block.ptr = tryAllocate(nbytes)
   if (block.ptr === 0 && maySpill(nbytes)) block.spill = takeSpill(nbytes)
   if (block.ptr === 0 && block.spill === null) block.ptr = tryAllocate(nbytes)
@@ -196,7 +200,9 @@ function place(block: Block, shape: readonly number[] | null, dtype: string | nu
     countAtOnce()
     if (!withinSoftLimit(nbytes)) collectWhenWorthwhile(nbytes)
   }
-  if (tryPlace(block) || (reclaim(true) && tryPlace(block))) return
+  if (affordable(nbytes) && tryPlace(block)) return
+  reclaim(true)
+  if ((budget.overdrafts > 0 || affordable(nbytes)) && tryPlace(block)) return
   budget.failures++
   throw new OutOfMemoryError(nbytes, useText(shape, dtype))
 }

@@ -1,6 +1,7 @@
 // LBFGS: a method of Newton's kind, which learns the curvature from the last gradients. It calls the closure several times in a step.
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
+import { beyondLimit } from '../kernels/index.ts'
 import { abs, add, add_, cat, clone, copy_, dot, max, mul, neg, reshape, sub, sum, zeros } from '../ops/index.ts'
 import { checkArgument, isCallable, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
@@ -110,7 +111,22 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
   override step<T>(closure?: () => T): T {
     if (!isCallable(closure))
       throw new ArgumentError(`optim.LBFGS.step: needs a function that computes the loss and its gradients, got ${valueText(closure)}.`)
-    return noGrad(() => this.#step(closure))
+    return noGrad(() => this.#undoneOnError(() => this.#step(closure)))
+  }
+
+  /** Runs `step`; if it throws, parameters and state are as before. */
+  #undoneOnError<T>(step: () => T): T {
+    const params = this.paramGroups.flatMap((group) => group.params)
+    const before = params.map((p) => clone(p))
+    const states = [...this.state].map(([parameter, state]) => [parameter, { ...state }] as const)
+    try {
+      return step()
+    } catch (error) {
+      beyondLimit(() => params.forEach((p, i) => void copy_(p, before[i] ?? p)))
+      this.state.clear()
+      for (const [parameter, state] of states) this.state.set(parameter, state)
+      throw error
+    }
   }
 
   #step<T>(closure: () => T): T {

@@ -2,6 +2,7 @@
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { dispatchState, withChangingNumbers, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { allocating, beyondLimit, dtypeInfo, ensureRoom } from '../kernels/index.ts'
 import { add, mul_, neg, zero_, zeros, zerosLike } from '../ops/index.ts'
 import {
   checkArgument,
@@ -58,9 +59,16 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   /** Per parameter, from its first step on. */
   readonly state: Map<Tensor, ParamState> = new Map()
   protected readonly className: string
+  /** How many new tensors as large as a parameter `update` has at a time, at most. A step begins only if there is memory for them, since it must not end half way. */
+  protected readonly temporaries: number = 3
+  /** What makes the tensors of a step, for messages. */
+  readonly #maker: string
+  /** The state of parameters that are about to have their first step. */
+  #first: Map<Tensor, ParamState> | null = null
 
   constructor(className: string, params: Params<O>, defaults: Required<O>, options: O | undefined) {
     this.className = `optim.${className}`
+    this.#maker = `${this.className}.step`
     this.defaults = defaults
     this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
@@ -165,24 +173,44 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     }
   }
 
-  /** Updates every parameter that has a gradient. A closure is called first, with recording on; its result is returned. */
+  /**
+   * Updates every parameter that has a gradient. A closure is called first, with recording on; its result is returned. Throws OutOfMemoryError, and changes nothing, if there is no memory
+   * for the state and the temporaries.
+   */
   step(): void
   step<T>(closure: () => T): T
   step<T>(closure?: () => T): T | void {
     if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
     const result = closure === undefined ? undefined : enableGrad(closure)
     const outer = dispatchState.internal
+    const maker = allocating.composite
     dispatchState.internal = true
+    allocating.composite = maker ?? this.#maker
     try {
-      noGrad(() => {
-        for (const group of this.paramGroups) {
-          for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
-        }
-      })
+      noGrad(() => this.#updateAll())
     } finally {
       dispatchState.internal = outer
+      allocating.composite = maker
+      this.#first = null
     }
     return result
+  }
+
+  #updateAll(): void {
+    let largest = 0
+    for (const group of this.paramGroups) {
+      for (const parameter of group.params) {
+        if (parameter.grad === null) continue
+        largest = Math.max(largest, parameter.numel * dtypeInfo[parameter.dtype].size)
+        if (!this.state.has(parameter)) (this.#first ??= new Map()).set(parameter, this.newState(parameter, group))
+      }
+    }
+    // What capture records uses the memory of the compiled program.
+    if (dispatchState.mode === null) ensureRoom(this.temporaries * largest, this.#maker)
+    beyondLimit(() => {
+      for (const group of this.paramGroups)
+        for (const parameter of group.params) if (parameter.grad !== null) this.update(parameter, parameter.grad, group)
+    })
   }
 
   /** The state of a parameter before its first step. A state dict must have all of it; what only some options need is added when it is needed. */
@@ -194,7 +222,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   protected stateOf<S extends ParamState>(parameter: Tensor, group: ParamGroup<O>): S {
     let state = this.state.get(parameter)
     if (state === undefined) {
-      state = this.newState(parameter, group)
+      state = this.#first?.get(parameter) ?? this.newState(parameter, group)
       this.state.set(parameter, state)
     }
     return state as S

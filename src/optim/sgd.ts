@@ -22,6 +22,8 @@ export interface SGDOptions extends BaseOptions {
 
 /** Gradient descent, with momentum if wanted. PyTorch's `torch.optim.SGD`. */
 export class SGD extends Optimizer<SGDOptions> {
+  protected override readonly temporaries: number = 1
+
   constructor(params: Params<SGDOptions>, options?: SGDOptions) {
     super('SGD', params, { lr: 1e-3, momentum: 0, dampening: 0, weightDecay: 0, nesterov: false, maximize: false }, options)
   }

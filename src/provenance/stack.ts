@@ -75,10 +75,10 @@ export class CapturedStack {
   }
 }
 
-/** Captures the stack of the caller, without the frames above and including `skipAfter`. Takes one to three microseconds. */
-export function captureStack(skipAfter?: (...args: never[]) => unknown): CapturedStack {
+/** Captures the stack of the caller, without the frames above and including `skipAfter`, of `limit` frames. Takes one to three microseconds. */
+export function captureStack(skipAfter?: (...args: never[]) => unknown, limit: number = LIMIT): CapturedStack {
   if (host.captureStackTrace === undefined) return new CapturedStack(new Error('stack'))
-  const before = setLimit(LIMIT)
+  const before = setLimit(limit)
   const holder: { stack?: string } = {}
   host.captureStackTrace(holder, skipAfter ?? captureStack)
   restoreStacks(before)
