@@ -91,9 +91,9 @@ describe('the stages of a compilation', () => {
           const i0 = addressOf(inputs[0], copies)
           const t1 = empty(c0, 'float32')
           const a_t1 = addressOf(t1, copies)
-          copies.written(t1.storage.block)
           const t2 = empty(c1, 'float32')
           const a_t2 = addressOf(t2, copies)
+          copies.written(t1.storage.block)
           copies.written(t2.storage.block)
           c2(i0, a_t1, a_t2) // mul relu sum
           copies.finish()
