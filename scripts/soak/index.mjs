@@ -51,7 +51,9 @@ const figures = await soak(api, {
     if (elapsed() - told < Math.min(1, minutes / 20)) return
     told = elapsed()
     const size = (bytes) => `${(bytes / MIB).toFixed(1)} MiB`
-    console.log(`${told.toFixed(1)} min: ${sample.count} programs, ${size(sample.bytes)} in use, ${size(sample.reserved)} reserved, process ${size(sample.rss)}`)
+    console.log(
+      `${told.toFixed(1)} min: ${sample.count} programs, ${size(sample.bytes)} in use, ${size(sample.reserved)} reserved, process ${size(sample.rss)}`,
+    )
   },
 })
 const wrong = growth(figures.samples, 2 * MIB, 48 * MIB)

@@ -96,7 +96,8 @@ function compiledStep(api, random, attempt) {
       () => losses.push(step(x).item()),
       () => {
         const same = parameters.map((p, k) => sameAs(p, data[k]))
-        if (same.some((s) => s !== same[0])) throw new Error(`a failed compiled step changed ${same.filter((s) => !s).length} of ${same.length} parameters`)
+        if (same.some((s) => s !== same[0]))
+          throw new Error(`a failed compiled step changed ${same.filter((s) => !s).length} of ${same.length} parameters`)
         return !same[0]
       },
     )

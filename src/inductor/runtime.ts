@@ -35,8 +35,7 @@ export function keep<T>(results: T): T {
 }
 
 /** The address of the running program's arena, which has at least `bytes` bytes. Programs share it: none of them leaves values in it between calls. */
-export const arena = (bytes: number): number =>
-  arenaOf(running.length - 1).reserve(bytes)
+export const arena = (bytes: number): number => arenaOf(running.length - 1).reserve(bytes)
 
 const arenaOf = (level: number): ScratchMemory =>
   (arenas[level] ??= new ScratchMemory('the temporaries of compiled programs', () => running.length <= level))

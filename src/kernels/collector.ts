@@ -41,4 +41,3 @@ export function nodeCollector(): NodeCollector | null {
     return null
   }
 }
-

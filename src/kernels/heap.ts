@@ -73,6 +73,9 @@ const freeByStart = new Map<number, number>()
 const freeByEnd = new Map<number, number>()
 const bins: Set<number>[] = []
 let top = START
+/** The chunks that small blocks were carved from, and where the carved part of each ends; the last one is still in use. */
+const chunks = new Map<number, number>()
+let chunkStart = 0
 let chunkAt = 0
 let chunkEnd = 0
 const CHUNK = 2 ** 20
@@ -145,6 +148,8 @@ function carve(size: number): number {
   if (chunkAt + size > chunkEnd) {
     const chunk = takeLarge(CHUNK)
     if (chunk === 0) return 0
+    if (chunkStart !== 0) chunks.set(chunkStart, chunkAt)
+    chunkStart = chunk
     chunkAt = chunk
     chunkEnd = chunk + CHUNK
   }
@@ -217,9 +222,14 @@ function give(address: number, bytes: number): void {
     budget.heap -= classBytes(index)
     return
   }
-  let start = address
-  let length = roundLarge(bytes)
+  const length = roundLarge(bytes)
   budget.heap -= length
+  giveRun(address, length)
+}
+
+function giveRun(address: number, size: number): void {
+  let start = address
+  let length = size
   const after = freeByStart.get(start + length)
   if (after !== undefined) {
     dropRun(start + length, after)
@@ -227,13 +237,43 @@ function give(address: number, bytes: number): void {
   }
   const before = freeByEnd.get(start)
   if (before !== undefined) {
-    const size = start - before
-    dropRun(before, size)
+    const gap = start - before
+    dropRun(before, gap)
     start = before
-    length += size
+    length += gap
   }
   if (start + length === top) top = start
   else addRun(start, length)
+}
+
+/** Gives chunks of which no small block is in use back to all sizes. It looks at every free block, so it is for when there is no other room. */
+export function releaseChunks(): void {
+  const starts = Float64Array.from(chunks.keys()).toSorted()
+  /** The chunk that an address is in; undefined for the one that is still carved. */
+  const chunkOf = (address: number): number | undefined => {
+    let [low, high] = [0, starts.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((starts[middle] ?? 0) <= address) low = middle + 1
+      else high = middle
+    }
+    const start = starts[low - 1]
+    return start !== undefined && address < start + CHUNK ? start : undefined
+  }
+  const freeBytes = new Map<number, number>()
+  smallFree.forEach((addresses, index) => {
+    for (const address of addresses) {
+      const chunk = chunkOf(address)
+      if (chunk !== undefined) freeBytes.set(chunk, (freeBytes.get(chunk) ?? 0) + classBytes(index))
+    }
+  })
+  const unused = new Set([...chunks].filter(([start, end]) => freeBytes.get(start) === end - start).map(([start]) => start))
+  if (unused.size === 0) return
+  smallFree.forEach((addresses, index) => (smallFree[index] = addresses.filter((address) => !unused.has(chunkOf(address) ?? 0))))
+  for (const start of unused) {
+    chunks.delete(start)
+    giveRun(start, CHUNK)
+  }
 }
 
 /** Bytes in use, the soft limit beyond which new storage spills, and the current size of the heap. */

@@ -44,7 +44,9 @@ export function limitWithin({ total, container }: HostMemory): number {
 /** A limit that a user gave. Throws ArgumentError, which says `where`, unless it is a number of bytes. */
 export function checkedLimit(where: string, value: unknown): number {
   if (typeof value === 'number' && value >= 1) return Math.floor(value)
-  throw new ArgumentError(`${where} must be a number of bytes, at least 1, such as ${512 * MIB} (512 MiB), or Infinity for no limit; got ${valueText(value)}.`)
+  throw new ArgumentError(
+    `${where} must be a number of bytes, at least 1, such as ${512 * MIB} (512 MiB), or Infinity for no limit; got ${valueText(value)}.`,
+  )
 }
 
 let known: number | null = null

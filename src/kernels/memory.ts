@@ -1,7 +1,7 @@
 // `torch.memory`: how much memory is in use, how much there may be, and who has it. PyTorch has these functions in `torch.cuda.memory`.
 import { checkArgument } from '../protocol/index.ts'
 import { budget, memoryLimit, peakBytes, reclaimables, resetPeaks, scratchBytes, scratchUses } from './budget.ts'
-import { heapStats } from './heap.ts'
+import { heapStats, releaseChunks } from './heap.ts'
 import { memoryOwners, ownerText, recordLines, recordedOnHeap, sizeText } from './owners.ts'
 import type { MemoryOwner } from './owners.ts'
 import { collectBlocks } from './storageBlock.ts'
@@ -85,6 +85,7 @@ export const resetPeakMemoryStats = (): void => resetPeaks(heapStats().capacity)
 export function emptyCache(): void {
   collectBlocks()
   for (const memory of reclaimables) memory.reclaim()
+  releaseChunks()
 }
 
 /**

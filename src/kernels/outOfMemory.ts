@@ -56,6 +56,7 @@ function ownersText(owners: readonly MemoryOwner[]): string {
 }
 
 function fix(owners: readonly MemoryOwner[]): string {
-  const lines = owners.length === 0 || recordsLines() ? '' : ' To see the lines that made them, set config.memoryHistory = true or TENSORFX_MEMORY_HISTORY=1.'
+  const lines =
+    owners.length === 0 || recordsLines() ? '' : ' To see the lines that made them, set config.memoryHistory = true or TENSORFX_MEMORY_HISTORY=1.'
   return `${owners.length === 0 ? ' ' : '\n'}Release tensors with dispose(), use smaller ones, or raise config.memoryLimit.${lines}`
 }

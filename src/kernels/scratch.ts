@@ -1,5 +1,5 @@
 // Memory on the heap for something else than tensors: what kernels need beside their operands.
-import { budget, countUse, reclaimables } from './budget.ts'
+import { beyondLimit, budget, countUse, reclaimables } from './budget.ts'
 import type { Reclaimable } from './budget.ts'
 import { free, tryAllocate } from './heap.ts'
 import { OutOfMemoryError } from './outOfMemory.ts'
@@ -11,9 +11,12 @@ const SMALLEST = 65536
 /** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError, which names the `use`, when the limit or the end of the heap is reached. */
 export function allocate(bytes: number, use?: string): number {
   let address = affordable(bytes) ? tryAllocate(bytes) : 0
-  // Scratch memory may be in use: only dead tensors give theirs back.
-  if (address === 0 && reclaim(false) && affordable(bytes)) address = tryAllocate(bytes)
-  if (address === 0 && budget.overdrafts > 0) address = tryAllocate(bytes)
+  if (address === 0) {
+    // Scratch memory may be in use: only dead tensors give theirs back.
+    reclaim(false)
+    // The heap grows if its free parts are too small.
+    if (budget.overdrafts > 0 || affordable(bytes)) address = beyondLimit(() => tryAllocate(bytes))
+  }
   if (address === 0) throw new OutOfMemoryError(bytes, use)
   return address
 }

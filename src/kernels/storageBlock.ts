@@ -5,6 +5,7 @@
 // loop, and kernels work on a copy of it. The same happens before a request fails because of the memory limit.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import {
+  beyondLimit,
   budget,
   countAfterTasks,
   countAtOnce,
@@ -17,7 +18,7 @@ import {
 } from './budget.ts'
 import { nodeCollector } from './collector.ts'
 import type { CleanupRegistry } from './collector.ts'
-import { free, heapBytes, heapGuard, heapStats, isPossibleSize, roundedSize, tryAllocate } from './heap.ts'
+import { free, heapBytes, heapGuard, heapStats, isPossibleSize, releaseChunks, roundedSize, tryAllocate } from './heap.ts'
 import { OutOfMemoryError } from './outOfMemory.ts'
 import { RECORDED_BYTES, heapRecords, newRecord, recordsLines, spillRecords } from './owners.ts'
 
@@ -124,15 +125,14 @@ function pollFinalizers(nbytes: number): void {
 export const affordable = (bytes: number): boolean => isAffordable(roundedSize(bytes), heapStats().inUse)
 
 /**
- * Looks for memory that is not needed: dead tensors, where the host can find them within a task, and with `scratch` the scratch memory that is not in use. Returns whether there may
- * be more now.
+ * Looks for memory that is not needed: dead tensors, where the host can find them within a task, and with `scratch` the scratch memory that is not in use. What it finds becomes whole
+ * again as far as possible.
  */
-export function reclaim(scratch: boolean): boolean {
+export function reclaim(scratch: boolean): void {
   budget.retries++
-  const possible = collects()
-  if (possible) collectBlocks()
+  if (collects()) collectBlocks()
   if (scratch) for (const memory of reclaimables) memory.reclaim()
-  return possible || scratch
+  releaseChunks()
 }
 
 /** Throws OutOfMemoryError unless `bytes` more may be in use, after dead tensors were given back if necessary. `use` is what it is for. */
@@ -202,7 +202,10 @@ function place(block: Block, shape: readonly number[] | null, dtype: string | nu
   }
   if (affordable(nbytes) && tryPlace(block)) return
   reclaim(true)
-  if ((budget.overdrafts > 0 || affordable(nbytes)) && tryPlace(block)) return
+  if (affordable(nbytes)) {
+    // The heap grows if its free parts are too small.
+    if (tryPlace(block) || beyondLimit(() => tryPlace(block))) return
+  } else if (budget.overdrafts > 0 && tryPlace(block)) return
   budget.failures++
   throw new OutOfMemoryError(nbytes, useText(shape, dtype))
 }
