@@ -2,10 +2,11 @@
 // It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { allocating, beyondLimit, dtypeInfo } from '../kernels/index.ts'
-import { add, clone, detach, onesLike } from '../ops/index.ts'
+import { allocating, dtypeInfo } from '../kernels/index.ts'
+import { add, onesLike } from '../ops/index.ts'
 import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { accumulate } from './accumulate.ts'
 import { anomaly, applyChecked } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
@@ -306,35 +307,6 @@ function withGrad<T>(enabled: boolean, fn: () => T): T {
     dispatchState.gradEnabled = gradEnabled
     dispatchState.internal = internal
   }
-}
-
-/**
- * Adds gradients to `grad` of leaves: to all of them, or to none if there is no memory. Of the tensors in `shared`, which others hold too, a leaf gets a copy.
- */
-function accumulate(gradients: ReadonlyMap<Tensor, Tensor>, createGraph: boolean, shared: Set<Tensor>): void {
-  const sums: (Tensor | null)[] = []
-  for (const [leaf, grad] of gradients) {
-    hookState.beforeAccumulation?.(leaf)
-    sums.push(newGradient(leaf.grad, grad, createGraph, shared))
-  }
-  beyondLimit(() => {
-    let next = 0
-    for (const [leaf, grad] of gradients) {
-      const sum = sums[next++] ?? null
-      if (sum !== null) leaf.grad = sum
-      // In place, as PyTorch does: a program that holds `leaf.grad` sees the sum.
-      else leaf.grad?.add_(grad)
-    }
-  })
-}
-
-/** The tensor that becomes `leaf.grad`; null if the gradient is to be added to `known`, the present one, in place. */
-function newGradient(known: Tensor | null, grad: Tensor, createGraph: boolean, shared: Set<Tensor>): Tensor | null {
-  if (createGraph) return known === null ? grad : add(known, grad)
-  if (known !== null) return known.requiresGrad || known.viewBase !== null || !known.contiguousLayout ? add(known, grad) : null
-  const needsCopy = shared.has(grad) || grad.viewBase !== null || !grad.contiguousLayout || grad.requiresGrad
-  shared.add(grad)
-  return needsCopy ? clone(grad.requiresGrad ? detach(grad) : grad) : grad
 }
 
 /** One or several tensors, as a list. Throws ArgumentError for anything else. */
