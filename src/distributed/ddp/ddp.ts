@@ -10,9 +10,11 @@ import { broadcast } from '../inPlace.ts'
 import { allGatherObject } from '../objects.ts'
 import { groupOr } from '../processGroup.ts'
 import type { ProcessGroup } from '../processGroup.ts'
-import type { Work } from '../work.ts'
+import { DistributedError } from '../errors.ts'
+import { agreeOnRound, exhausted } from './join.ts'
+import type { AgreedRound } from './join.ts'
 import { Reducer } from './reducer.ts'
-import type { GradBucket, NamedParameter } from './reducer.ts'
+import type { CommFuture, GradBucket, NamedParameter } from './reducer.ts'
 
 /** Options of {@link DistributedDataParallel}. */
 export interface DdpOptions {
@@ -26,6 +28,16 @@ export interface DdpOptions {
   readonly gradientAsBucketView?: boolean
   /** Default: all ranks. */
   readonly processGroup?: ProcessGroup
+}
+
+/** Options of `join`. */
+export interface JoinOptions {
+  /** Default true. */
+  readonly divideByInitialWorldSize?: boolean
+  /** Default true. */
+  readonly enable?: boolean
+  /** Default false. */
+  readonly throwOnEarlyTermination?: boolean
 }
 
 const MIB = 2 ** 20
@@ -56,7 +68,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
       processGroup: true,
     })
     if (!isModule(module)) throw new ArgumentError(`${where}: module must be a Module, got ${valueText(module)}.`)
-    const { bucketCapMb = 25, broadcastBuffers = true, findUnusedParameters = false, gradientAsBucketView = false } = options
+    const { bucketCapMb = 25, broadcastBuffers: sendsBuffers = true, findUnusedParameters = false, gradientAsBucketView = false } = options
     if (!(bucketCapMb > 0)) throw new ArgumentError(`${where}: bucketCapMb must be a positive number of MiB, got ${valueText(bucketCapMb)}.`)
     const group = groupOr(options.processGroup)
     const parameters: NamedParameter[] = []
@@ -67,15 +79,17 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     this.module = module
     broadcastState([...module.parameters(), ...module.buffers()], group)
     const reducer = new Reducer(parameters, group, { capBytes: Math.floor(bucketCapMb * MIB), gradientAsBucketView, findUnusedParameters })
-    states.set(this, { reducer, group, broadcastBuffers, sync: true })
+    states.set(this, { reducer, group, broadcastBuffers: sendsBuffers, sync: true, joining: null })
   }
 
   /** Calls the module; a following backward sends the gradients. */
   override forward(...args: Parameters<M['forward']>): ReturnType<M['forward']> {
     const state = stateOf(this)
-    if (state.sync && state.broadcastBuffers) {
-      for (const buffer of this.module.buffers()) if (buffer instanceof Tensor) broadcast(buffer, state.group.ranks[0] ?? 0, { group: state.group })
-    }
+    const { sync, joining } = state
+    const own = { reduces: sync && dispatchState.gradEnabled, sendsBuffers: sync && state.broadcastBuffers }
+    const round = joining === null ? null : agreeOnRound(state.group, own)
+    if (round !== null && joining !== null) begin(state, joining, round)
+    if (own.sendsBuffers) broadcastBuffers(this.module, state.group, round)
     const output = this.module.call(...args)
     if (state.sync && dispatchState.gradEnabled) state.reducer.prepare(treeLeaves(output).filter((leaf) => leaf instanceof Tensor))
     return output
@@ -97,8 +111,51 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     }
   }
 
-  /** Lets `hook` send the buckets instead of the mean over the ranks. It returns the gradients, or a Work. PyTorch's `register_comm_hook`. */
-  registerCommHook<S>(state: S, hook: (state: S, bucket: GradBucket) => Tensor | Work): void {
+  /**
+   * Runs `fn`, a training loop, while ranks may have different numbers of inputs. A rank whose `fn` has returned takes part in what the others send, with gradients of zero, until all have
+   * returned; then all ranks get the parameters and buffers of the last that trained. Every rank calls it. PyTorch's `join`.
+   *
+   * `divideByInitialWorldSize`: whether gradients are divided by the number of all ranks (default) or of those that still have inputs. `enable: false` only runs `fn`.
+   * `throwOnEarlyTermination`: all ranks throw DistributedError as soon as one has no more inputs.
+   *
+   * @example model.join(() => { for (const [x, y] of ownBatches) trainStep(x, y) })
+   */
+  join<T>(fn: () => T, options: JoinOptions = {}): T {
+    checkCallable('join', 'fn', fn)
+    checkOptions('join', options, { divideByInitialWorldSize: true, enable: true, throwOnEarlyTermination: true })
+    const state = stateOf(this)
+    if (options.enable === false) return fn()
+    if (state.joining !== null) throw new DistributedError('join does not nest: this model is in a join already.')
+    const joining: Joining = { options, last: null }
+    state.joining = joining
+    state.reducer.isFrozen = true
+    try {
+      const result = fn()
+      if (result instanceof Promise)
+        throw new ArgumentError('join: fn must not be async, since this rank would count as done at its first await. Read the inputs before.')
+      this.#follow(state, joining)
+      return result
+    } finally {
+      state.joining = null
+      state.reducer.isFrozen = false
+      state.reducer.divisor = state.group.size
+    }
+  }
+
+  /** Takes part in the rounds of other ranks until none is left, and gets what they have trained. */
+  #follow(state: State, joining: Joining): void {
+    const { group, reducer } = state
+    for (let round = agreeOnRound(group, null); round.active.length > 0; round = agreeOnRound(group, null)) {
+      begin(state, joining, round)
+      if (round.sendsBuffers) broadcastBuffers(this.module, group, round)
+      if (round.reduces) reducer.shadow()
+    }
+    const source = joining.last?.active.at(-1)
+    if (source !== undefined) broadcastState([...this.module.parameters(), ...this.module.buffers()], group, source)
+  }
+
+  /** Lets `hook` send the buckets instead of the mean over the ranks. It returns the gradients, or what to wait for: a Work, or an object whose `wait` returns them. PyTorch's `register_comm_hook`. */
+  registerCommHook<S>(state: S, hook: (state: S, bucket: GradBucket) => Tensor | CommFuture): void {
     checkCallable('registerCommHook', 'hook', hook)
     stateOf(this).reducer.hook = (bucket) => hook(state, bucket)
   }
@@ -114,6 +171,29 @@ interface State {
   readonly group: ProcessGroup
   readonly broadcastBuffers: boolean
   sync: boolean
+  /** What `join` does; null outside of it. */
+  joining: Joining | null
+}
+
+/** A join under way. */
+interface Joining {
+  readonly options: JoinOptions
+  /** The last round that had inputs. */
+  last: AgreedRound | null
+}
+
+/** A round of a join begins. Throws DistributedError if a rank has no more inputs, and that is asked for. */
+function begin({ reducer, group }: State, joining: Joining, round: AgreedRound): void {
+  const { divideByInitialWorldSize = true, throwOnEarlyTermination = false } = joining.options
+  if (throwOnEarlyTermination && round.active.length < group.size) throw exhausted()
+  joining.last = round
+  reducer.divisor = divideByInitialWorldSize ? group.size : round.active.length
+}
+
+/** Sends buffers: those of the first rank, or in a join of the last that still has inputs. */
+function broadcastBuffers(module: Module, group: ProcessGroup, round: AgreedRound | null): void {
+  const source = group.ranks[round?.active.at(-1) ?? 0] ?? 0
+  for (const buffer of module.buffers()) if (buffer instanceof Tensor) broadcast(buffer, source, { group })
 }
 
 // Not fields: modules list and copy their own properties.

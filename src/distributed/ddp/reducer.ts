@@ -7,8 +7,8 @@ import { zeros } from '../../ops/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { DistributedError } from '../errors.ts'
 import { allReduce } from '../inPlace.ts'
+import { broadcastObject } from '../objects.ts'
 import type { ProcessGroup } from '../processGroup.ts'
-import type { Work } from '../work.ts'
 import { assignBuckets } from './buckets.ts'
 
 /** A parameter and its name. */
@@ -29,15 +29,20 @@ export interface GradBucket {
   readonly isLast: boolean
 }
 
-/** Sends a bucket. Returns the reduced gradients, or a Work after which they are in the bucket's buffer. */
-export type CommHook = (bucket: GradBucket) => Tensor | Work
+/** Gradients under way: `wait` returns them, or nothing if they are in the bucket's buffer then, as those of a Work are. */
+export interface CommFuture {
+  wait(): Tensor | void
+}
+
+/** Sends a bucket. Returns the reduced gradients, or what to wait for. */
+export type CommHook = (bucket: GradBucket) => Tensor | CommFuture
 
 interface Bucket {
   readonly indices: readonly number[]
   buffer: Tensor | null
   waiting: number
   /** What was sent. */
-  result: Tensor | Work | null
+  result: Tensor | CommFuture | null
 }
 
 /** PyTorch's first bucket: small, so that sending starts early. */
@@ -52,6 +57,10 @@ export class Reducer {
   #buckets: Bucket[]
   /** Replaces the usual mean over the ranks. */
   hook: CommHook | null = null
+  /** What the sum over the ranks is divided by. */
+  divisor: number
+  /** Whether the buckets stay as they are. */
+  isFrozen = false
   /** Whether the next backward sends. */
   #isArmed = false
   #isRunning = false
@@ -69,6 +78,7 @@ export class Reducer {
   ) {
     this.#parameters = parameters
     this.#group = group
+    this.divisor = group.size
     this.#capBytes = options.capBytes
     this.#asView = options.gradientAsBucketView
     this.#findUnused = options.findUnusedParameters
@@ -104,7 +114,14 @@ export class Reducer {
 
   /** Before a backward that sends; `outputs` are what it starts from. */
   prepare(outputs: readonly Tensor[]): void {
-    if (this.#isRebuilt === false && this.#arrivals.length === this.#parameters.length) this.#rebuild()
+    this.#rebuild()
+    this.#arm()
+    if (!this.#findUnused) return
+    const reached = leavesOf(outputs)
+    this.#used = this.#parameters.map(({ tensor }) => reached.has(tensor))
+  }
+
+  #arm(): void {
     this.#isArmed = true
     this.#isRunning = false
     this.#next = 0
@@ -114,14 +131,29 @@ export class Reducer {
       bucket.waiting = bucket.indices.length
       bucket.result = null
     }
-    if (!this.#findUnused) return
-    const reached = leavesOf(outputs)
-    this.#used = this.#parameters.map(({ tensor }) => reached.has(tensor))
   }
 
-  /** Groups the parameters in the order in which their gradients came: so buckets fill up one after the other. */
+  /** Takes part in what the other ranks send in a backward, with zeros, and without gradients of its own. */
+  shadow(): void {
+    this.#arm()
+    this.#isReady = this.#parameters.map(() => true)
+    this.#used = this.#parameters.map(() => false)
+    noGrad(() => {
+      for (const [index, bucket] of this.#buckets.entries()) this.#send(bucket, index, this.#buffer(bucket).zero_())
+      this.#usedSomewhere()
+      for (const { result } of this.#buckets) if (result !== null && !(result instanceof Tensor)) result.wait()
+    })
+    this.#isArmed = false
+  }
+
+  /**
+   * Groups the parameters in the order in which their gradients came in the first backward: so buckets fill up one after the other. All ranks take the first rank's order. Where
+   * parameters may be left out, that differs from step to step, so the buckets stay.
+   */
   #rebuild(): void {
+    if (this.#isRebuilt || this.isFrozen || this.#findUnused || this.#arrivals.length < this.#parameters.length) return
     this.#isRebuilt = true
+    this.#arrivals = broadcastObject(this.#arrivals, 0, this.#group)
     this.#buckets = this.#assign(this.#arrivals, [Math.min(FIRST_BUCKET_BYTES, this.#capBytes), this.#capBytes])
   }
 
@@ -134,7 +166,7 @@ export class Reducer {
         if (!used) this.#markReady(i)
       })
     }
-    if (!this.#isRebuilt && !this.#arrivals.includes(index)) this.#arrivals.push(index)
+    if (!this.#isRebuilt && !this.isFrozen && !this.#arrivals.includes(index)) this.#arrivals.push(index)
     this.#markReady(index)
   }
 
@@ -146,22 +178,23 @@ export class Reducer {
     bucket.waiting--
     // In order: all ranks must send the same bucket at the same time.
     for (let next = this.#buckets[this.#next]; next !== undefined && next.waiting === 0; next = this.#buckets[this.#next]) {
-      this.#send(next, this.#next)
+      this.#sendFilled(next, this.#next)
       this.#next++
     }
   }
 
-  #send(bucket: Bucket, index: number): void {
-    noGrad(() => {
-      const buffer = this.#fill(bucket)
-      if (this.hook !== null) {
-        const parameters = bucket.indices.map((i) => this.#parameter(i))
-        bucket.result = this.hook({ index, buffer, parameters, gradients: this.#views(bucket, buffer), isLast: index === this.#buckets.length - 1 })
-        return
-      }
-      buffer.div_(this.#group.size)
-      bucket.result = allReduce(buffer, { group: this.#group, asyncOp: true }) ?? buffer
-    })
+  #sendFilled(bucket: Bucket, index: number): void {
+    noGrad(() => this.#send(bucket, index, this.#fill(bucket)))
+  }
+
+  #send(bucket: Bucket, index: number, buffer: Tensor): void {
+    if (this.hook !== null) {
+      const parameters = bucket.indices.map((i) => this.#parameter(i))
+      bucket.result = this.hook({ index, buffer, parameters, gradients: this.#views(bucket, buffer), isLast: index === this.#buckets.length - 1 })
+      return
+    }
+    buffer.div_(this.divisor)
+    bucket.result = allReduce(buffer, { group: this.#group, asyncOp: true }) ?? buffer
   }
 
   #views(bucket: Bucket, buffer: Tensor): Tensor[] {
@@ -175,16 +208,20 @@ export class Reducer {
 
   /** The bucket's buffer with the gradients of its parameters; zeros for those without one. */
   #fill(bucket: Bucket): Tensor {
-    const [first = 0] = bucket.indices
-    const total = bucket.indices.reduce((sum, i) => sum + this.#parameter(i).tensor.numel, 0)
-    bucket.buffer ??= zeros([total], { dtype: this.#parameter(first).tensor.dtype })
-    const { buffer } = bucket
+    const buffer = this.#buffer(bucket)
     this.#views(bucket, buffer).forEach((view, at) => {
       const { grad } = this.#parameter(bucket.indices[at] ?? 0).tensor
       if (grad === null) view.zero_()
       else if (grad.storage !== view.storage || grad.offset !== view.offset) view.copy_(grad.detach())
     })
     return buffer
+  }
+
+  #buffer(bucket: Bucket): Tensor {
+    const [first = 0] = bucket.indices
+    const total = bucket.indices.reduce((sum, i) => sum + this.#parameter(i).tensor.numel, 0)
+    bucket.buffer ??= zeros([total], { dtype: this.#parameter(first).tensor.dtype })
+    return bucket.buffer
   }
 
   /** At the end of backward: waits for what was sent, and gives the parameters their gradients. */
@@ -201,8 +238,8 @@ export class Reducer {
       for (const bucket of this.#buckets) {
         const { result, buffer } = bucket
         if (result === null || buffer === null) continue
-        if (!(result instanceof Tensor)) result.wait()
-        else if (result !== buffer) buffer.copy_(result.detach().view(buffer.shape))
+        const reduced = result instanceof Tensor ? result : result.wait()
+        if (reduced instanceof Tensor && reduced !== buffer) buffer.copy_(reduced.detach().view(buffer.shape))
         this.#views(bucket, buffer).forEach((view, at) => {
           const index = bucket.indices[at] ?? 0
           const { tensor } = this.#parameter(index)

@@ -1,6 +1,16 @@
 // DistributedDataParallel: training steps as in the goldens, and what each function promises.
 import { nn, optim, torch } from 'tensorfx'
-import { DistributedDataParallel, allReduce, getRank, getWorldSize } from 'tensorfx/distributed'
+import {
+  DistributedDataParallel,
+  allReduce,
+  allreduceHook,
+  bf16CompressHook,
+  collectiveStats,
+  fp16CompressHook,
+  getRank,
+  getWorldSize,
+  resetCollectiveStats,
+} from 'tensorfx/distributed'
 import { Mlp, batch, init, input, lossOf } from './data.mjs'
 import { loss as lossFor, models, part } from './fsdpModels.mjs'
 import { flat, message } from './helpers.mjs'
@@ -50,6 +60,89 @@ export function commHook() {
   return { seen, grads: grads(model) }
 }
 
+/** Gradients that travel as halves, and what arithmetic says they are: the ranks' gradients rounded, added up, and rounded again. */
+export function compressHooks() {
+  const size = getWorldSize()
+  const results = {}
+  for (const [name, hook, dtype] of [
+    ['fp16', fp16CompressHook, 'float16'],
+    ['bf16', bf16CompressHook, 'bfloat16'],
+  ]) {
+    const model = new DistributedDataParallel(init(new Mlp()))
+    model.registerCommHook(null, hook)
+    const [x, y] = batch('Mlp', 0, getRank(), size)
+    resetCollectiveStats()
+    lossOf(model(x), y).backward()
+    const sent = collectiveStats()
+    const alone = Array.from({ length: size }, (_, rank) => plainParameterGrads([0], [rank]))
+    const expected = alone[0].map((_, i) => {
+      const halves = alone.map((own) => own[i].div(size).to(dtype).to('float32'))
+      return flat(
+        halves
+          .reduce((a, b) => a.add(b))
+          .to(dtype)
+          .to('float32'),
+      )
+    })
+    results[name] = { grads: [...model.parameters()].map((p) => flat(p.grad)), expected, bytes: sent.alltoall.bytes + sent.allgather.bytes }
+  }
+  const model = new DistributedDataParallel(init(new Mlp()))
+  model.registerCommHook(null, allreduceHook)
+  const [x, y] = batch('Mlp', 0, getRank(), size)
+  lossOf(model(x), y).backward()
+  return { ...results, plain: grads(model), expected: plainGrads([0], [...Array(size).keys()]) }
+}
+
+/** Rank r has 1 + 2r inputs. Without process groups: each step takes the gradients of the ranks that still have inputs. */
+export function join() {
+  const size = getWorldSize()
+  const count = (rank) => 1 + 2 * rank
+  const results = {}
+  for (const [name, options, ddpOptions, hook] of [
+    ['usual', {}, {}, null],
+    ['divided by those left', { divideByInitialWorldSize: false }, { bucketCapMb: 0.0001 }, null],
+    ['unused and compressed', {}, { findUnusedParameters: true }, fp16CompressHook],
+  ]) {
+    const model = new DistributedDataParallel(init(new Mlp()), ddpOptions)
+    if (hook !== null) model.registerCommHook(null, hook)
+    const optimizer = new optim.SGD(model.parameters(), { lr: 0.1 })
+    const returned = model.join(() => {
+      for (let step = 0; step < count(getRank()); step++) {
+        const [x, y] = batch('Mlp', step, getRank(), size)
+        optimizer.zeroGrad()
+        lossOf(model(x), y).backward()
+        optimizer.step()
+      }
+      return getRank()
+    }, options)
+    const reference = init(new Mlp())
+    const own = new optim.SGD(reference.parameters(), { lr: 0.1 })
+    for (let step = 0; step < count(size - 1); step++) {
+      const left = [...Array(size).keys()].filter((rank) => step < count(rank))
+      own.zeroGrad()
+      for (const rank of left) {
+        const [x, y] = batch('Mlp', step, rank, size)
+        lossOf(reference(x), y)
+          .div(options.divideByInitialWorldSize === false ? left.length : size)
+          .backward()
+      }
+      own.step()
+    }
+    results[name] = { returned, final: arrays(model.module.stateDict()), expected: arrays(reference.stateDict()) }
+  }
+  const model = new DistributedDataParallel(init(new Mlp()))
+  const early = message(() =>
+    model.join(
+      () => {
+        for (let step = 0; step < count(getRank()); step++)
+          lossOf(model(batch('Mlp', step, getRank(), size)[0]), batch('Mlp', step, getRank(), size)[1]).backward()
+      },
+      { throwOnEarlyTermination: true },
+    ),
+  )
+  return { results, early, nested: message(() => model.join(() => model.join(() => 0))) }
+}
+
 /** Gradients of this rank alone inside noSync, and the mean of the sums afterwards. */
 export function noSync() {
   const model = new DistributedDataParallel(init(new Mlp()))
@@ -72,6 +165,13 @@ function plainGrads(steps, ranks) {
       lossOf(model(x), y).div(ranks.length).backward()
     }
   return grads(model)
+}
+
+const plainParameterGrads = (steps, ranks) => {
+  const model = init(new Mlp())
+  for (const step of steps)
+    for (const rank of ranks) lossOf(model(batch('Mlp', step, rank, getWorldSize())[0]), batch('Mlp', step, rank, getWorldSize())[1]).backward()
+  return [...model.parameters()].map((p) => p.grad)
 }
 
 /** Different weights on each rank become rank 0's; so do buffers at each forward. */

@@ -16,6 +16,14 @@ interface Ddp {
   readonly trained: Readonly<Record<string, Trained>>
   readonly asBucketView: Trained
   readonly commHook: { readonly seen: readonly unknown[]; readonly grads: Trained['grads'] }
+  readonly compressHooks: {
+    readonly [K in 'fp16' | 'bf16']: { readonly grads: unknown; readonly expected: unknown; readonly bytes: number }
+  } & { readonly plain: Trained['grads']; readonly expected: Trained['grads'] }
+  readonly join: {
+    readonly results: Readonly<Record<string, { readonly returned: unknown; readonly final: Trained['final']; readonly expected: Trained['final'] }>>
+    readonly early: string
+    readonly nested: string
+  }
   readonly noSync: Readonly<Record<'inside' | 'after' | 'alone' | 'together', Trained['grads']>>
   readonly startsEqual: { readonly atStart: readonly unknown[]; readonly seen: unknown }
   readonly unusedIsAnError: string
@@ -129,6 +137,34 @@ export const ddpSuite = ({ size, results }: World): void =>
         expect(commHook.seen).toEqual([[0, true, 66, names, [[7, 5], [7], [3, 7], [3]]]])
         for (const [name, data] of Object.entries(commHook.grads)) close(data, trained['Mlp 25']?.grads[name])
       }
+    })
+
+    test('gradients that travel as halves are those of arithmetic, with half the bytes (difference: compressed-sums)', () => {
+      for (const { compressHooks } of ranks) {
+        for (const name of ['fp16', 'bf16'] as const) {
+          expect(compressHooks[name].grads).toEqual(compressHooks[name].expected)
+          // 66 gradients, filled up to a multiple of the ranks: to the others once, and back once, of two bytes each.
+          expect(compressHooks[name].bytes).toBe((2 * (size - 1) * 2 * Math.ceil(66 / size) * size) / size)
+        }
+        for (const [name, data] of Object.entries(compressHooks.expected ?? {})) close(compressHooks.plain[`module.${name}`], data)
+      }
+    })
+
+    test('join trains on uneven inputs as one process with the ranks that are left', () => {
+      for (const [rank, { join }] of ranks.entries()) {
+        for (const [way, { returned, final, expected }] of Object.entries(join.results)) {
+          expect(returned).toBe(rank)
+          expect(Object.keys(final)).toEqual(Object.keys(expected))
+          for (const [name, data] of Object.entries(expected)) {
+            if (way === 'unused and compressed') data.forEach((value, i) => expect(final[name]?.[i]).toBeCloseTo(value, 2))
+            else close(final[name], data, `${way} ${name}`)
+          }
+        }
+        expect(join.early).toBe('DistributedError: Detected at least one rank that exhausted inputs. Throwing across all ranks.')
+        expect(join.nested).toMatch(/^DistributedError: join does not nest/)
+      }
+      // After it all ranks have the same.
+      expect(new Set(ranks.map(({ join }) => JSON.stringify(Object.values(join.results).map(({ final }) => final)))).size).toBe(1)
     })
 
     test('noSync keeps gradients local; the next backward sends the sum', () => {

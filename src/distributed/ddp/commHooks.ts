@@ -1,0 +1,51 @@
+// Communication hooks for DistributedDataParallel. PyTorch's torch.distributed.algorithms.ddp_comm_hooks.default_hooks.
+import { noGrad } from '../../autograd/index.ts'
+import { zeros } from '../../ops/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { allGatherIntoTensor, allReduce, allToAllSingle } from '../inPlace.ts'
+import { groupOr } from '../processGroup.ts'
+import type { ProcessGroup } from '../processGroup.ts'
+import type { CommFuture, GradBucket } from './reducer.ts'
+
+/**
+ * The mean over the ranks of a group (null: all), as without a hook. PyTorch's `allreduce_hook`.
+ *
+ * @example model.registerCommHook(null, allreduceHook)
+ */
+export function allreduceHook(group: ProcessGroup | null, bucket: GradBucket): Tensor | CommFuture {
+  const { buffer } = bucket
+  const members = groupOr(group)
+  noGrad(() => buffer.div_(members.size))
+  return allReduce(buffer, { group: members, asyncOp: true }) ?? buffer
+}
+
+/**
+ * The mean over the ranks, with gradients that travel as a narrower dtype. Each rank adds up its share of the elements in the gradients' dtype, so the ranks' gradients are rounded once, and their sum once.
+ */
+function compressed(dtype: 'float16' | 'bfloat16', group: ProcessGroup | null, { buffer }: GradBucket): CommFuture {
+  const members = groupOr(group)
+  const { size } = members
+  const share = Math.ceil(buffer.numel / size)
+  return noGrad(() => {
+    const sent = zeros([share * size], { dtype })
+    sent.narrow(0, 0, buffer.numel).copy_(buffer.div(size))
+    const parts = Tensor.empty([share * size], dtype)
+    const work = allToAllSingle(parts, sent, null, null, { group: members, asyncOp: true })
+    return {
+      wait: () =>
+        noGrad(() => {
+          work?.wait()
+          const own = parts.view([size, share]).to(buffer.dtype).sum([0]).to(dtype)
+          const all = Tensor.empty([share * size], dtype)
+          allGatherIntoTensor(all, own, { group: members })
+          return all.narrow(0, 0, buffer.numel).to(buffer.dtype)
+        }),
+    }
+  })
+}
+
+/** The mean over the ranks of a group (null: all), with gradients that travel as float16: half the bytes. PyTorch's `fp16_compress_hook`. */
+export const fp16CompressHook = (group: ProcessGroup | null, bucket: GradBucket): CommFuture => compressed('float16', group, bucket)
+
+/** The same as bfloat16, which has float32's range. PyTorch's `bf16_compress_hook`. */
+export const bf16CompressHook = (group: ProcessGroup | null, bucket: GradBucket): CommFuture => compressed('bfloat16', group, bucket)
