@@ -1,7 +1,7 @@
-// Every pair of options of FullyShardedDataParallel with every policy and both layouts on two and three ranks: weights, optimizer states and what was saved equal one process.
+// Every pair of options of FullyShardedDataParallel with every policy and both layouts on two to four ranks: weights, optimizer states and what was saved equal one process.
 // TENSORFX_FSDP_SEED=2 draws other combinations.
 import { describe, expect, test } from 'vitest'
-import { describeWorld, worlds } from './worlds.ts'
+import { SEVERAL_NODES, describeWorld, worlds } from './worlds.ts'
 import type { World } from './worlds.ts'
 import { pairwise } from './scenarios/pairwise.mjs'
 
@@ -21,7 +21,8 @@ const suite = ({ results }: World): void =>
     }
   })
 
-for (const kind of worlds) for (const size of [2, 3]) describeWorld(kind, size, [suite], ['fsdpOptions'])
+for (const kind of worlds) for (const size of [2, 3, 4]) describeWorld(kind, size, [suite], ['fsdpOptions'])
+describeWorld('mpi', 4, [suite], ['fsdpOptions'], SEVERAL_NODES)
 
 describe('the combinations', () => {
   test.each([1, 2, 3])('of seed %d hold every pair of values', (seed) => {

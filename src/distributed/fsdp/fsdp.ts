@@ -62,6 +62,13 @@ function materialize(module: Module, init: FsdpOptions['paramInitFn']): void {
   }
 }
 
+/** The options of a unit: the model's, with what the policy says in their place. Ranks that it names take the place of the model's in either form. */
+function unitOptions(options: FsdpOptions, own: WrapTarget['options']): FsdpOptions {
+  if (own.processGroup === undefined && own.deviceMesh === undefined) return { ...options, ...own }
+  const { processGroup: _group, deviceMesh: _mesh, ...others } = options
+  return { ...others, ...own }
+}
+
 /** Replaces the targets by wrappers, children first. */
 function wrapChildren(module: Module, targets: ReadonlyMap<Module, WrapTarget>, options: FsdpOptions, seen: Set<Module>): void {
   if (seen.has(module)) return
@@ -69,7 +76,7 @@ function wrapChildren(module: Module, targets: ReadonlyMap<Module, WrapTarget>, 
   for (const [name, child] of module.namedChildren()) {
     wrapChildren(child, targets, options, seen)
     const target = targets.get(child)
-    if (target !== undefined) setAttribute(module, name, new FullyShardedDataParallel(child, { ...options, ...target.options }))
+    if (target !== undefined) setAttribute(module, name, new FullyShardedDataParallel(child, unitOptions(options, target.options)))
   }
 }
 

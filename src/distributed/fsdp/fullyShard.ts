@@ -4,6 +4,7 @@ import type { Module } from '../../module/index.ts'
 import { checkCallable, checkOptions, isModule, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { DeviceMesh } from '../deviceMesh.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 import { clipGradNorm } from './clip.ts'
 import type { ClipOptions } from './clip.ts'
@@ -21,6 +22,8 @@ import type { MixedPrecision, ShardAndReplicaGroups } from './unitOptions.ts'
 export interface FullyShardOptions {
   /** The ranks that divide the parameters, or these and the ranks that hold the same rows. Default: all ranks. */
   readonly processGroup?: ProcessGroup | ShardAndReplicaGroups
+  /** The same as a grid of ranks: of one dimension, or of two, of which the first counts the copies. In place of `processGroup`. PyTorch's `mesh`. */
+  readonly mesh?: DeviceMesh
   /** Whether forward frees the parameters, so that backward gathers them again. Default: true, except for the outermost module. */
   readonly reshardAfterForward?: boolean
   /** Dtypes of computation and reduction. PyTorch's `mp_policy`. */
@@ -47,14 +50,15 @@ export interface FsdpModule {
 const WHERE = 'fullyShard'
 
 function settingsOf(options: FullyShardOptions): Settings {
-  const { processGroup, reshardAfterForward, mixedPrecision } = options
-  const isPair = Array.isArray(processGroup)
+  const { processGroup, mesh, reshardAfterForward, mixedPrecision } = options
+  const isPair = Array.isArray(processGroup) || (mesh instanceof DeviceMesh && mesh.ndim > 1)
   const keeps = reshardAfterForward === false
   const settings = readOptions({
     useOrigParams: true,
     shardingStrategy: isPair ? (keeps ? '_HYBRID_SHARD_ZERO2' : 'HYBRID_SHARD') : keeps ? 'SHARD_GRAD_OP' : 'FULL_SHARD',
     mixedPrecision: mixedPrecision ?? null,
     ...(processGroup === undefined ? {} : { processGroup }),
+    ...(mesh === undefined ? {} : { deviceMesh: mesh }),
   })
   return { ...settings, reshardsRoot: reshardAfterForward === true, showsUnreduced: false }
 }
@@ -105,7 +109,7 @@ const define = (module: Module, name: string, value: unknown): void =>
  * const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-3 })
  */
 export function fullyShard<M extends Module>(module: M, options: FullyShardOptions = {}): asserts module is M & FsdpModule {
-  checkOptions(WHERE, options, { processGroup: true, reshardAfterForward: true, mixedPrecision: true, shardPlacementFn: true })
+  checkOptions(WHERE, options, { processGroup: true, mesh: true, reshardAfterForward: true, mixedPrecision: true, shardPlacementFn: true })
   if (!isModule(module)) throw new ArgumentError(`${WHERE}: module must be a Module, got ${valueText(module)}.`)
   if (['ModuleList', 'ModuleDict'].includes(module.constructor.name))
     throw new ArgumentError(`fully_shard does not support containers that do not implement forward: ${String(module)}`)

@@ -38,6 +38,13 @@ export interface Gathering {
 
 const bytesOf = ({ numel, dtype }: Tensor): number => numel * dtypeInfo[dtype].size
 
+/** Writes to a tensor the numbers that it had before it was freed, without a new version: what forward has saved stays valid. */
+export function keepingVersion({ storage }: Tensor, write: () => void): void {
+  const version = storage?.version ?? 0
+  write()
+  if (storage !== null) storage.version = version
+}
+
 export class FlatHandle {
   readonly layout: FlatLayout
   readonly settings: Settings
@@ -201,7 +208,10 @@ export class FlatHandle {
   gatherInto(target: Tensor, shard: Tensor = this.local): Gathering | null {
     const input = noGrad(() => shard.detach().to(target.dtype))
     if (this.layout.shards > 1) return this.settings.shardGroup.start({ kind: 'allgather', input, output: target })
-    noGrad(() => target.detach().copy_(input))
+    const copy = (): void => void noGrad(() => target.detach().copy_(input))
+    // Memory that comes and goes gets the numbers that it had. Without sharding it stays, and is written when the numbers have changed.
+    if (this.settings.strategy === 'NO_SHARD') copy()
+    else keepingVersion(target, copy)
     return null
   }
 

@@ -4,9 +4,10 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import type { Module } from '../../module/index.ts'
 import { checkOptions, isCallable, nearest, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
+import { DeviceMesh } from '../deviceMesh.ts'
 import { ProcessGroup, groupOr } from '../processGroup.ts'
 import { BackwardPrefetch, ShardingStrategy } from './unitOptions.ts'
-import type { MixedPrecision, UnitOptions } from './unitOptions.ts'
+import type { MixedPrecision, ShardAndReplicaGroups, UnitOptions } from './unitOptions.ts'
 import type { AutoWrapPolicy } from './wrapPolicies.ts'
 
 /** Options of `FullyShardedDataParallel`. */
@@ -32,6 +33,7 @@ export interface CpuOffload {
 
 const KNOWN = {
   processGroup: true,
+  deviceMesh: true,
   shardingStrategy: true,
   autoWrapPolicy: true,
   backwardPrefetch: true,
@@ -78,13 +80,36 @@ function oneOf(name: string, value: unknown, known: object): void {
   )
 }
 
-function groupsOf(strategy: ShardingStrategy, given: FsdpOptions['processGroup']): { shardGroup: ProcessGroup; replicas: ProcessGroup | null } {
+/** The groups that a mesh stands for: its only dimension, or of two the second, which divides, and the first, along which the copies are. */
+function groupsOfMesh(strategy: ShardingStrategy, mesh: unknown): ProcessGroup | ShardAndReplicaGroups {
+  if (!(mesh instanceof DeviceMesh)) throw new ArgumentError(`${WHERE}: deviceMesh must be what initDeviceMesh returns, got ${valueText(mesh)}.`)
+  if (isHybrid(strategy)) {
+    if (mesh.ndim !== 2)
+      throw new ArgumentError(
+        `${WHERE}: Expected device_mesh to have ndim=2 but got ${mesh.ndim}: for ${strategy} the first dimension counts the copies, and the second divides each.`,
+      )
+    return [mesh.getGroup(1), mesh.getGroup(0)]
+  }
+  if (mesh.ndim !== 1)
+    throw new ArgumentError(
+      `${WHERE}: ${strategy} needs a deviceMesh of one dimension, got ${String(mesh)}. Pass one dimension of it, such as mesh.get('shard'), or a hybrid strategy.`,
+    )
+  return mesh.getGroup(0)
+}
+
+function groupsOf(
+  strategy: ShardingStrategy,
+  { processGroup, deviceMesh }: FsdpOptions,
+): { shardGroup: ProcessGroup; replicas: ProcessGroup | null } {
+  if (processGroup !== undefined && deviceMesh !== undefined)
+    throw new ArgumentError(`${WHERE}: Cannot pass both process_group and device_mesh at the same time. Please just pass only one of them.`)
+  const given = deviceMesh === undefined ? processGroup : groupsOfMesh(strategy, deviceMesh)
   const isPair = Array.isArray(given)
   if (isHybrid(strategy)) {
     const [shardGroup, replicas] = isPair ? given : []
     if (shardGroup instanceof ProcessGroup && replicas instanceof ProcessGroup) return { shardGroup, replicas }
     throw new ArgumentError(
-      `${WHERE}: ${strategy} needs processGroup: [shard, replicas], the ranks that divide a copy and the ranks that hold the same shard, got ${valueText(given)}. Make them with newGroup, on all ranks in the same order.`,
+      `${WHERE}: ${strategy} needs a deviceMesh of two dimensions, or processGroup: [shard, replicas], the ranks that divide a copy and the ranks that hold the same shard, got ${valueText(given)}. Make them with initDeviceMesh or newGroup, on all ranks in the same order.`,
     )
   }
   if (given !== undefined && !(given instanceof ProcessGroup))
@@ -122,7 +147,7 @@ export function readOptions(options: FsdpOptions): Settings {
   const flags = { syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams, 'cpuOffload.offloadParams': cpuOffload?.offloadParams }
   for (const [name, flag] of Object.entries(flags))
     if (flag !== undefined && typeof flag !== 'boolean') throw new ArgumentError(`${WHERE}: ${name} must be true or false, got ${valueText(flag)}.`)
-  const { shardGroup, replicas } = groupsOf(shardingStrategy, options.processGroup)
+  const { shardGroup, replicas } = groupsOf(shardingStrategy, options)
   // Among one rank nothing is divided.
   const isAlone = shardGroup.size === 1 && replicas === null
   return {

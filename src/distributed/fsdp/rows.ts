@@ -5,7 +5,7 @@ import { Tensor } from '../../tensor/index.ts'
 import { chunkRows } from '../shardedTensor.ts'
 import { joinPath } from './flatParameter.ts'
 import type { FlatEntry, FlatLayout, FlatSegment, ShardParamInfo } from './flatParameter.ts'
-import { FlatHandle } from './handle.ts'
+import { FlatHandle, keepingVersion } from './handle.ts'
 import type { Gathering } from './handle.ts'
 import type { UnitParameters } from './parameters.ts'
 
@@ -142,12 +142,12 @@ export class RowHandle extends FlatHandle {
       isCompleted: () => work.isCompleted(),
       wait: () => {
         work.wait()
-        noGrad(() => {
-          // Written through another tensor on the same memory, and without a new version: what forward saved are the same numbers.
-          const version = target.storage?.version ?? 0
-          for (const [inFull, inShards] of sharesOf(this.layout, target, gathered)) inFull.copy_(inShards)
-          if (target.storage !== null) target.storage.version = version
-        })
+        // Written through other tensors on the same memory.
+        keepingVersion(target, () =>
+          noGrad(() => {
+            for (const [inFull, inShards] of sharesOf(this.layout, target, gathered)) inFull.copy_(inShards)
+          }),
+        )
       },
     }
   }

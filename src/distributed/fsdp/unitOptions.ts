@@ -1,5 +1,6 @@
 // What a unit of FullyShardedDataParallel may be told: how it is divided, when it is gathered, and in which dtypes it computes.
 import type { DType } from '../../kernels/index.ts'
+import type { DeviceMesh } from '../deviceMesh.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 
 /** How parameters, gradients and optimizer states are divided. PyTorch's `ShardingStrategy`. */
@@ -48,6 +49,11 @@ export type ShardAndReplicaGroups = readonly [shard: ProcessGroup, replicas: Pro
 export interface UnitOptions {
   /** Default: all ranks. For the hybrid strategies a pair: the ranks that divide a copy, and those that hold the same shard of their copies. */
   readonly processGroup?: ProcessGroup | ShardAndReplicaGroups
+  /**
+   * The same as a grid of ranks, in place of `processGroup`: of one dimension, or for the hybrid strategies of two, of which the first counts the copies and the
+   * second divides each. Made by `initDeviceMesh`.
+   */
+  readonly deviceMesh?: DeviceMesh
   /** Default 'FULL_SHARD'. */
   readonly shardingStrategy?: ShardingStrategy
   /** Default 'BACKWARD_PRE'. */

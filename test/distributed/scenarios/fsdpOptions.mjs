@@ -1,6 +1,6 @@
 // Every pair of options of FullyShardedDataParallel with every policy, against one process: weights, statistics of the optimizer, and what is saved and loaded again.
 import { nn, optim, torch } from 'tensorfx'
-import { getRank, getWorldSize } from 'tensorfx/distributed'
+import { getRank, getWorldSize, initDeviceMesh } from 'tensorfx/distributed'
 import {
   CustomPolicy,
   FullyShardedDataParallel,
@@ -42,6 +42,16 @@ class Nested extends nn.Module {
   }
 }
 
+/** All ranks as a line, as copies that each rank divides among itself alone, as one copy that all divide, and as two of each where that is possible. */
+let made
+function meshes() {
+  if (made !== undefined) return made
+  const size = getWorldSize()
+  const named = (shape) => initDeviceMesh('cpu', shape, { meshDimNames: ['replicate', 'shard'] })
+  made = { line: initDeviceMesh('cpu', [size]), copies: named([size, 1]), divided: named([1, size]), ...(size === 4 ? { both: named([2, 2]) } : {}) }
+  return made
+}
+
 const isLinear = (module) => module instanceof nn.Linear
 
 const FACTORS = {
@@ -52,11 +62,19 @@ const FACTORS = {
     size: sizeBasedAutoWrapPolicy(70),
     lambda: lambdaAutoWrapPolicy(isLinear),
     transformer: transformerAutoWrapPolicy([Block]),
-    custom: new CustomPolicy((module) => module instanceof Block && { shardingStrategy: 'SHARD_GRAD_OP' }),
+    custom: new CustomPolicy((module) => module instanceof Block && { backwardPrefetch: null, forwardPrefetch: true }),
+    // The blocks are divided among all ranks, also where the model is divided among some.
+    ownMesh: new CustomPolicy((module) => module instanceof Block && { shardingStrategy: 'SHARD_GRAD_OP', deviceMesh: meshes().line }),
     lists: new ModuleWrapPolicy([nn.ModuleList, nn.ModuleDict, nn.ParameterList, nn.LayerNorm]),
   },
   useOrigParams: { flat: false, orig: true },
-  shardingStrategy: { full: 'FULL_SHARD', grad: 'SHARD_GRAD_OP', no: 'NO_SHARD' },
+  shardingStrategy: { full: 'FULL_SHARD', grad: 'SHARD_GRAD_OP', no: 'NO_SHARD', hybrid: 'HYBRID_SHARD', hybridGrad: '_HYBRID_SHARD_ZERO2' },
+  /** For the hybrid strategies; the others divide among all ranks, by default, as a line, or as the only dimension of a mesh that has several. */
+  mesh: {
+    copies: (isHybrid) => (isHybrid ? { deviceMesh: meshes().copies } : {}),
+    divided: (isHybrid) => ({ deviceMesh: isHybrid ? meshes().divided : meshes().line }),
+    both: (isHybrid) => ({ deviceMesh: isHybrid ? (meshes().both ?? meshes().copies) : meshes().divided.get('shard') }),
+  },
   syncModuleStates: { same: false, synced: true },
   ignored: {
     none: () => ({}),
@@ -68,6 +86,8 @@ const FACTORS = {
     float64: { paramDtype: 'float64', reduceDtype: 'float64' },
     reduce64: { reduceDtype: 'float64' },
     bfloat16: { paramDtype: 'bfloat16', reduceDtype: 'float32', bufferDtype: 'bfloat16' },
+    buffers64: { bufferDtype: 'float64', reduceDtype: 'float64', keepLowPrecisionGrads: true },
+    inputs: { paramDtype: 'float64', castForwardInputs: true, castRootForwardInputs: true },
   },
   backwardPrefetch: { pre: 'BACKWARD_PRE', post: 'BACKWARD_POST', off: null },
   forwardPrefetch: { later: false, early: true },
@@ -77,7 +97,7 @@ const FACTORS = {
   saved: { full: 'FULL_STATE_DICT', sharded: 'SHARDED_STATE_DICT', local: 'LOCAL_STATE_DICT' },
 }
 
-const ROWS = 6
+const ROWS = 12
 
 function step(model, optimizer, number, rank, size) {
   const rows = (t) => t.narrow(0, (rank * ROWS) / size, ROWS / size)
@@ -106,7 +126,7 @@ function freeze({ ignored }, model) {
 }
 
 function wrapped(drawn) {
-  const { policy, ignored, optimizer: _optimizer, saved: _saved, ...options } = drawn
+  const { policy, ignored, mesh, optimizer: _optimizer, saved: _saved, ...options } = drawn
   const model = init(new Nested())
   freeze(drawn, model)
   const { ignoredModules = [], ignoredStates = [] } = ignored(model)
@@ -115,7 +135,12 @@ function wrapped(drawn) {
     torch.noGrad(() => {
       for (const t of [...model.parameters(), ...model.buffers()]) if (!kept.has(t)) t.add_(getRank())
     })
-  return new FullyShardedDataParallel(model, { ...options, ...ignored(model), autoWrapPolicy: policy })
+  return new FullyShardedDataParallel(model, {
+    ...options,
+    ...mesh(options.shardingStrategy.includes('HYBRID')),
+    ...ignored(model),
+    autoWrapPolicy: policy,
+  })
 }
 
 const furthest = (ours, theirs) =>
