@@ -14,13 +14,13 @@ import {
 import { Block, init, input, lossOf, models } from './data.mjs'
 import { flat, message } from './helpers.mjs'
 
-const ROWS = 8
+const ROWS = 12
 const LAST = 4
 
 let made
 /** A group of the first `size` ranks, on these; null on others. */
 function groups() {
-  made ??= Object.fromEntries([1, 2, 4].filter((size) => size <= getWorldSize()).map((size) => [size, newGroup([...Array(size).keys()])]))
+  made ??= Object.fromEntries([1, 2, 3, 4].filter((size) => size <= getWorldSize()).map((size) => [size, newGroup([...Array(size).keys()])]))
   return made
 }
 
@@ -144,7 +144,7 @@ export function worldSizes() {
     getWorldSize() === 4
       ? [
           [2, 4, 1],
-          [4, 2],
+          [3, 4, 3, 1],
         ]
       : [
           [2, 1, 2],
@@ -158,6 +158,7 @@ export function worldSizes() {
         found: [
           relay(make, 'FULL_STATE_DICT', relays[0]),
           relay(make, 'SHARDED_STATE_DICT', relays[0]),
+          relay(make, 'FULL_STATE_DICT', relays[1]),
           relay(make, 'SHARDED_STATE_DICT', relays[1]),
         ],
       },
