@@ -42,7 +42,10 @@ const recorded = goldenSet('fsdp-runtime')
 
 /** What PyTorch says, and what ours says in its place where the words differ. */
 const TEXTS: Readonly<Record<string, readonly [theirs: RegExp, ours: RegExp | null]>> = {
-  hybrid_no_mesh: [/^Expected process_group to be passed in/, /HYBRID_SHARD needs processGroup: \[shard, replicas\]/],
+  hybrid_no_mesh: [
+    /^Expected process_group to be passed in/,
+    /HYBRID_SHARD needs a deviceMesh of two dimensions, or processGroup: \[shard, replicas\]/,
+  ],
   bad_policy: [/not callable/, /autoWrapPolicy must be a function/],
   mixed_dtypes: [
     /^Must flatten tensors with uniform dtype but got torch.float64 and torch.float32/,
