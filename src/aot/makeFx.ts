@@ -34,7 +34,7 @@ export interface MakeFxOptions {
 const MODES: readonly string[] = ['real', 'fake']
 
 function checkMakeFxOptions(options: MakeFxOptions): void {
-  checkOptions('makeFx', options, { decompose: true, tracingMode: true, decompositionTable: true, allowNonFakeInputs: true })
+  checkOptions('makeFx', options, { decompose: 'boolean', tracingMode: true, decompositionTable: true, allowNonFakeInputs: 'boolean' })
   const { tracingMode = 'fake' } = options
   if (!MODES.includes(tracingMode)) throw new ArgumentError(`makeFx: options.tracingMode must be 'real' or 'fake', got ${valueText(tracingMode)}.`)
 }

@@ -5,7 +5,7 @@ import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
+import type { OptionNames, TargetFunction } from '../protocol/index.ts'
 import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { clone, copy_, detach, philoxPermutation, to } from '../ops/index.ts'
@@ -42,14 +42,14 @@ export interface ProxyTensorModeOptions {
 /** Computes an operator with other operators. It gets the arguments as a program would write them, keyword arguments as an object. */
 export type Decomposition = (...args: never[]) => Tensor | readonly Tensor[]
 
-const OPTIONS: Readonly<Record<keyof ProxyTensorModeOptions, true>> = {
-  decompose: true,
+const OPTIONS: OptionNames<ProxyTensorModeOptions> = {
+  decompose: 'boolean',
   graph: true,
   resolve: true,
-  drawsAsInputs: true,
-  constantsAsInputs: true,
+  drawsAsInputs: 'boolean',
+  constantsAsInputs: 'boolean',
   decompositions: true,
-  real: true,
+  real: 'boolean',
   onNode: true,
 }
 

@@ -326,7 +326,7 @@ export function backward(
   gradTensors: Tensor | readonly (Tensor | null)[] | null = null,
   options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor } = {},
 ): void {
-  checkOptions('backward', options, { retainGraph: true, createGraph: true, inputs: true })
+  checkOptions('backward', options, { retainGraph: 'boolean', createGraph: 'boolean', inputs: true })
   const roots = tensorsOf('backward', 'tensors', tensors)
   const given = gradTensors instanceof Tensor ? [gradTensors] : (gradTensors ?? [])
   const createGraph = options.createGraph ?? false
@@ -388,7 +388,7 @@ export function grad(
   inputs: Tensor | readonly Tensor[],
   options: BackwardOptions & { readonly gradOutputs?: Tensor | readonly (Tensor | null)[] | null; readonly allowUnused?: boolean } = {},
 ): (Tensor | null)[] {
-  checkOptions('grad', options, { gradOutputs: true, retainGraph: true, createGraph: true, allowUnused: true })
+  checkOptions('grad', options, { gradOutputs: true, retainGraph: 'boolean', createGraph: 'boolean', allowUnused: 'boolean' })
   const roots = tensorsOf('grad', 'outputs', outputs)
   const wantedTensors = tensorsOf('grad', 'inputs', inputs)
   const given = options.gradOutputs instanceof Tensor ? [options.gradOutputs] : (options.gradOutputs ?? [])

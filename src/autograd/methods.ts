@@ -1,6 +1,6 @@
 // The gradient methods of Tensor.
 import { ArgumentError } from '../errors/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { backward, isDifferentiable } from './engine.ts'
@@ -33,15 +33,23 @@ type TensorBackwardOptions = BackwardOptions & { readonly inputs?: readonly Tens
 export const autogradMethods = {
   backward(this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
     if (first === undefined && second === undefined) return backward(this)
+    checkArgument(
+      first === null || first === undefined || first instanceof Tensor || (second === undefined && isPlainObject(first)),
+      'Tensor.backward',
+      'gradient',
+      'a Tensor, or null',
+      first,
+    )
     const options = second ?? (first === null || first === undefined || first instanceof Tensor ? {} : first)
-    checkOptions<TensorBackwardOptions>('Tensor.backward', options, { gradient: true, retainGraph: true, createGraph: true, inputs: true })
+    checkOptions<TensorBackwardOptions>('Tensor.backward', options, { gradient: true, retainGraph: 'boolean', createGraph: 'boolean', inputs: true })
     const { gradient, ...rest } = options
     const grad = first instanceof Tensor ? first : (gradient ?? null)
     backward([this], [grad], rest)
   },
 
   requiresGrad_<T extends Tensor>(this: T, requiresGrad = true): T {
-    if (typeof requiresGrad !== 'boolean') throw new ArgumentError(`requiresGrad_: expected a boolean, got ${typeof requiresGrad}.`)
+    if (typeof requiresGrad !== 'boolean')
+      throw new ArgumentError(`requiresGrad_: argument 'requiresGrad' must be true or false, got ${valueText(requiresGrad)}.`)
     if (requiresGrad && !isDifferentiable(this)) {
       throw new AutogradError(
         `requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,

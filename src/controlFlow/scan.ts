@@ -56,7 +56,7 @@ export const scanOp: (
  */
 export function scan<C, X, Y>(combineFn: (carry: C, x: X) => readonly [C, Y], init: C, xs: X, options: ScanOptions = {}): readonly [C, Y] {
   checkFunction('scan', 'combineFn', combineFn)
-  checkOptions('scan', options, { dim: true, reverse: true })
+  checkOptions('scan', options, { dim: 'number', reverse: 'boolean' })
   const { dim = 0, reverse = false } = options
   if (!Number.isInteger(dim)) throw new ArgumentError(`scan: options.dim must be an integer, got ${String(dim)}.`)
   const first = flatten(init)

@@ -34,11 +34,11 @@ export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: st
   checkGraphModule('analyze', gm)
   checkArray('analyze', 'inputs', inputs)
   checkOptions('analyze', options, {
-    checkDeterministic: true,
-    onlyFwd: true,
+    checkDeterministic: 'boolean',
+    onlyFwd: 'boolean',
     saveDir: true,
-    skipSavingCompiled: true,
-    skipSavingFloat64: true,
+    skipSavingCompiled: 'boolean',
+    skipSavingFloat64: 'boolean',
   })
   const forward = analyzed(gm, inputs, backend, options, '')
   const backward = options.onlyFwd === true ? null : contained(() => backwardOf(gm, inputs))

@@ -44,7 +44,7 @@ export interface RunOptions {
 export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
   checkCallable('runFwdMaybeBwd', 'model', model)
   checkArray('runFwdMaybeBwd', 'inputs', inputs)
-  checkOptions('runFwdMaybeBwd', options, { onlyFwd: true, disableClone: true })
+  checkOptions('runFwdMaybeBwd', options, { onlyFwd: 'boolean', disableClone: 'boolean' })
   const onlyFwd = options.onlyFwd ?? false
   if (options.disableClone === true) {
     const own = isolated(model, []).model

@@ -54,13 +54,13 @@ export function saveGraphRepro(graph: Graph | GraphModule, inputs: readonly unkn
   const gm = moduleOf('saveGraphRepro', graph, inputs)
   checkOptions('saveGraphRepro', options, {
     compilerName: true,
-    stableOutput: true,
+    stableOutput: 'boolean',
     saveDir: true,
     command: true,
     accuracy: true,
     tracingMode: true,
     checkStr: true,
-    stableHash: true,
+    stableHash: 'boolean',
     after: true,
     earlier: true,
   })
@@ -137,7 +137,7 @@ export async function isolateFails(
 ): Promise<boolean> {
   const where = 'isolateFails'
   const gm = moduleOf(where, graph, inputs)
-  checkOptions(where, options, { accuracy: true, checkStr: true, startHelper: true, timeoutMs: true })
+  checkOptions(where, options, { accuracy: true, checkStr: true, startHelper: true, timeoutMs: 'number' })
   const start = options.startHelper ?? nodeHelper()
   const { accuracy = null, checkStr = null, timeoutMs } = options
   const { spec, imports } = settings(where, gm, { compilerName, accuracy, checkStr })

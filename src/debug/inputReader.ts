@@ -50,7 +50,7 @@ export class InputReader {
   constructor(store: FileStore | null, dir: string | null, options: InputReaderOptions = {}) {
     if (store !== null) checkStore('InputReader', store)
     if (dir !== null) checkString('InputReader', 'dir', dir)
-    checkOptions('InputReader', options, { random: true })
+    checkOptions('InputReader', options, { random: 'boolean' })
     this.#files = store === null || dir === null ? null : new ContentStore(store, dir)
     this.#random = options.random === true
   }
@@ -106,7 +106,7 @@ export class InputReader {
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     const where = 'InputReader.tensor'
     checkArgument(isObject(storage) && 'bytes' in storage, where, 'storage', 'what storage() returns', storage)
-    checkOptions(where, options, { dtype: true, strides: true, offset: true, requiresGrad: true, parameter: true })
+    checkOptions(where, options, { dtype: true, strides: true, offset: 'number', requiresGrad: 'boolean', parameter: 'boolean' })
     const dtype = checkDType('reader.tensor', options.dtype ?? 'float32')
     const { floating, size } = dtypeInfo[dtype]
     const strides = options.strides ?? contiguousStrides(checkSizes('reader.tensor', 'shape', shape))

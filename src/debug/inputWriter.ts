@@ -48,7 +48,7 @@ export class InputWriter {
   constructor(store: FileStore | null, dir: string | null, options: InputWriterOptions = {}) {
     if (store !== null) checkStore('InputWriter', store)
     if (dir !== null) checkString('InputWriter', 'dir', dir)
-    checkOptions('InputWriter', options, { inlineBytes: true, wholeStorages: true })
+    checkOptions('InputWriter', options, { inlineBytes: 'number', wholeStorages: 'boolean' })
     const { inlineBytes = INLINE_BYTES, wholeStorages = false } = options
     checkArgument(typeof inlineBytes === 'number' && inlineBytes >= 0, 'InputWriter', 'inlineBytes', 'a number of bytes', inlineBytes)
     this.#files = store === null || dir === null ? null : new ContentStore(store, dir)

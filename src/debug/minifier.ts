@@ -117,15 +117,15 @@ export async function minifier(
     dumpState: true,
     earlier: true,
     print: true,
-    skipSanity: true,
-    maxGranularity: true,
-    shrinkValues: true,
+    skipSanity: 'boolean',
+    maxGranularity: 'number',
+    shrinkValues: 'boolean',
     control: true,
     finalCheck: true,
-    finalRuns: true,
-    offloadToDisk: true,
+    finalRuns: 'number',
+    offloadToDisk: 'boolean',
     saveDir: true,
-    skipOffload: true,
+    skipOffload: 'boolean',
   })
   for (const name of ['dumpState', 'print', 'control', 'finalCheck'] as const)
     if (options[name] !== undefined) checkCallable('minifier', `options.${name}`, options[name])

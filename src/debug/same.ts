@@ -79,7 +79,7 @@ export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, option
 
 /** Whether two results are equal in every element. PyTorch's `bitwise_same`, which lets 0 equal -0. Throws ArgumentError for an unknown option. */
 export function bitwiseSame(ref: unknown, res: unknown, options: Pick<SameOptions, 'equalNan' | 'logError'> = {}): boolean {
-  checkOptions('bitwiseSame', options, { equalNan: true, logError: true })
+  checkOptions('bitwiseSame', options, { equalNan: 'boolean', logError: true })
   return new Comparison({ ...options, tol: 0 }, { exactIntegers: true }).same(ref, res, null)
 }
 

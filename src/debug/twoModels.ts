@@ -188,7 +188,7 @@ export function sameTwoModels(gm: Module, compiled: Runnable, inputs: readonly u
   checkArgument(gm instanceof Module, 'sameTwoModels', 'gm', 'a GraphModule or another Module', gm)
   checkCallable('sameTwoModels', 'compiled', compiled)
   checkArray('sameTwoModels', 'inputs', inputs)
-  checkOptions('sameTwoModels', options, { onlyFwd: true, requireFp64: true, ignoreNonFp: true })
+  checkOptions('sameTwoModels', options, { onlyFwd: 'boolean', requireFp64: 'boolean', ignoreNonFp: 'boolean' })
   const { status, reasons, error, origin } = compareTwoModels(gm, compiled, inputs, options)
   if (origin === 'graph' || origin === 'float64') throw error
   for (const reason of reasons) log.error(status === 'not judged' ? `The models were not compared: ${reason}` : reason)

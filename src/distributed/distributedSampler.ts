@@ -43,7 +43,7 @@ export class DistributedSampler implements Iterable<number> {
   /** `dataset`: what has the samples, or how many there are. */
   constructor(dataset: number | { readonly length: number }, options: DistributedSamplerOptions = {}) {
     const where = 'DistributedSampler'
-    checkOptions(where, options, { numReplicas: true, rank: true, shuffle: true, seed: true, dropLast: true })
+    checkOptions(where, options, { numReplicas: 'number', rank: 'number', shuffle: 'boolean', seed: 'number', dropLast: 'boolean' })
     const size = typeof dataset === 'number' ? dataset : dataset?.length
     if (!Number.isSafeInteger(size) || size < 0)
       throw new ArgumentError(`${where}: dataset must be a number of samples, or have a length, got ${valueText(dataset)}.`)

@@ -28,7 +28,7 @@ export interface ReduceOptions extends CollectiveOptions {
   readonly op?: ReduceOp
 }
 
-const OPTIONS = { group: true, asyncOp: true } as const
+const OPTIONS = { group: true, asyncOp: 'boolean' } as const
 const REDUCE_OPTIONS = { ...OPTIONS, op: true } as const
 
 function run(collective: Collective, options: CollectiveOptions, finish: (() => void) | null): Work | undefined {
@@ -283,7 +283,7 @@ export function barrier(options: CollectiveOptions = {}): Work | undefined {
 
 /** A barrier with a timeout of its own (milliseconds), which names the rank that did not come. PyTorch's `monitored_barrier`. */
 export function monitoredBarrier(options: { readonly group?: ProcessGroup; readonly timeout?: number } = {}): void {
-  checkOptions('monitoredBarrier', options, { group: true, timeout: true })
+  checkOptions('monitoredBarrier', options, { group: true, timeout: 'number' })
   const group = groupOr(options.group)
   const work = group.start({ kind: 'barrier' }, null, options.timeout)
   try {
@@ -304,7 +304,7 @@ export interface MessageOptions {
   readonly tag?: number
 }
 
-const MESSAGE_OPTIONS = { group: true, tag: true } as const
+const MESSAGE_OPTIONS = { group: true, tag: 'number' } as const
 
 /** Sends a tensor to rank `dst`, and returns at once. PyTorch's `isend`. */
 export function isend(tensor: Tensor, dst: number, options: MessageOptions = {}): Work {

@@ -267,7 +267,7 @@ async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promi
  * const model = new DistributedDataParallel(new Net())
  */
 export async function initProcessGroup(options: InitOptions = {}): Promise<void> {
-  checkOptions('initProcessGroup', options, { backend: true, timeout: true, debugLevel: true, rank: true, worldSize: true })
+  checkOptions('initProcessGroup', options, { backend: true, timeout: 'number', debugLevel: true, rank: 'number', worldSize: 'number' })
   if (world !== null) throw new DistributedError('initProcessGroup: this process has a world already. Call destroyProcessGroup() first.')
   const { timeout = DEFAULT_TIMEOUT, backend: name } = options
   if (name !== undefined && !['mpi', 'threads', 'fake', 'single'].includes(name))

@@ -68,10 +68,10 @@ export function compile<M extends Module>(module: M, options?: CompileOptions): 
 export function compile<A extends readonly Tensor[], R>(fn: (...args: A) => R, options?: CompileOptions): Compiled<(...args: A) => R>
 export function compile<F extends Callable>(fn: F, options?: CompileOptions): Compiled<F>
 export function compile(target: Callable | Module, options: CompileOptions = {}): Compiled<Callable> {
-  checkOptions('compile', options, { backend: true, fullgraph: true, skipReplay: true, onGraph: true })
   // A module of another copy of the library can be called, but not captured.
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
-    throw new ArgumentError(`compile: expected a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
+    throw new ArgumentError(`compile: argument 'fn' must be a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
+  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true })
   const compiled = newCompiled(target, options)
   compiledFunctions.add(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {

@@ -50,7 +50,7 @@ function choose(where: string, args: readonly unknown[], argnums: Argnums): Chos
 
 function readOptions(where: string, fn: unknown, options: DerivativeOptions): Required<DerivativeOptions> {
   checkCallable(where, 'fn', fn)
-  checkOptions(where, options, { argnums: true, hasAux: true })
+  checkOptions(where, options, { argnums: true, hasAux: 'boolean' })
   return { argnums: ownCopy(options.argnums ?? 0), hasAux: options.hasAux ?? false }
 }
 

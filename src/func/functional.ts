@@ -25,7 +25,7 @@ const argnumsOf = (inputs: Inputs): number | readonly number[] => (inputs instan
 
 function run<T>(where: string, fn: Fn, options: FunctionalOptions, compute: () => T): T {
   checkCallable(where, 'fn', fn)
-  checkOptions(where, options, { createGraph: true })
+  checkOptions(where, options, { createGraph: 'boolean' })
   return options.createGraph === true && isGradEnabled() ? compute() : noGrad(compute)
 }
 

@@ -42,7 +42,7 @@ export function gradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly
 function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions): boolean {
   checkCallable(where, 'fn', fn)
   checkArray(where, 'inputs', inputs)
-  checkOptions(where, options, { eps: true, atol: true, rtol: true, raiseException: true })
+  checkOptions(where, options, { eps: 'number', atol: 'number', rtol: 'number', raiseException: 'boolean' })
   const { eps = 1e-6, atol = 1e-5, rtol = 1e-3, raiseException = true } = options
   const wanted = inputs.filter((x) => x instanceof Tensor && x.requiresGrad)
   if (wanted.length === 0) throw new ArgumentError(`${where}: no input requires grad; make one with { dtype: 'float64', requiresGrad: true }.`)

@@ -5,7 +5,7 @@ import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { decode, integer, list, mapOf, name as nameText, object, string } from '../protocol/decode.ts'
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
-import { checkArray, checkIterable, isPlainObject, valueText } from '../protocol/index.ts'
+import { checkArray, checkIterable, isPlainObject, uncalledHint, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { OTHER_DTYPES } from './otherDtypes.ts'
 import type { OtherDtype } from './otherDtypes.ts'
@@ -108,7 +108,9 @@ function checkTexts(metadata: Readonly<Record<string, string>>): Readonly<Record
  */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
   if (!(bytes instanceof Uint8Array))
-    throw new ArgumentError(`readSafetensors: expected the bytes of a file as a Uint8Array, got ${valueText(bytes)}.`)
+    throw new ArgumentError(
+      `readSafetensors: argument 'bytes' must be the bytes of a file as a Uint8Array, got ${valueText(bytes)}.${uncalledHint(bytes)}`,
+    )
   if (bytes.length < PREFIX) throw malformed(`there are only ${bytes.length} bytes, but the length of the header alone takes ${PREFIX}`)
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true))
   if (length > bytes.length - PREFIX) throw malformed(`the header should have ${length} bytes, but the file has only ${bytes.length}`)

@@ -29,7 +29,7 @@ export function functionalCall(
   checkArgument(isModule(module), 'functionalCall', 'module', 'a Module', module)
   checkArgument(isPlainObject(state), 'functionalCall', 'state', 'an object of tensors by name', state)
   checkArgument(Array.isArray(args), 'functionalCall', 'args', 'an array of arguments', args)
-  checkOptions('functionalCall', options, { strict: true, tieWeights: true })
+  checkOptions('functionalCall', options, { strict: 'boolean', tieWeights: 'boolean' })
   const places = placesOf(module)
   checkNames(places, state, options.strict ?? false)
   const values = new Map<Place, TensorLike>()

@@ -2,19 +2,20 @@
 // while fx does not depend on tensors. Children and parameters are ordinary properties: `this.fc = new Linear(4, 5)`. A module is called like a function.
 import { ArgumentError } from '../errors/index.ts'
 import {
+  LEAF_MODULE,
+  MODULE,
+  STANDS_FOR,
   attributeName,
-  checkCallable,
-  checkOptions,
   checkArgument,
+  checkCallable,
   checkModule,
+  checkOptions,
   checkString,
   childPath,
   inspectAs,
   isParameter,
   isTensorLike,
-  LEAF_MODULE,
-  MODULE,
-  STANDS_FOR,
+  uncalledHint,
   valueText,
 } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
@@ -123,10 +124,10 @@ export abstract class Module extends CallableObject {
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
-    checkOptions('registerBuffer', options, { persistent: true })
+    checkOptions('registerBuffer', options, { persistent: 'boolean' })
     checkName('registerBuffer', name, this)
     if (tensor !== null && !isTensorLike(tensor))
-      throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null, got ${valueText(tensor)}.`)
+      throw new ArgumentError(`registerBuffer: '${name}' must be a Tensor or null, got ${valueText(tensor)}.${uncalledHint(tensor)}`)
     checkFree('registerBuffer', this, name, this.hasBuffer(name))
     setAttribute(this, name, tensor)
     buffersOf(this).set(name, options.persistent ?? true)
@@ -137,7 +138,7 @@ export abstract class Module extends CallableObject {
     checkName('registerParameter', name, this)
     if (parameter !== null && !isParameter(parameter))
       throw new ArgumentError(
-        `registerParameter: '${name}' must be a Parameter or null, got ${valueText(parameter)}.${isTensorLike(parameter) ? ' Make one: new nn.Parameter(tensor).' : ''}`,
+        `registerParameter: '${name}' must be a Parameter or null, got ${valueText(parameter)}.${isTensorLike(parameter) ? ' Make one: new nn.Parameter(tensor).' : uncalledHint(parameter)}`,
       )
     checkFree('registerParameter', this, name, isParameter(peek(this, name)))
     setAttribute(this, name, parameter)
@@ -243,6 +244,7 @@ export abstract class Module extends CallableObject {
 
   /** Sets the training mode of this module and all modules below it. */
   train(mode = true): this {
+    checkArgument(typeof mode === 'boolean', 'train', 'mode', 'true or false', mode)
     for (const module of this.modules()) module.training = mode
     return this
   }
@@ -254,6 +256,7 @@ export abstract class Module extends CallableObject {
 
   /** Sets `requiresGrad` of all parameters. */
   requiresGrad_(value = true): this {
+    checkArgument(typeof value === 'boolean', 'requiresGrad_', 'value', 'true or false', value)
     for (const parameter of this.parameters()) parameter.requiresGrad = value
     return this
   }
@@ -293,7 +296,7 @@ export abstract class Module extends CallableObject {
     state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
     options: { readonly strict?: boolean } = {},
   ): LoadStateResult {
-    checkOptions('loadStateDict', options, { strict: true })
+    checkOptions('loadStateDict', options, { strict: 'boolean' })
     return loadState(this, state, options.strict ?? true)
   }
 
@@ -303,7 +306,7 @@ export abstract class Module extends CallableObject {
    * (`#x`) has to override `cloneWith`. PyTorch's copy.deepcopy.
    */
   deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
-    checkOptions('Module.deepCopy', options, { shareTensors: true })
+    checkOptions('Module.deepCopy', options, { shareTensors: 'boolean' })
     return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }
 
@@ -364,7 +367,8 @@ const checkName = (where: string, name: string, module: Module): void =>
 
 /** Throws ArgumentError if the module has something else at that name than the method registers (`known`). */
 function checkFree(where: string, module: Module, name: string, known: boolean): void {
-  const value = known ? null : peek(module, name)
+  // What an accessor of that name gives is not the module's own.
+  const value: unknown = known ? null : Object.getOwnPropertyDescriptor(module, name)?.value
   if (value !== null && value !== undefined)
     throw new ArgumentError(
       `${where}: the module has '${name}' already, ${valueText(value)}. Choose another name, or set module.${name} to null first.`,

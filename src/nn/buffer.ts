@@ -18,7 +18,7 @@ interface BufferConstructor {
 /** Makes buffers: `this.mean = new nn.Buffer(torch.zeros([3]))` is `this.registerBuffer('mean', torch.zeros([3]))`. PyTorch's `torch.nn.Buffer`. */
 export const Buffer: BufferConstructor = class {
   constructor(data: Tensor, options: BufferOptions = {}) {
-    checkOptions('nn.Buffer', options, { persistent: true })
+    checkOptions('nn.Buffer', options, { persistent: 'boolean' })
     checkTensor('nn.Buffer', 'data', data)
     return Object.assign(data.detach(), { [BUFFER]: options.persistent ?? true })
   }

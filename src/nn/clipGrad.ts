@@ -2,7 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { abs, add, amax, clamp, clamp_, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
-import { isTensorLike, valueText } from '../protocol/index.ts'
+import { checkArgument, isTensorLike, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
@@ -17,10 +17,10 @@ export interface ClipGradNormOptions {
   readonly errorIfNonfinite?: boolean
 }
 
-function gradients(parameters: Parameters): Tensor[] {
+function gradients(where: string, parameters: Parameters): Tensor[] {
   // For callers in JavaScript.
-  if (!isTensorLike(parameters) && !(Symbol.iterator in Object(parameters)))
-    throw new ArgumentError(`nn.utils: parameters must be a Tensor or several of them, such as model.parameters(), got ${valueText(parameters)}.`)
+  const fits = isTensorLike(parameters) || (typeof parameters === 'object' && parameters !== null && Symbol.iterator in parameters)
+  checkArgument(fits, where, 'parameters', 'a Tensor or several of them, such as model.parameters()', parameters)
   const list = isTensorLike(parameters) ? [parameters] : [...parameters]
   return list.map((p) => p.grad).filter((g) => g instanceof Tensor)
 }
@@ -38,11 +38,11 @@ function vectorNorm(x: Tensor, normType: number): Tensor {
  */
 export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: ClipGradNormOptions = {}): Tensor {
   const { normType, errorIfNonfinite } = readOptions('nn.utils.clipGradNorm_', { normType: 2, errorIfNonfinite: false }, [options])
+  const grads = gradients('nn.utils.clipGradNorm_', parameters)
   if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm))
     throw new ArgumentError(`nn.utils.clipGradNorm_: maxNorm must be a number, got ${valueText(maxNorm)}.`)
   if (typeof normType !== 'number' || !(normType > 0))
     throw new ArgumentError(`nn.utils.clipGradNorm_: normType must be positive, got ${valueText(normType)}.`)
-  const grads = gradients(parameters)
   return noGrad(() => {
     if (grads.length === 0) return zeros([])
     const norms = grads.map((g) => vectorNorm(g, normType))
@@ -65,6 +65,6 @@ export function clipGradValue_(parameters: Parameters, clipValue: number): void 
   if (typeof clipValue !== 'number' || !(clipValue >= 0))
     throw new ArgumentError(`nn.utils.clipGradValue_: clipValue must be at least 0, got ${valueText(clipValue)}.`)
   noGrad(() => {
-    for (const grad of gradients(parameters)) clamp_(grad, -clipValue, clipValue)
+    for (const grad of gradients('nn.utils.clipGradValue_', parameters)) clamp_(grad, -clipValue, clipValue)
   })
 }

@@ -8,7 +8,7 @@ import { py } from '../protocol/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
-import { checkInteger, readOptions } from './options.ts'
+import { checkInteger, checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
@@ -32,9 +32,9 @@ export class Linear extends Module {
 
   constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
     super()
-    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Linear', { bias: true, dtype: getDefaultDtype() }, options)
     checkInteger('nn.Linear', 'inFeatures', inFeatures, 0)
     checkInteger('nn.Linear', 'outFeatures', outFeatures, 0)
+    const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Linear', { bias: true, dtype: getDefaultDtype() }, options)
     this.inFeatures = inFeatures
     this.outFeatures = outFeatures
     this.weight = new Parameter(empty([outFeatures, inFeatures], { dtype }))
@@ -128,6 +128,7 @@ export class Flatten extends Module {
   constructor(...options: Trailing<[startDim: number, endDim: number], FlattenOptions>) {
     super()
     const { startDim, endDim } = readOptions('nn.Flatten', { startDim: 1, endDim: -1 }, options)
+    for (const [name, dim] of Object.entries({ startDim, endDim })) checkNumber('nn.Flatten', name, dim, 'an integer', Number.isInteger)
     this.startDim = startDim
     this.endDim = endDim
   }

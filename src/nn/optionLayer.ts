@@ -2,13 +2,16 @@
 import { Module } from '../module/index.ts'
 import type { Reduction } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { readOptions } from './options.ts'
+import { checkNumber, readOptions } from './options.ts'
 
 /** A layer whose properties are its options. Subclasses declare them. */
 export abstract class OptionLayer extends Module {
   constructor(where: string, defaults: object, given: readonly unknown[]) {
     super()
-    Object.assign(this, readOptions(where, defaults, given))
+    const options = readOptions(where, defaults, given)
+    for (const [name, value] of Object.entries(defaults))
+      if (typeof value === 'number') checkNumber(where, `option '${name}'`, Reflect.get(options, name), 'a number', () => true)
+    Object.assign(this, options)
   }
 }
 

@@ -1,36 +1,54 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, isPlainObject, ownCopy, unknownOption, valueText } from '../protocol/index.ts'
+import { checkArgument, isCallable, isPlainObject, ownCopy, uncalledHint, unknownOption, valueText } from '../protocol/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
   ? [] | [O] | [First, ...Trailing<Rest, O>]
   : [] | [O]
 
+/** What an option may be, by the type of its default. Layers check the rest: how many numbers, which texts. */
+const KINDS: Readonly<Record<string, { readonly text: string; readonly holds: (value: unknown) => boolean }>> = {
+  boolean: { text: 'true or false', holds: (value) => typeof value === 'boolean' },
+  number: {
+    text: 'a number',
+    holds: (value) =>
+      value === null ||
+      typeof value === 'number' ||
+      typeof value === 'string' ||
+      (Array.isArray(value) && value.every((item) => typeof item === 'number')),
+  },
+  string: { text: 'a string', holds: (value) => typeof value === 'string' || isCallable(value) },
+}
+
 /**
  * The options that were given, and the defaults of the others. The order of the keys of `defaults` is that of the positional arguments. Throws ArgumentError
- * for an unknown option, an option that is given twice, too many arguments, and anything but a boolean for an option whose default is one.
+ * for an unknown option, an option that is given twice, too many arguments, options that are not the last argument, and a value of another kind than the default.
  */
 export function readOptions<O extends object>(where: string, defaults: O, given: readonly unknown[]): O {
   const known = Object.keys(defaults)
   const last = given.at(-1)
   const options = isPlainObject(last) ? last : {}
   const positional = isPlainObject(last) ? given.slice(0, -1) : given
+  const hint = positional.some(isPlainObject) ? ' Options are the last argument.' : ''
   if (positional.length > known.length)
-    throw new ArgumentError(`${where}: ${positional.length - known.length} argument(s) too many. The optional arguments are ${known.join(', ')}.`)
+    throw new ArgumentError(
+      `${where}: ${positional.length - known.length} argument(s) too many. The optional arguments are ${known.join(', ')}.${hint}`,
+    )
   const values: O = { ...defaults }
-  const set = (name: string, value: unknown): void => {
+  const set = (what: string, name: string, value: unknown): void => {
     if (value === undefined) return
-    if (typeof Reflect.get(defaults, name) === 'boolean' && typeof value !== 'boolean')
-      throw new ArgumentError(`${where}: option '${name}' must be true or false, got ${valueText(value)}.`)
+    const kind = KINDS[typeof Reflect.get(defaults, name)]
+    if (kind !== undefined && !kind.holds(value))
+      throw new ArgumentError(`${where}: ${what} '${name}' must be ${kind.text}, got ${valueText(value)}.${uncalledHint(value)}${hint}`)
     Reflect.set(values, name, ownCopy(value))
   }
-  for (const [i, name] of known.entries()) if (i < positional.length) set(name, positional[i])
+  for (const [i, name] of known.entries()) if (i < positional.length) set('argument', name, positional[i])
   for (const [name, value] of Object.entries(options)) {
     const index = known.indexOf(name)
     if (index < 0) throw unknownOption(where, name, known)
     if (index < positional.length) throw new ArgumentError(`${where}: '${name}' was given twice, by position and in the options.`)
-    set(name, value)
+    set('option', name, value)
   }
   return values
 }
@@ -38,7 +56,7 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
 /** Throws ArgumentError unless `value` is an integer of at least `least`. */
 export function checkInteger(where: string, name: string, value: unknown, least = 1): void {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < least)
-    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${valueText(value)}.`)
+    throw new ArgumentError(`${where}: ${name} must be an integer of at least ${least}, got ${valueText(value)}.${uncalledHint(value)}`)
 }
 
 /** `value` for each of `count` dimensions. Throws ArgumentError unless it is one integer of at least `least`, or `count` of them. */
@@ -46,7 +64,7 @@ export function perDimension(where: string, name: string, value: number | readon
   const list = typeof value === 'number' ? Array.from({ length: count }, () => value) : value
   if (!Array.isArray(list) || list.length !== count || list.some((v) => !Number.isInteger(v) || v < least)) {
     throw new ArgumentError(
-      `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${valueText(value)}.`,
+      `${where}: ${name} must be an integer of at least ${least}${count > 1 ? ` or an array of ${count}` : ''}, got ${valueText(value)}.${uncalledHint(value)}`,
     )
   }
   return [...list]
@@ -54,7 +72,8 @@ export function perDimension(where: string, name: string, value: number | readon
 
 /** Throws ArgumentError unless `value` is a number for which `holds`. */
 export function checkNumber(where: string, name: string, value: unknown, what: string, holds: (value: number) => boolean): void {
-  if (typeof value !== 'number' || !holds(value)) throw new ArgumentError(`${where}: ${name} must be ${what}, got ${valueText(value)}.`)
+  if (typeof value !== 'number' || !holds(value))
+    throw new ArgumentError(`${where}: ${name} must be ${what}, got ${valueText(value)}.${uncalledHint(value)}`)
 }
 
 /** The size that the caller of a layer wants for the result, as an argument or as an option. */

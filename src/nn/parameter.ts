@@ -26,7 +26,7 @@ interface ParameterConstructor {
 }
 
 function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
-  checkOptions('nn.Parameter', options, { requiresGrad: true })
+  checkOptions('nn.Parameter', options, { requiresGrad: 'boolean' })
   // For callers in JavaScript.
   if (!(data instanceof Tensor))
     throw new ArgumentError(`nn.Parameter: the data must be a Tensor, got ${valueText(data)}. Make one: new nn.Parameter(torch.tensor(data)).`)

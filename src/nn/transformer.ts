@@ -65,6 +65,8 @@ abstract class TransformerLayer extends Module {
 
   constructor(where: string, dModel: number, nhead: number, given: Required<TransformerOptions>) {
     super()
+    checkInteger(where, 'dModel', dModel)
+    checkInteger(where, 'nhead', nhead)
     activationOf(where, given.activation)
     checkInteger(where, 'dimFeedforward', given.dimFeedforward)
     const { bias, dtype } = given

@@ -215,12 +215,12 @@ export function assertClose(actual: unknown, expected: unknown, options: AssertC
   checkOptions(where, options, {
     rtol: true,
     atol: true,
-    equalNan: true,
-    checkDtype: true,
-    checkStride: true,
-    checkDevice: true,
-    checkLayout: true,
-    allowSubclasses: true,
+    equalNan: 'boolean',
+    checkDtype: 'boolean',
+    checkStride: 'boolean',
+    checkDevice: 'boolean',
+    checkLayout: 'boolean',
+    allowSubclasses: 'boolean',
     msg: true,
   })
   const { rtol = null, atol = null, equalNan = false, checkDtype = true, checkStride = false, msg = null } = options

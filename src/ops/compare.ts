@@ -16,7 +16,7 @@ export interface AllcloseOptions {
 /** Whether |self - other| <= atol + rtol * |other| everywhere; false if the shapes differ. PyTorch's `torch.allclose`. */
 export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
   checkTensors('torch.allclose', self, other)
-  checkOptions('torch.allclose', options, { rtol: true, atol: true, equalNan: true })
+  checkOptions('torch.allclose', options, { rtol: 'number', atol: 'number', equalNan: 'boolean' })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.sizes, other.sizes)) return false
   const [values, others] = [exactElements(self), exactElements(other)]

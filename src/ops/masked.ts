@@ -90,7 +90,7 @@ function filled(op: string, given: Tensor, { mask, dtype }: MaskedOptions, fill:
 }
 
 const KNOWN = { mask: true, dtype: true } as const
-const REDUCTION = { ...KNOWN, dim: true, keepdim: true } as const
+const REDUCTION = { ...KNOWN, dim: true, keepdim: 'boolean' } as const
 
 /** The options of a call, by position and by name, which are checked. */
 function reductionOptions(op: string, dim: unknown, options: MaskedReductionOptions | undefined): MaskedReductionOptions {
@@ -214,7 +214,7 @@ export const softmin: MaskedAlongDim = alongDim('softmin', 'greatest', (x, dim) 
 /** The input divided by the p-norm along `dim` of the elements where the mask holds, which is at least `eps`; 0 elsewhere. PyTorch's `torch.masked.normalize`. */
 export const normalize = (input: Tensor, ord: number, dim: number, given: MaskedOptions & { readonly eps?: number } = {}): Tensor => {
   const op = 'torch.masked.normalize'
-  checkOptions<MaskedOptions & { readonly eps?: number }>(op, given, { ...KNOWN, eps: true })
+  checkOptions<MaskedOptions & { readonly eps?: number }>(op, given, { ...KNOWN, eps: 'number' })
   const { eps = 1e-12, ...options } = given
   return div(filled(op, input, options, 0), clamp(norm(input, ord, dim, { ...options, keepdim: true }), eps))
 }

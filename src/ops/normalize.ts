@@ -5,7 +5,7 @@ import { isDType } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
 import { Generator, Tensor, notADType } from '../tensor/index.ts'
-import { argumentHint } from './argumentHints.ts'
+import { argumentHint, optionsHint } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
@@ -39,7 +39,8 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
   const options = selfByName(op, named)
   const values = spreadLists(op, positional)
   if (values.length > schema.args.length) {
-    throw new ArgumentError(`${op.qualname}: ${values.length} arguments given but it takes ${schema.args.length}: ${schema.text}`)
+    const hint = values.some(isPlainObject) ? optionsHint(op.qualname) : ''
+    throw new ArgumentError(`${op.qualname}: ${values.length} arguments given but it takes ${schema.args.length}: ${schema.text}.${hint}`)
   }
   for (const key of Object.keys(options)) {
     const index = schema.args.findIndex((a) => a.name === key)
@@ -60,7 +61,7 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
       if (!arg.hasDefault && !arg.type.optional) throw new ArgumentError(`${op.qualname}: missing argument '${arg.name}': ${schema.text}`)
       return arg.default ?? null
     }
-    return check(op, arg, i, value)
+    return check(op, arg, i, value, values)
   })
 }
 
@@ -95,24 +96,36 @@ function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknow
   return rest.every(isItem) ? [...positional.slice(0, at), rest] : positional
 }
 
-function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg {
+function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Arg {
   const { type } = arg
-  if (value === null) {
-    if (type.optional || arg.default === null) return null
-    throw wrong(op, arg, position, value)
+  const fit = fitting(op, arg, position, value)
+  if (fit !== undefined) return fit
+  if (value === null || !type.list || !Array.isArray(value)) throw wrong(op, arg, position, value, positional)
+  const at = value.findIndex((item) => fittingOne(op, arg, position, item) === undefined)
+  throw wrong(op, { ...arg, name: `${arg.name}[${at}]`, type: { ...type, list: false } }, position, value[at], positional)
+}
+
+/** The argument that a value gives; undefined if it does not fit. */
+function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg | undefined {
+  const { type } = arg
+  if (value === null) return type.optional || arg.default === null ? null : undefined
+  if (!type.list) return fittingOne(op, arg, position, value)
+  if (typeof value === 'number' && type.base === 'int') return [value]
+  if (!Array.isArray(value)) return undefined
+  const list: Arg[] = []
+  for (const item of value) {
+    const fit = fittingOne(op, arg, position, item)
+    if (fit === undefined) return undefined
+    list.push(fit)
   }
-  if (type.list) {
-    if (typeof value === 'number' && type.base === 'int') return [value]
-    if (!Array.isArray(value)) throw wrong(op, arg, position, value)
-    return value.map((item, i) => checkOne(op, { ...arg, name: `${arg.name}[${i}]`, type: { ...type, list: false } }, position, item))
-  }
-  return checkOne(op, arg, position, value)
+  return list
 }
 
 /** A value that dispatch passes on as it is. */
 const passedOn = (value: unknown): Arg => value as Arg
 
-function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg {
+/** {@link fitting} for one value, or for one of a list. */
+function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg | undefined {
   switch (arg.type.base) {
     case 'Tensor':
       if (value instanceof Tensor) return value
@@ -146,7 +159,21 @@ function checkOne(op: OpDef, arg: SchemaArgument, position: number, value: unkno
       // `any`: the rule checks it, and dispatch passes it on as it is.
       return passedOn(value)
   }
-  throw wrong(op, arg, position, value)
+  return undefined
+}
+
+/** The name of an argument that this value fits and whose value fits here; null if there is none. */
+function swappedWith(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): string | null {
+  const other = op.schema.args.findIndex(
+    (one, i) =>
+      i > position &&
+      i < positional.length &&
+      one.type.base !== 'any' &&
+      fitting(op, one, i, value) !== undefined &&
+      fitting(op, arg, position, positional[i]) !== undefined &&
+      fitting(op, one, i, positional[i]) === undefined,
+  )
+  return op.schema.args[other]?.name ?? null
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -159,7 +186,7 @@ const WORDS: Readonly<Record<string, string>> = {
   Generator: 'a Generator (torch.Generator)',
 }
 
-function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown): ArgumentError {
+function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): ArgumentError {
   if (arg.type.base === 'ScalarType') return new ArgumentError(`${op.qualname}: argument '${arg.name}': ${notADType(value)}`)
   const expected = arg.type.list
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`
@@ -168,7 +195,10 @@ function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown)
       : arg.type.base === 'int' && Number.isInteger(value)
         ? 'an integer between -(2^53 - 1) and 2^53 - 1'
         : (WORDS[arg.type.base] ?? arg.type.base)
-  return new ArgumentError(
-    `${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.${argumentHint(op.qualname, arg.type, value)}`,
-  )
+  const other = swappedWith(op, arg, position, value, positional)
+  const hint =
+    other === null
+      ? argumentHint(op.qualname, arg.type, value)
+      : ` Swap '${arg.name}' and '${other}': the order is ${op.schema.args.map((one) => one.name).join(', ')}.`
+  return new ArgumentError(`${op.qualname}: argument '${arg.name}' must be ${expected}, got ${valueText(value)}.${hint}`)
 }

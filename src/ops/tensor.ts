@@ -43,7 +43,7 @@ export function tensor(data: TensorData, options: CreationOptions = {}): Tensor 
     throw new ArgumentError(
       `torch.tensor: the data must be one array, got the numbers one by one; write torch.tensor([${valueText(data)}, ${valueText(options)}, …]).`,
     )
-  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: true })
+  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: 'boolean' })
   const { dtype = null } = options
   if ((dtype !== null && !isDType(dtype)) || ('dtype' in options && options.dtype === undefined))
     throw new ArgumentError(`torch.tensor: option 'dtype': ${notADType(options.dtype)}`)

@@ -64,17 +64,17 @@ export class OneCycleLR extends MomentumCycle {
   constructor(optimizer: ScheduledOptimizer, maxLr: PerGroup, options: OneCycleOptions) {
     super(optimizer)
     checkOptions('optim.OneCycleLR', options, {
-      totalSteps: true,
-      epochs: true,
-      stepsPerEpoch: true,
-      pctStart: true,
+      totalSteps: 'number',
+      epochs: 'number',
+      stepsPerEpoch: 'number',
+      pctStart: 'number',
       annealStrategy: true,
-      cycleMomentum: true,
-      baseMomentum: true,
-      maxMomentum: true,
-      divFactor: true,
-      finalDivFactor: true,
-      threePhase: true,
+      cycleMomentum: 'boolean',
+      baseMomentum: 'number',
+      maxMomentum: 'number',
+      divFactor: 'number',
+      finalDivFactor: 'number',
+      threePhase: 'boolean',
     })
     const { pctStart = 0.3, annealStrategy = 'cos', baseMomentum = 0.85, maxMomentum = 0.95, divFactor = 25, finalDivFactor = 1e4 } = options
     const total = options.totalSteps ?? (options.epochs ?? NaN) * (options.stepsPerEpoch ?? NaN)
@@ -153,15 +153,15 @@ export class CyclicLR extends MomentumCycle {
   constructor(optimizer: ScheduledOptimizer, baseLr: PerGroup, maxLr: PerGroup, options: CyclicOptions = {}) {
     super(optimizer)
     checkOptions('optim.CyclicLR', options, {
-      stepSizeUp: true,
+      stepSizeUp: 'number',
       stepSizeDown: true,
       mode: true,
-      gamma: true,
+      gamma: 'number',
       scaleFn: true,
       scaleMode: true,
-      cycleMomentum: true,
-      baseMomentum: true,
-      maxMomentum: true,
+      cycleMomentum: 'boolean',
+      baseMomentum: 'number',
+      maxMomentum: 'number',
     })
     this.given = {
       stepSizeUp: 2000,
@@ -255,13 +255,13 @@ export class ReduceLROnPlateau {
   constructor(optimizer: ScheduledOptimizer, options: PlateauOptions = {}) {
     checkOptions('optim.ReduceLROnPlateau', options, {
       mode: true,
-      factor: true,
-      patience: true,
-      threshold: true,
+      factor: 'number',
+      patience: 'number',
+      threshold: 'number',
       thresholdMode: true,
-      cooldown: true,
+      cooldown: 'number',
       minLr: true,
-      eps: true,
+      eps: 'number',
     })
     checkScheduled('ReduceLROnPlateau', optimizer)
     this.optimizer = optimizer

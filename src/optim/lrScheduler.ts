@@ -1,7 +1,7 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { decode, integer, list, number, object } from '../protocol/decode.ts'
-import { checkArgument, checkOptions, isFunction, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -87,7 +87,8 @@ export abstract class LRScheduler {
 }
 
 function positive(where: string, name: string, value: number): void {
-  if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${value}.`)
+  if (!Number.isInteger(value) || value < 1)
+    throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${valueText(value)}.${uncalledHint(value)}`)
 }
 
 /** Multiplies the rate by `gamma` (0.1) every `stepSize` steps. PyTorch's `StepLR`. */
@@ -98,7 +99,7 @@ export class StepLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
     super(optimizer)
     positive('optim.StepLR', 'stepSize', stepSize)
-    checkOptions('optim.StepLR', options, { gamma: true })
+    checkOptions('optim.StepLR', options, { gamma: 'number' })
     this.stepSize = stepSize
     this.gamma = options.gamma ?? 0.1
     this.apply()
@@ -117,7 +118,7 @@ export class CosineAnnealingLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
     super(optimizer)
     positive('optim.CosineAnnealingLR', 'tMax', tMax)
-    checkOptions('optim.CosineAnnealingLR', options, { etaMin: true })
+    checkOptions('optim.CosineAnnealingLR', options, { etaMin: 'number' })
     this.tMax = tMax
     this.etaMin = options.etaMin ?? 0
     this.apply()
@@ -135,6 +136,13 @@ export class LambdaLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
     super(optimizer)
     const count = this.baseLrs.length
+    checkArgument(
+      isFunction(lrLambda) || (Array.isArray(lrLambda) && lrLambda.every(isFunction)),
+      'optim.LambdaLR',
+      'lrLambda',
+      'a function, or an array of functions',
+      lrLambda,
+    )
     this.lambdas = isFunction(lrLambda) ? Array.from({ length: count }, () => lrLambda) : lrLambda
     if (this.lambdas.length !== count)
       throw new ArgumentError(`optim.LambdaLR: expected ${count} functions, one for each parameter group, got ${this.lambdas.length}.`)

@@ -70,19 +70,26 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
     this.className = `optim.${className}`
     this.#maker = `${this.className}.step`
     this.defaults = defaults
-    this.defaults = this.readOptions(options ?? {})
     if (typeof params !== 'object' || params === null || isTensorLike(params) || !(Symbol.iterator in params)) {
       throw new ArgumentError(
-        `${this.className}: the first argument must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.${paramsHint(params)}`,
+        `${this.className}: argument 'params' must be an array (or another iterable) of parameters or of groups { params, lr, … }, got ${valueText(params)}.${paramsHint(params)}`,
       )
     }
+    this.defaults = this.readOptions(options ?? {})
     const items: readonly (TensorLike | ParamGroupInput<O>)[] = [...params]
     if (items.length === 0)
       throw new ArgumentError(
         `${this.className}: the list of parameters is empty. model.parameters() is a generator, which can be read only once: call it again. It finds layers that are properties of the model.`,
       )
     if (items.every(isTensorLike)) this.#addGroup(items, {})
-    else for (const item of items) this.#addGroup(Reflect.get(Object(item), 'params'), item)
+    else
+      for (const [i, item] of items.entries()) {
+        if (!isPlainObject(item))
+          throw new ArgumentError(
+            `${this.className}: argument 'params[${i}]' must be a parameter or, as all others then, a group { params, lr, … }, got ${valueText(item)}.`,
+          )
+        this.#addGroup(item.params, item)
+      }
   }
 
   /** Throws ArgumentError if an option of the group is out of range; see {@link checkOption}. */
@@ -159,7 +166,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
   zeroGrad(options: { readonly setToNone?: boolean } = {}): void {
-    checkOptions(`${this.className}.zeroGrad`, options, { setToNone: true })
+    checkOptions(`${this.className}.zeroGrad`, options, { setToNone: 'boolean' })
     const setToNone = options.setToNone ?? true
     for (const { params } of this.paramGroups) {
       for (const parameter of params) {

@@ -1,11 +1,12 @@
 // More learning-rate schedules in closed form: each says the rate of a group after a number of steps.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkArray, checkOptions, isFunction } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
 import { LRScheduler } from './lrScheduler.ts'
 import type { ScheduledOptimizer } from './lrScheduler.ts'
 
 function whole(where: string, name: string, value: number): void {
-  if (!Number.isInteger(value) || value < 1) throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${value}.`)
+  if (!Number.isInteger(value) || value < 1)
+    throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${valueText(value)}.${uncalledHint(value)}`)
 }
 
 /** Multiplies the rate by `gamma` (0.1) at each of the `milestones`, which may repeat. PyTorch's `MultiStepLR`. */
@@ -16,7 +17,7 @@ export class MultiStepLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, milestones: readonly number[], options: { readonly gamma?: number } = {}) {
     super(optimizer)
     checkArray('optim.MultiStepLR', 'milestones', milestones)
-    checkOptions('optim.MultiStepLR', options, { gamma: true })
+    checkOptions('optim.MultiStepLR', options, { gamma: 'number' })
     this.milestones = milestones
     this.gamma = options.gamma ?? 0.1
     this.apply()
@@ -34,7 +35,7 @@ export class ConstantLR extends LRScheduler {
 
   constructor(optimizer: ScheduledOptimizer, options: { readonly factor?: number; readonly totalIters?: number } = {}) {
     super(optimizer)
-    checkOptions('optim.ConstantLR', options, { factor: true, totalIters: true })
+    checkOptions('optim.ConstantLR', options, { factor: 'number', totalIters: 'number' })
     this.factor = options.factor ?? 1 / 3
     this.totalIters = options.totalIters ?? 5
     this.apply()
@@ -56,7 +57,7 @@ export class LinearLR extends LRScheduler {
     options: { readonly startFactor?: number; readonly endFactor?: number; readonly totalIters?: number } = {},
   ) {
     super(optimizer)
-    checkOptions('optim.LinearLR', options, { startFactor: true, endFactor: true, totalIters: true })
+    checkOptions('optim.LinearLR', options, { startFactor: 'number', endFactor: 'number', totalIters: 'number' })
     this.startFactor = options.startFactor ?? 1 / 3
     this.endFactor = options.endFactor ?? 1
     this.totalIters = options.totalIters ?? 5
@@ -76,6 +77,7 @@ export class ExponentialLR extends LRScheduler {
 
   constructor(optimizer: ScheduledOptimizer, gamma: number) {
     super(optimizer)
+    checkArgument(typeof gamma === 'number', 'optim.ExponentialLR', 'gamma', 'a number', gamma)
     this.gamma = gamma
     this.apply()
   }
@@ -92,7 +94,7 @@ export class PolynomialLR extends LRScheduler {
 
   constructor(optimizer: ScheduledOptimizer, options: { readonly totalIters?: number; readonly power?: number } = {}) {
     super(optimizer)
-    checkOptions('optim.PolynomialLR', options, { totalIters: true, power: true })
+    checkOptions('optim.PolynomialLR', options, { totalIters: 'number', power: 'number' })
     this.totalIters = options.totalIters ?? 5
     this.power = options.power ?? 1
     whole('optim.PolynomialLR', 'totalIters', this.totalIters)
@@ -112,7 +114,7 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
 
   constructor(optimizer: ScheduledOptimizer, t0: number, options: { readonly tMult?: number; readonly etaMin?: number } = {}) {
     super(optimizer)
-    checkOptions('optim.CosineAnnealingWarmRestarts', options, { tMult: true, etaMin: true })
+    checkOptions('optim.CosineAnnealingWarmRestarts', options, { tMult: 'number', etaMin: 'number' })
     this.t0 = t0
     this.tMult = options.tMult ?? 1
     this.etaMin = options.etaMin ?? 0

@@ -95,7 +95,7 @@ export class AveragedModel<M extends Module = Module> extends Module {
     super()
     const where = 'optim.swaUtils.AveragedModel'
     checkModule(where, 'model', model)
-    checkOptions(where, options, { avgFn: true, multiAvgFn: true, useBuffers: true })
+    checkOptions(where, options, { avgFn: true, multiAvgFn: true, useBuffers: 'boolean' })
     const { avgFn = null, multiAvgFn = null, useBuffers = false } = options
     if (avgFn !== null && multiAvgFn !== null) throw new ArgumentError(`${where}: give avgFn or multiAvgFn, not both.`)
     this.registerBuffer('nAveraged', tensor(0, { dtype: 'int64' }))
@@ -212,7 +212,7 @@ export class SWALR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, swaLr: PerGroup, options: SWALROptions = {}) {
     super(optimizer)
     const where = 'optim.swaUtils.SWALR'
-    checkOptions(where, options, { annealEpochs: true, annealStrategy: true })
+    checkOptions(where, options, { annealEpochs: 'number', annealStrategy: true })
     const { annealEpochs = 10, annealStrategy = 'cos' } = options
     checkArgument(Number.isInteger(annealEpochs) && annealEpochs >= 0, where, 'annealEpochs', 'an integer of at least 0', annealEpochs)
     checkArgument(annealStrategy === 'cos' || annealStrategy === 'linear', where, 'annealStrategy', "'cos' or 'linear'", annealStrategy)

@@ -1,11 +1,18 @@
 // Arguments of public functions: what a message says about one that does not fit.
 import { ArgumentError } from '../errors/index.ts'
-import { isCallable, isFunction, isModule, isObject } from './kinds.ts'
+import { isCallable, isClass, isFunction, isModule, isObject } from './kinds.ts'
 import { valueText } from './valueText.ts'
+
+/** The end of a message about a function, or a class, that took the place of what it gives; '' for other values. */
+export const uncalledHint = (value: unknown): string =>
+  !isFunction(value) ? '' : isClass(value) ? ` Make one: new ${value.name}(…).` : ' Call it if its result is meant.'
 
 /** Throws ArgumentError unless `fits`. `where` is the function, `name` its argument, `expected` what it takes: `a GraphModule`. */
 export function checkArgument(fits: boolean, where: string, name: string, expected: string, value: unknown): void {
-  if (!fits) throw new ArgumentError(`${where}: argument '${name}' must be ${expected}, got ${valueText(value)}.`)
+  if (fits) return
+  // Where a function or a class is expected, another one is meant.
+  const hint = /function|class/.test(expected) ? '' : uncalledHint(value)
+  throw new ArgumentError(`${where}: argument '${name}' must be ${expected}, got ${valueText(value)}.${hint}`)
 }
 
 /** Throws ArgumentError unless the argument is a function. */

@@ -10,7 +10,7 @@ export { MODULE, isCallable, isClass, isFunction, isModule, isObject, described,
 export type { ModuleLike } from './kinds.ts'
 export { ownCopy } from './ownCopy.ts'
 export { checkDepth, entryOf, isPlainObject, setOwn } from './plainObject.ts'
-export { checkArgument, checkArray, checkCallable, checkIterable, checkModule, checkPositive, checkString } from './arguments.ts'
+export { checkArgument, checkArray, checkCallable, checkIterable, checkModule, checkPositive, checkString, uncalledHint } from './arguments.ts'
 export { essence, nearest } from './nearest.ts'
 export { checkOptionNames, checkOptions, unknownOption } from './options.ts'
 export type { OptionNames } from './options.ts'

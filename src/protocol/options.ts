@@ -1,11 +1,19 @@
 // Options objects: a name that nothing reads is an error.
 import { ArgumentError } from '../errors/index.ts'
+import { uncalledHint } from './arguments.ts'
 import { nearest } from './nearest.ts'
 import { entryOf } from './plainObject.ts'
 import { valueText } from './valueText.ts'
 
-/** The names of the options `O`, each as a key: a table that lacks one, or has another, is a compile error. */
-export type OptionNames<O extends object> = { readonly [K in keyof O]-?: true }
+/** What an option may be: a boolean, a number, or `true` for what the function checks itself. */
+export type OptionKind = 'boolean' | 'number' | true
+
+type KindOf<V> = null extends V ? true : [V] extends [boolean | undefined] ? 'boolean' : [V] extends [number | undefined] ? 'number' : true
+
+/** The names of the options `O` with their kinds: a table that lacks one, has another or says another kind is a compile error. */
+export type OptionNames<O extends object> = { readonly [K in keyof O]-?: KindOf<O[K]> }
+
+const KIND_TEXTS = { boolean: 'true or false', number: 'a number' }
 
 /** Names of other libraries, or of PyTorch's other functions, for what an option may be called here. */
 const ALIASES: Readonly<Record<string, string>> = { axis: 'dim', keepdims: 'keepdim', learningRate: 'lr', learning_rate: 'lr' }
@@ -24,9 +32,15 @@ export function unknownOption(where: string, name: string, known: readonly strin
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)
 }
 
-/** Throws ArgumentError unless `options` is an object all of whose keys are in `known`. `where` is the function that got it. */
+/** Throws ArgumentError unless `options` is an object all of whose keys are in `known`, with values of these kinds. `where` is the function that got it. */
 export function checkOptions<O extends object>(where: string, options: O, known: OptionNames<O>): void {
-  checkOptionNames(where, options, Object.keys(known))
+  const kinds: Readonly<Record<string, OptionKind>> = known
+  checkOptionNames(where, options, Object.keys(kinds))
+  for (const [name, value] of Object.entries(options)) {
+    const kind = kinds[name]
+    if (kind !== undefined && kind !== true && value !== undefined && typeof value !== kind)
+      throw new ArgumentError(`${where}: option '${name}' must be ${KIND_TEXTS[kind]}, got ${valueText(value)}.${uncalledHint(value)}`)
+  }
 }
 
 /** {@link checkOptions} for names that are only known at run time. */

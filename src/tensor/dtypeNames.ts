@@ -1,7 +1,7 @@
 // Names of dtypes: those that PyTorch has besides the canonical ones, and the error for an unknown name.
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { nearest, valueText } from '../protocol/index.ts'
+import { nearest, uncalledHint, valueText } from '../protocol/index.ts'
 
 /** PyTorch's other names of dtypes. */
 export const dtypeAliases = {
@@ -39,7 +39,7 @@ function probable(name: string): DType | null {
 export function notADType(value: unknown): string {
   const all = `A dtype is one of ${dtypes.join(', ')}.`
   if (value === undefined) return `expected a dtype, got undefined; perhaps the name of a member of torch is misspelt. ${all}`
-  if (typeof value !== 'string') return `expected a dtype, got ${valueText(value)}. ${all}`
+  if (typeof value !== 'string') return `expected a dtype, got ${valueText(value)}.${uncalledHint(value)} ${all}`
   const meant = probable(value)
   return `expected a dtype, got '${value}'${meant === null ? `. ${all}` : `; did you mean '${meant}'?`}`
 }

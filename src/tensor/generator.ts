@@ -1,6 +1,6 @@
 // Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
 // Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
-import { checkArgument, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, isObject, uncalledHint, valueText } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
@@ -21,7 +21,7 @@ const TWO_32 = 2 ** 32
 
 function checkCounter(where: string, what: string, value: number): number {
   if (!Number.isSafeInteger(value) || value < 0)
-    throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${valueText(value)}.`)
+    throw new ArgumentError(`${where}: ${what} must be an integer between 0 and 2^53 - 1, got ${valueText(value)}.${uncalledHint(value)}`)
   return value
 }
 

@@ -270,7 +270,7 @@ describe('errors and limits', () => {
     expect(() => compile((x: Tensor) => x, { fast: true } as never)).toThrow(/^compile: unknown option 'fast'/)
     expect(() => compile((x: Tensor) => x, { backend: 'nope' })).toThrow(InvalidBackend)
     expect(() => compile(torch.ones([1]) as never)).toThrow(
-      /^compile: expected a function or a Module, got .*\. Pass the model itself, not its result\.$/s,
+      /^compile: argument 'fn' must be a function or a Module, got .*\. Pass the model itself, not its result\.$/s,
     )
     expect(() => Object.assign(config, { reproLevle: 3 })).toThrow(/unknown option 'reproLevle'; did you mean 'reproLevel'\? Known are reproAfter/)
     expect(() => withConfig({ reproLevel: 9 }, () => 0)).toThrow(/reproLevel must be/)

@@ -107,7 +107,7 @@ const cases: Readonly<Record<string, Case>> = {
   unpack_star: [trace(([a, ...b]: Tensor[]) => [a, b]), 'Proxy object cannot be iterated', 'pytorch-pages'],
   listcomp: [trace((x: Iterable<Tensor>) => Array.from(x, (v) => v)), 'Proxy object cannot be iterated', 'pytorch-pages'],
   numpy_of_proxy: [trace((x: Float32Array) => new Float32Array(x)), "'length' is not supported", 'coercions'],
-  trace_non_callable: [() => symbolicTrace(3 as never), 'Expected a function or a Module, got 3', 'javascript-classes'],
+  trace_non_callable: [() => symbolicTrace(3 as never), "argument 'root' must be a function or a Module, got 3", 'javascript-classes'],
   module_not_submodule: [
     () =>
       symbolicTrace(

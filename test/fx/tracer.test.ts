@@ -134,7 +134,7 @@ describe('modules and functions', () => {
 
   it('what is no function, an async function and a generator are refused', () => {
     expect(() => symbolicTrace(3 as never)).toThrow(ArgumentError)
-    expect(() => symbolicTrace(3 as never)).toThrow('Expected a function or a Module, got 3')
+    expect(() => symbolicTrace(3 as never)).toThrow("argument 'root' must be a function or a Module, got 3")
     expect(() => symbolicTrace(Weighted as never)).toThrow('got the class Weighted; pass an instance')
     expect(() => symbolicTrace((x: Tensor) => Promise.resolve(x))).toThrow('an async function cannot be traced')
     expect(() =>

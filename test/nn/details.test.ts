@@ -123,7 +123,7 @@ test.each([
 
 describe('arguments of layers', () => {
   test.each([
-    [() => new nn.Linear(0, 3, 1 as never), "nn.Linear: option 'bias' must be true or false, got 1."],
+    [() => new nn.Linear(0, 3, 1 as never), "nn.Linear: argument 'bias' must be true or false, got 1."],
     [() => new nn.Linear(-1, 3), 'nn.Linear: inFeatures must be an integer of at least 0, got -1.'],
     [() => new nn.Linear('2' as never, 3), "nn.Linear: inFeatures must be an integer of at least 0, got '2'."],
     [() => new nn.Flatten(1, 2, 3 as never), 'nn.Flatten: 1 argument(s) too many. The optional arguments are startDim, endDim.'],

@@ -42,7 +42,7 @@ describe('shape errors name the operator, the argument and both shapes', () => {
   it('normalization', () => {
     expect(() => F.batchNorm(z(2, 3, 4), z(4), z(3), { training: true })).toThrow(/running_mean has shape \[4\] but input has 3 channels/)
     expect(() => F.batchNorm(z(1, 3), null, null, { training: true })).toThrow(/more than 1 value per channel/)
-    expect(() => F.batchNorm(z(2, 3), null, null)).toThrow(/needed when training is false/)
+    expect(() => F.batchNorm(z(2, 3), null, null)).toThrow(/arguments 'runningMean' and 'runningVar' are missing/)
     expect(() => F.layerNorm(z(2, 3), [4])).toThrow(/input of shape \[2, 3\] must end in normalized_shape \[4\]/)
     expect(() => F.groupNorm(z(2, 3, 4), 2)).toThrow(/num_groups must divide/)
   })

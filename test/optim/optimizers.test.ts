@@ -201,7 +201,7 @@ describe('errors name the optimizer and the option', () => {
     [() => new AdamW(p as never), /got a Tensor/],
     [() => new AdamW([p.mul(2)]), /computed from others/],
     [() => new AdamW([{ params: [p], momentum: 1 } as never]), /optim\.AdamW: unknown option 'momentum'/],
-    [() => new AdamW([3] as never), /a parameter group needs 'params'/],
+    [() => new AdamW([3] as never), /argument 'params\[0\]' must be a parameter or/],
   ])('case %#', (create, message) => {
     expect(create).toThrow(message)
   })

@@ -18,7 +18,8 @@ import { graphPage, mermaid } from 'tensorfx/fx/viewer'
 import { checkOptions } from '../../src/protocol/index.ts'
 
 describe('checkOptions', () => {
-  const check = (options: unknown): void => checkOptions<{ dim?: number; keepdim?: boolean }>('f', Object(options), { dim: true, keepdim: true })
+  const check = (options: unknown): void =>
+    checkOptions<{ dim?: number; keepdim?: boolean }>('f', Object(options), { dim: 'number', keepdim: 'boolean' })
   it('accepts known names, and none', () => {
     check({ dim: 1 })
     check({})

@@ -376,7 +376,7 @@ describe('rewriteFunction', () => {
     expect(targets(rewritten(model))).toEqual(['0', '1'])
     const plain = fromText<(x: Tensor) => Tensor>('(x) => x.neg()')
     expect(rewriteFunction(plain)).toBe(plain)
-    expect(() => new RewritingTracer().trace(3 as unknown as Traceable)).toThrow('Expected a function or a Module')
+    expect(() => new RewritingTracer().trace(3 as unknown as Traceable)).toThrow("argument 'root' must be a function or a Module")
     expect(new RewritingTracer()).toBeInstanceOf(Tracer)
   })
 

@@ -59,11 +59,11 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   checkArray('compareBackends', 'inputs', inputs)
   checkOptions('compareBackends', options, {
     backends: true,
-    tol: true,
+    tol: 'number',
     reference: true,
-    whole: true,
+    whole: 'boolean',
     moreInputs: true,
-    gradients: true,
+    gradients: 'boolean',
     worstInput: true,
   })
   const { backends, tol = 1e-4, reference = 'float64', whole = true, moreInputs = [], gradients = false, worstInput } = options

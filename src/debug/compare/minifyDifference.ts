@@ -46,7 +46,7 @@ interface Settings extends Omit<MinifyDifferenceOptions, 'against'> {
 
 /** Shrinks a graph while a backend's results differ from the reference, and those of the other backend do not. */
 export async function minifyDifference(gm: GraphModule, inputs: readonly unknown[], one: Candidate, settings: Settings): Promise<MinifiedDifference> {
-  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: true, reference: true, against: true, culprit: true })
+  checkOptions('minify', settings, { directory: true, module: true, print: true, tol: 'number', reference: true, against: true, culprit: true })
   const { tol, reference, print, directory, against } = settings
   // A script that cannot work is not written: what prevents it is said before the search.
   const names =

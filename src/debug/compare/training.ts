@@ -127,7 +127,7 @@ interface Call {
  */
 export async function compareTraining(makeStep: MakeStep, options: CompareTrainingOptions): Promise<TrainingComparison> {
   checkCallable('compareTraining', 'makeStep', makeStep)
-  checkOptions('compareTraining', options, { backends: true, steps: true, tol: true, reference: true, seed: true })
+  checkOptions('compareTraining', options, { backends: true, steps: 'number', tol: 'number', reference: true, seed: 'number' })
   const { backends, steps = 2, tol = 1e-4, reference = 'float64', seed = 0 } = options
   checkArray('compareTraining', 'options.backends', backends)
   if (backends.length === 0) throw new ArgumentError("compareTraining: options.backends is empty; name at least one, e.g. ['inductor'].")

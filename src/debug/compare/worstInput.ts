@@ -41,7 +41,7 @@ type Search = Required<WorstInputOptions>
 /** The options with their defaults. Throws ArgumentError for bad ones. */
 export function checkWorstInput(options: WorstInputOptions): Search {
   checkArgument(isObject(options), 'compareBackends', 'options.worstInput', 'an object { tries, seed }', options)
-  checkOptions('compareBackends (options.worstInput)', options, { tries: true, seed: true })
+  checkOptions('compareBackends (options.worstInput)', options, { tries: 'number', seed: 'number' })
   const { tries = 100, seed = 0 } = options
   checkArgument(Number.isSafeInteger(tries) && tries > 0, 'compareBackends', 'options.worstInput.tries', 'a whole number of at least 1', tries)
   checkArgument(Number.isSafeInteger(seed) && seed >= 0, 'compareBackends', 'options.worstInput.seed', 'a whole number', seed)

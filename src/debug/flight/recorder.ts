@@ -5,6 +5,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { Optimizer } from '../../optim/index.ts'
 import type { BaseOptions } from '../../optim/index.ts'
+import type { OptionNames } from '../../protocol/index.ts'
 import {
   checkArgument,
   checkCallable,
@@ -61,14 +62,14 @@ export interface FlightRecorderOptions {
   readonly dir?: string | null | undefined
 }
 
-const OPTIONS: Readonly<Record<keyof FlightRecorderOptions, true>> = {
+const OPTIONS: OptionNames<FlightRecorderOptions> = {
   model: true,
   optimizer: true,
   tensors: true,
   stateful: true,
   generators: true,
-  steps: true,
-  maxBytes: true,
+  steps: 'number',
+  maxBytes: 'number',
   check: true,
   jump: true,
   onTrouble: true,

@@ -53,7 +53,7 @@ export class Isolator {
   readonly longest: { cpuMs: number; wallMs: number } = { cpuMs: 0, wallMs: 0 }
 
   constructor(start: StartHelper, options: IsolatorOptions = {}) {
-    checkOptions('Isolator', options, { timeoutMs: true, importTimeoutMs: true, imports: true, deathFails: true })
+    checkOptions('Isolator', options, { timeoutMs: 'number', importTimeoutMs: 'number', imports: true, deathFails: 'boolean' })
     this.#start = start
     this.#options = { timeoutMs: 30_000, importTimeoutMs: 120_000, imports: [], deathFails: false, ...options }
     checkPositive('Isolator', 'options.timeoutMs', this.#options.timeoutMs)

@@ -94,7 +94,7 @@ function compared(before: Values, after: Values, tol: number, runs: readonly Val
 }
 
 function checkTolerance(where: string, options: DriftOptions): number {
-  checkOptions(where, options, { tol: true })
+  checkOptions(where, options, { tol: 'number' })
   const { tol = 1e-4 } = options
   checkPositive(where, 'options.tol', tol)
   return tol

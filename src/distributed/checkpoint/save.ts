@@ -42,7 +42,7 @@ const REPORT = object({
 export function saveShardedCheckpoint(folder: string, state: CheckpointState, options: SaveCheckpointOptions = {}): number {
   const where = 'saveShardedCheckpoint'
   const { model, optimizer } = checkState(where, folder, state)
-  checkOptions(where, options, { values: true, keep: true, group: true })
+  checkOptions(where, options, { values: true, keep: 'number', group: true })
   const { values = {}, keep = 2 } = options
   checkArgument(isPlainObject(values), where, 'values', 'an object of JSON', values)
   if (!Number.isSafeInteger(keep) || keep < 1) throw new ArgumentError(`${where}: keep must be an integer from 1 on, got ${valueText(keep)}.`)

@@ -61,10 +61,10 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     super()
     const where = 'DistributedDataParallel'
     checkOptions(where, options, {
-      bucketCapMb: true,
-      broadcastBuffers: true,
-      findUnusedParameters: true,
-      gradientAsBucketView: true,
+      bucketCapMb: 'number',
+      broadcastBuffers: 'boolean',
+      findUnusedParameters: 'boolean',
+      gradientAsBucketView: 'boolean',
       processGroup: true,
     })
     if (!isModule(module)) throw new ArgumentError(`${where}: module must be a Module, got ${valueText(module)}.`)
@@ -122,7 +122,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    */
   join<T>(fn: () => T, options: JoinOptions = {}): T {
     checkCallable('join', 'fn', fn)
-    checkOptions('join', options, { divideByInitialWorldSize: true, enable: true, throwOnEarlyTermination: true })
+    checkOptions('join', options, { divideByInitialWorldSize: 'boolean', enable: 'boolean', throwOnEarlyTermination: 'boolean' })
     const state = stateOf(this)
     if (options.enable === false) return fn()
     if (state.joining !== null) throw new DistributedError('join does not nest: this model is in a join already.')

@@ -27,7 +27,7 @@ const gradsOf = (tensors: readonly Tensor[]): Tensor[] => tensors.flatMap(({ gra
 /** Scales the gradients of a root. Throws ArgumentError for another unit. */
 export function clipGradNorm(unit: Unit, maxNorm: number, options: ClipOptions): Tensor {
   const where = 'clipGradNorm_'
-  checkOptions(where, options, { normType: true })
+  checkOptions(where, options, { normType: 'number' })
   const { normType: p = 2 } = options
   if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm)) throw new ArgumentError(`${where}: maxNorm must be a number, got ${valueText(maxNorm)}.`)
   if (!(p > 0)) throw new ArgumentError(`${where}: normType must be a positive number, got ${valueText(p)}.`)

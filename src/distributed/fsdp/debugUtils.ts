@@ -96,7 +96,7 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   options: ShardedTreeOptions = {},
 ): { readonly tree: string; readonly names: ReadonlyMap<string, readonly string[]> } {
   const where = 'getShardedModuleTreeWithModuleNameToFqns'
-  checkOptions(where, options, { wrappers: true, bytes: true })
+  checkOptions(where, options, { wrappers: 'boolean', bytes: 'boolean' })
   checkModel(where, model)
   const { wrappers = true, bytes = false } = options
   const names = new Map<string, readonly string[]>()

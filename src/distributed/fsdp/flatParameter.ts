@@ -109,7 +109,7 @@ export function flatLayout(entries: readonly FlatEntry[], options: FlatLayoutOpt
   checkArray(WHERE, 'entries', entries)
   for (const [i, entry] of entries.entries())
     checkArgument(isPlainObject(entry) && Array.isArray(entry['shape']), WHERE, `entries[${i}]`, 'an object { name, modulePath, shape }', entry)
-  checkOptions(WHERE, options, { shards: true, align: true, worldSize: true, shared: true })
+  checkOptions(WHERE, options, { shards: 'number', align: 'number', worldSize: 'number', shared: true })
   const { shards, align = 0, worldSize = shards, shared = [] } = options
   checkCount('shards', shards, 1)
   checkCount('align', align, 0)

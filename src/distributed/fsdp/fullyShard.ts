@@ -109,7 +109,7 @@ const define = (module: Module, name: string, value: unknown): void =>
  * const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-3 })
  */
 export function fullyShard<M extends Module>(module: M, options: FullyShardOptions = {}): asserts module is M & FsdpModule {
-  checkOptions(WHERE, options, { processGroup: true, mesh: true, reshardAfterForward: true, mixedPrecision: true, shardPlacementFn: true })
+  checkOptions(WHERE, options, { processGroup: true, mesh: true, reshardAfterForward: 'boolean', mixedPrecision: true, shardPlacementFn: true })
   if (!isModule(module)) throw new ArgumentError(`${WHERE}: module must be a Module, got ${valueText(module)}.`)
   if (['ModuleList', 'ModuleDict'].includes(module.constructor.name))
     throw new ArgumentError(`fully_shard does not support containers that do not implement forward: ${String(module)}`)

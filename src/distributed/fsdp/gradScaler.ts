@@ -66,11 +66,11 @@ export class ShardedGradScaler {
   constructor(options: GradScalerOptions = {}) {
     const where = 'ShardedGradScaler'
     checkOptions(where, options, {
-      initScale: true,
-      growthFactor: true,
-      backoffFactor: true,
-      growthInterval: true,
-      enabled: true,
+      initScale: 'number',
+      growthFactor: 'number',
+      backoffFactor: 'number',
+      growthInterval: 'number',
+      enabled: 'boolean',
       processGroup: true,
     })
     const { initScale = 65536, growthFactor = 2, backoffFactor = 0.5, growthInterval = 2000, enabled = true } = options

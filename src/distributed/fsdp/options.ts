@@ -41,11 +41,11 @@ const KNOWN = {
   ignoredModules: true,
   ignoredStates: true,
   paramInitFn: true,
-  syncModuleStates: true,
+  syncModuleStates: 'boolean',
   cpuOffload: true,
-  forwardPrefetch: true,
-  limitAllGathers: true,
-  useOrigParams: true,
+  forwardPrefetch: 'boolean',
+  limitAllGathers: 'boolean',
+  useOrigParams: 'boolean',
 } as const
 
 /** The options with their defaults, checked. */
@@ -122,9 +122,9 @@ function checkMixedPrecision(mixed: MixedPrecision): void {
     paramDtype: true,
     reduceDtype: true,
     bufferDtype: true,
-    keepLowPrecisionGrads: true,
-    castForwardInputs: true,
-    castRootForwardInputs: true,
+    keepLowPrecisionGrads: 'boolean',
+    castForwardInputs: 'boolean',
+    castRootForwardInputs: 'boolean',
   })
   for (const [name, dtype] of Object.entries({ paramDtype: mixed.paramDtype, reduceDtype: mixed.reduceDtype, bufferDtype: mixed.bufferDtype })) {
     if (dtype === undefined || dtype === null) continue
@@ -143,7 +143,7 @@ export function readOptions(options: FsdpOptions): Settings {
   if (options.paramInitFn !== undefined && !isCallable(options.paramInitFn))
     throw new ArgumentError(`${WHERE}: paramInitFn must be a function, got ${valueText(options.paramInitFn)}.`)
   const { cpuOffload = null, syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams } = options
-  if (cpuOffload !== null) checkOptions(`${WHERE}: cpuOffload`, cpuOffload, { offloadParams: true })
+  if (cpuOffload !== null) checkOptions(`${WHERE}: cpuOffload`, cpuOffload, { offloadParams: 'boolean' })
   const flags = { syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams, 'cpuOffload.offloadParams': cpuOffload?.offloadParams }
   for (const [name, flag] of Object.entries(flags))
     if (flag !== undefined && typeof flag !== 'boolean') throw new ArgumentError(`${WHERE}: ${name} must be true or false, got ${valueText(flag)}.`)

@@ -162,7 +162,7 @@ function loadLocal(unit: Unit, state: State, strict: boolean): LoadStateResult {
 
 /** Loads a state dict of the type in force. */
 export function loadUnitState(unit: Unit, state: State, options: { readonly strict?: boolean }): LoadStateResult {
-  checkOptions('loadStateDict', options, { strict: true })
+  checkOptions('loadStateDict', options, { strict: 'boolean' })
   if (typeof state !== 'object' || state === null || isTensorLike(state))
     throw new ArgumentError(`loadStateDict: expected a Map or an object from name to Tensor, as stateDict() returns it, got ${valueText(state)}.`)
   const { strict = true } = options
@@ -191,7 +191,7 @@ export interface StateDictOptions {
  */
 export function stateDictType<T>(module: Module, type: StateDictType, fn: () => T, options: StateDictOptions = {}): T {
   const where = 'stateDictType'
-  checkOptions(where, options, { rank0Only: true, optimRank0Only: true })
+  checkOptions(where, options, { rank0Only: 'boolean', optimRank0Only: 'boolean' })
   checkCallable(where, 'fn', fn)
   if (!Object.hasOwn(StateDictType, type))
     throw new ArgumentError(`${where}: type must be one of ${Object.keys(StateDictType).join(', ')}, got ${valueText(type)}.`)

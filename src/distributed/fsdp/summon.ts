@@ -114,7 +114,7 @@ export function enterFullParams(units: readonly Unit[], options: SummonOptions =
  */
 export function summonFullParams<T>(module: Module, fn: () => T, options: SummonOptions = {}): T {
   const where = 'summonFullParams'
-  checkOptions(where, options, { recurse: true, writeback: true, rank0Only: true, offloadToCpu: true, withGrads: true })
+  checkOptions(where, options, { recurse: 'boolean', writeback: 'boolean', rank0Only: 'boolean', offloadToCpu: 'boolean', withGrads: 'boolean' })
   checkModule(where, 'module', module)
   checkCallable(where, 'fn', fn)
   const { recurse = true, writeback = true, rank0Only = false, withGrads = false } = options

@@ -123,7 +123,7 @@ function collect(workers: readonly RankWorker[], memory: SharedMemory): Promise<
  * @example const losses = await runRanks(2, new URL('./train.mjs', import.meta.url))
  */
 export async function runRanks(worldSize: number, module: URL | string, options: RunRanksOptions = {}): Promise<unknown[]> {
-  checkOptions('runRanks', options, { args: true, sharedBytes: true })
+  checkOptions('runRanks', options, { args: true, sharedBytes: 'number' })
   if (!Number.isSafeInteger(worldSize) || worldSize < 1)
     throw new ArgumentError(`runRanks: worldSize must be a positive integer, got ${valueText(worldSize)}.`)
   if (typeof SharedArrayBuffer === 'undefined')

@@ -106,7 +106,7 @@ export interface InferenceOptions {
 export function optimizeForInference(model: Module, options: InferenceOptions = {}): Module {
   const where = 'optimizeForInference'
   checkArgument(isModule(model), where, 'model', 'a Module', model)
-  checkOptions(where, options, { convBnFuse: true, removeDropout: true, layoutOptimize: true })
+  checkOptions(where, options, { convBnFuse: 'boolean', removeDropout: 'boolean', layoutOptimize: true })
   const { layoutOptimize } = options
   if (layoutOptimize !== undefined) checkLayout(where, layoutOptimize)
   const fused = options.convBnFuse === false ? model : fuse(model)

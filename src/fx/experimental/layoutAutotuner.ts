@@ -34,7 +34,7 @@ export function genLayoutAutotuner(
   const where = 'genLayoutAutotuner'
   checkArray(where, 'exampleInputs', exampleInputs)
   checkLayout(where, layout)
-  checkOptions(where, options, { iters: true, warmup: true, now: true })
+  checkOptions(where, options, { iters: 'number', warmup: 'number', now: true })
   const { iters = 10, warmup = 1, now = () => performance.now() } = options
   checkArgument(Number.isSafeInteger(iters) && iters > 0, where, 'options.iters', 'an integer from 1', iters)
   checkArgument(Number.isSafeInteger(warmup) && warmup >= 0, where, 'options.warmup', 'an integer from 0', warmup)

@@ -21,7 +21,7 @@ export class NormalizeArgs extends Transformer {
 
   constructor(gm: GraphModule, options: NormalizeOptions = {}) {
     super(gm)
-    checkOptions('NormalizeArgs', options, { onlyKwargs: true })
+    checkOptions('NormalizeArgs', options, { onlyKwargs: 'boolean' })
     this.#options = { onlyKwargs: true, ...options }
   }
 
@@ -73,7 +73,7 @@ export class AnnotateTypesWithSchema extends Transformer {
 
   constructor(gm: GraphModule, options: AnnotateOptions = {}) {
     super(gm)
-    checkOptions(new.target.name, options, { annotateFunctionals: true, annotateModules: true, annotateGetAttrs: true })
+    checkOptions(new.target.name, options, { annotateFunctionals: 'boolean', annotateModules: 'boolean', annotateGetAttrs: 'boolean' })
     this.#owner = gm
     this.#options = options
   }

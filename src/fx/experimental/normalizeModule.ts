@@ -24,7 +24,7 @@ export function normalizeModule(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
-  checkOptions('normalizeModule', options, { onlyKwargs: true })
+  checkOptions('normalizeModule', options, { onlyKwargs: 'boolean' })
   const module = attributeAt(root, target)
   if (!(module instanceof Module)) throw new ArgumentError(`normalizeModule: there is no module at '${target}'; pass a path of root.namedModules().`)
   if (!isLibraryLayer(module)) return null

@@ -55,7 +55,7 @@ export interface FuseOptions {
  */
 export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
   checkArgument(isModule(model), 'fuse', 'model', 'a Module', model)
-  checkOptions('fuse', options, { inplace: true })
+  checkOptions('fuse', options, { inplace: 'boolean' })
   const { inplace = false } = options
   if (inplace && !(model instanceof GraphModule))
     throw new ArgumentError('fuse: options.inplace needs a GraphModule; pass symbolicTrace(model), or leave the option out.')

@@ -420,7 +420,7 @@ export class Graph {
 
   /** Returns a table of the nodes, and prints it unless `print` is false: opcode, name, target, args, kwargs, and the columns in `extra`. */
   printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
-    checkOptions('Graph.printTabular', options, { print: true, extra: true })
+    checkOptions('Graph.printTabular', options, { print: 'boolean', extra: true })
     const text = graphText().formatTabular(this, options.extra)
     if (options.print !== false) console.log(text)
     return text

@@ -286,7 +286,7 @@ class BaseNode {
   ): Node[] {
     checkNode('Node.replaceAllUsesWith', replacement, 'replacement')
     checkCallable('Node.replaceAllUsesWith', 'filter', filter)
-    checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: true })
+    checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: 'boolean' })
     if (options.propagateMeta === true && Object.keys(replacement.meta).length > 0)
       throw new GraphError(`replaceAllUsesWith: propagateMeta needs a replacement without meta, but '${replacement.name}' has some.`)
     const changed = [...this.users].filter((user) => filter(user))

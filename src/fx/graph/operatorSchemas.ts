@@ -31,7 +31,7 @@ export function normalizeFunction(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
-  checkOptions('normalizeFunction', options, { onlyKwargs: true })
+  checkOptions('normalizeFunction', options, { onlyKwargs: 'boolean' })
   const schema = targetInfo(target)?.schema
   if (schema === undefined || args.length > schema.args.length) return null
   const positional: unknown[] = []

@@ -66,10 +66,10 @@ export class FxGraphDrawer {
   constructor(gm: GraphModule, name: string, options: GraphDrawerOptions = {}) {
     checkGraphModule('FxGraphDrawer', gm)
     checkOptions('FxGraphDrawer', options, {
-      ignoreGetattr: true,
-      ignoreParametersAndBuffers: true,
-      skipNodeNamesInArgs: true,
-      parseStackTrace: true,
+      ignoreGetattr: 'boolean',
+      ignoreParametersAndBuffers: 'boolean',
+      skipNodeNamesInArgs: 'boolean',
+      parseStackTrace: 'boolean',
       dotGraphShape: true,
       colorOf: true,
     })

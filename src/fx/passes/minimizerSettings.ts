@@ -33,11 +33,11 @@ export class MinimizerSettingBase implements Required<MinimizerSettingOptions> {
   /** @throws ArgumentError for an unknown traverse method. */
   constructor(options: MinimizerSettingOptions = {}) {
     checkOptions('MinimizerSettingBase', options, {
-      accumulateError: true,
+      accumulateError: 'boolean',
       traverseMethod: true,
-      findAll: true,
-      returnIntermediate: true,
-      allOutputs: true,
+      findAll: 'boolean',
+      returnIntermediate: 'boolean',
+      allOutputs: 'boolean',
     })
     const { traverseMethod = 'sequential' } = options
     if (!METHODS.includes(traverseMethod))

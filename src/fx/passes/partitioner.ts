@@ -44,7 +44,11 @@ export class CapabilityBasedPartitioner {
 
   constructor(gm: GraphModule, operatorSupport: OperatorSupportBase, options: PartitionerOptions = {}) {
     if (!(gm instanceof GraphModule)) throw new ArgumentError('CapabilityBasedPartitioner: the first argument must be a GraphModule.')
-    checkOptions('CapabilityBasedPartitioner', options, { allowsSingleNodePartition: true, nonComputeOps: true, allowedSingleNodePartitionOps: true })
+    checkOptions('CapabilityBasedPartitioner', options, {
+      allowsSingleNodePartition: 'boolean',
+      nonComputeOps: true,
+      allowedSingleNodePartitionOps: true,
+    })
     this.#gm = gm
     this.#support = operatorSupport
     this.#options = options

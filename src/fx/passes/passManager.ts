@@ -59,7 +59,7 @@ export class PassManager {
   #solved = false
 
   constructor(options: PassManagerOptions = {}) {
-    checkOptions('PassManager', options, { passes: true, constraints: true, steps: true, runChecksAfterEachPass: true, observers: true })
+    checkOptions('PassManager', options, { passes: true, constraints: true, steps: 'number', runChecksAfterEachPass: 'boolean', observers: true })
     this.passes = [...(options.passes ?? [])]
     this.constraints = [...(options.constraints ?? [])]
     this.#steps = options.steps ?? 1

@@ -57,7 +57,7 @@ class Component {
  * ArgumentError for a node without a tag or with an unknown one, and GraphError if a node needs a value of a later tag. PyTorch's split_by_tags.
  */
 export function splitByTags(gm: GraphModule, tags: readonly string[], options: SplitByTagsOptions = {}): TagSplit {
-  checkOptions('splitByTags', options, { returnTuple: true, graphModuleClass: true })
+  checkOptions('splitByTags', options, { returnTuple: 'boolean', graphModuleClass: true })
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitByTags: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (!Array.isArray(tags) || new Set(tags).size !== tags.length) throw new ArgumentError('splitByTags: tags must be an array of different names.')

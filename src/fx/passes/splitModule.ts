@@ -61,9 +61,9 @@ export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number
     )
   checkOptions('splitModule', options, {
     qualnameMap: true,
-    keepOriginalOrder: true,
-    keepOriginalNodeName: true,
-    keepOriginalInputName: true,
+    keepOriginalOrder: 'boolean',
+    keepOriginalNodeName: 'boolean',
+    keepOriginalInputName: 'boolean',
     partitionAffix: true,
   })
   return new Splitter(gm, partitionOf, options).split()

@@ -105,7 +105,12 @@ export class SubgraphMatcher {
   /** Throws GraphError for an empty pattern, and for a pattern with dead code. */
   constructor(pattern: Graph, options: MatcherOptions = {}) {
     checkGraph('SubgraphMatcher', pattern, 'pattern')
-    checkOptions('SubgraphMatcher', options, { matchOutput: true, matchPlaceholder: true, removeOverlappingMatches: true, ignoreLiterals: true })
+    checkOptions('SubgraphMatcher', options, {
+      matchOutput: 'boolean',
+      matchPlaceholder: 'boolean',
+      removeOverlappingMatches: 'boolean',
+      ignoreLiterals: 'boolean',
+    })
     this.pattern = pattern
     this.#options = { matchOutput: false, matchPlaceholder: false, removeOverlappingMatches: true, ignoreLiterals: false, ...options }
     if ([...pattern.nodes].every((n) => n.op === 'placeholder' || n.op === 'output'))

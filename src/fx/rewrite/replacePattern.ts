@@ -66,7 +66,7 @@ export function replacePatternWithFilters(
   replacement: Pattern | null,
   options: ReplaceOptions = {},
 ): ReplacedPatterns[] {
-  checkOptions('replacePatternWithFilters', options, { matchFilters: true, ignoreLiterals: true, replacementCallback: true })
+  checkOptions('replacePatternWithFilters', options, { matchFilters: true, ignoreLiterals: 'boolean', replacementCallback: true })
   return replaceAll('replacePatternWithFilters', gm, pattern, replacement, options)
 }
 

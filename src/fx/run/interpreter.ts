@@ -51,7 +51,7 @@ export class Interpreter {
 
   constructor(module: GraphModule, options: InterpreterOptions = {}) {
     checkGraphModule('Interpreter', module, 'module')
-    checkOptions('Interpreter', options, { garbageCollectValues: true, graph: true })
+    checkOptions('Interpreter', options, { garbageCollectValues: 'boolean', graph: true })
     this.module = module
     this.graph = options.graph ?? module.graph
     this.#collect = options.garbageCollectValues ?? true
@@ -71,7 +71,7 @@ export class Interpreter {
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
-    checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: true })
+    checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: 'boolean' })
     this.#begin('Interpreter.runWith', args, options)
     return this.#outcome(this.#walk(options), options)
   }
@@ -94,7 +94,7 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
-    checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: true, signal: true, yieldTurns: true })
+    checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: 'boolean', signal: true, yieldTurns: 'boolean' })
     this.#begin('Interpreter.runAsync', args, options)
     const release = this.#releases(options)
     let output: unknown

@@ -58,12 +58,12 @@ export class CodeGen implements CodeStyle, GraphCodegen {
   /** Generates the code. */
   generate(graph: NodeGraph, options: WriteOptions = {}): GeneratedCode {
     checkOptions('generateCode', options, {
-      verbose: true,
-      includeModule: true,
+      verbose: 'boolean',
+      includeModule: 'boolean',
       types: true,
-      colored: true,
-      includeStride: true,
-      includeDevice: true,
+      colored: 'boolean',
+      includeStride: 'boolean',
+      includeDevice: 'boolean',
     })
     return writeCode(this, graph, options)
   }

@@ -112,7 +112,7 @@ export class Tracer extends TracerBase {
 
   constructor(options: TracerOptions = {}) {
     super()
-    checkOptions(`new ${new.target.name}`, options, { autowrapModules: true, paramShapesConstant: true, unusedConditions: true })
+    checkOptions(`new ${new.target.name}`, options, { autowrapModules: true, paramShapesConstant: 'boolean', unusedConditions: true })
     this.#options = options
   }
 
@@ -335,7 +335,7 @@ export class Tracer extends TracerBase {
   /** Resets the state, because a tracer can trace several programs. Returns the function to run. */
   #begin(root: Traceable): (...args: readonly unknown[]) => unknown {
     const isModule = root instanceof Module
-    if (!isModule && !isFunction(root)) throw new ArgumentError(`trace: Expected a function or a Module, got ${valueText(root)}.`)
+    if (!isModule && !isFunction(root)) throw new ArgumentError(`trace: argument 'root' must be a function or a Module, got ${valueText(root)}.`)
     if (!isModule && isClass(root)) throw new ArgumentError(`trace: got the class ${root.name}; pass an instance of it: new ${root.name}(…).`)
     const fn = isModule ? this.#method(root) : root
     if (!isFunction(fn))

@@ -23,7 +23,7 @@ const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
 /** The text of a Mermaid flowchart of the graph. */
 export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
   checkGraphModule('mermaid', gm)
-  checkOptions('mermaid', options, { direction: true, modules: true })
+  checkOptions('mermaid', options, { direction: true, modules: 'boolean' })
   const view = graphView(gm, gm.className)
   const ids = new Map(view.nodes.map((node, i) => [node.name, `n${i}`]))
   return [`flowchart ${options.direction ?? 'TB'}`, ...nodeLines(view, ids, options.modules ?? true), ...edgeLines(view, ids)].join('\n')

@@ -53,7 +53,7 @@ export interface OnnxModel extends OnnxFiles {
  */
 export function toOnnx(gm: GraphModule, options: ToOnnxOptions = {}): OnnxModel {
   checkGraphModule('toOnnx', gm)
-  checkOptions('toOnnx', options, { inputs: true, opset: true, weights: true })
+  checkOptions('toOnnx', options, { inputs: true, opset: 'number', weights: true })
   const { opset = OPSET, weights = 'inside' } = options
   checkArgument(opset === OPSET, 'toOnnx', 'options.opset', `${OPSET}, the only opset that models are written for`, opset)
   const isPlace = weights === 'inside' || (typeof weights === 'object' && typeof weights.file === 'string' && weights.file !== '')

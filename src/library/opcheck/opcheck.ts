@@ -85,7 +85,7 @@ function chosenTests(testUtils: OpCheckOptions['testUtils']): readonly OpCheckTe
  * opcheck(scaled, [[x, 2], [torch.ones([2, 3]), 0.5]])
  */
 export function opcheck<F extends TargetFunction>(op: OpFunction<F>, samples: readonly Parameters<F>[], options: OpCheckOptions = {}): OpCheckReport {
-  checkOptions('opcheck', options, { testUtils: true, raiseException: true, atol: true, rtol: true })
+  checkOptions('opcheck', options, { testUtils: true, raiseException: 'boolean', atol: 'number', rtol: 'number' })
   const def = opOf(op)
   if (def === undefined)
     throw new ArgumentError('opcheck: the first argument must be an operator, such as torch.library.customOp returns; got another function or value.')

@@ -1,6 +1,7 @@
 // Activations along a dimension: softmax and its kin, and the gated linear unit.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
+import { valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { glu, logSoftmax, softmax, softmin } from '../functional.ts'
@@ -18,7 +19,7 @@ abstract class AlongDimension extends Module {
     super()
     const { dim } = readOptions<{ dim: number | null }>(where, { dim: usual }, given)
     if (dim === null || !Number.isInteger(dim))
-      throw new ArgumentError(`${where}: dim must be an integer, got ${String(dim)}. Give the dimension: new ${where}(-1).`)
+      throw new ArgumentError(`${where}: dim must be an integer, got ${valueText(dim)}. Give the dimension: new ${where}(-1).`)
     this.dim = dim
   }
 

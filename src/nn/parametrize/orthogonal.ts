@@ -188,7 +188,7 @@ class TrivializedOrthogonal extends Orthogonal {
  * torch.matmul(layer.weight, layer.weight.mT) // the identity, but for rounding
  */
 export function orthogonal<M extends Module>(module: M, options: OrthogonalOptions = {}): M {
-  checkOptions('orthogonal', options, { name: true, orthogonalMap: true, useTrivialization: true })
+  checkOptions('orthogonal', options, { name: true, orthogonalMap: true, useTrivialization: 'boolean' })
   const { name = 'weight', useTrivialization = true } = options
   const weight = parameterOf('orthogonal', module, name)
   if (weight.ndim < 2) throw new ShapeError(`orthogonal: '${name}' must be a matrix or a batch of matrices, got shape ${formatShape(weight.shape)}.`)

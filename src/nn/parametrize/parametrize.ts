@@ -209,7 +209,7 @@ export interface RemoveOptions {
  * @example nn.utils.parametrize.removeParametrizations(layer, 'weight')
  */
 export function removeParametrizations<M extends Module>(module: M, name: string, options: RemoveOptions = {}): M {
-  checkOptions('removeParametrizations', options, { leaveParametrized: true })
+  checkOptions('removeParametrizations', options, { leaveParametrized: 'boolean' })
   const list = required(module, name)
   const [first, ...others] = [...list.ownParameters()].map(([, parameter]) => parameter)
   const original = options.leaveParametrized === false ? first : null

@@ -161,7 +161,7 @@ class SpectralNorm extends Module {
 }
 
 function readSpectral(module: Module, options: SpectralNormOptions): Required<SpectralNormOptions> & { readonly dim: number } {
-  checkOptions('spectralNorm', options, { name: true, nPowerIterations: true, eps: true, dim: true })
+  checkOptions('spectralNorm', options, { name: true, nPowerIterations: 'number', eps: 'number', dim: true })
   const { name = 'weight', nPowerIterations = 1, eps = 1e-12, dim = null } = options
   checkInteger('spectralNorm', 'nPowerIterations', nPowerIterations)
   const transposed = module instanceof ConvTranspose1d || module instanceof ConvTranspose2d

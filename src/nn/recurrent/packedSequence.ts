@@ -88,7 +88,7 @@ const lead = (x: Tensor, batchFirst: boolean): Tensor => (batchFirst ? x.transpo
 export function packPaddedSequence(input: Tensor, lengths: Integers, options: PackOptions = {}): PackedSequence {
   const where = 'nn.utils.rnn.packPaddedSequence'
   checkTensor(where, 'input', input)
-  checkOptions(where, options, { batchFirst: true, enforceSorted: true })
+  checkOptions(where, options, { batchFirst: 'boolean', enforceSorted: 'boolean' })
   const { batchFirst = false, enforceSorted = true } = options
   if (input.ndim < 2) throw new ShapeError(`${where}: input must have a length and a batch, got shape ${formatShape(input.shape)}.`)
   const steps = lead(input, batchFirst)
@@ -132,7 +132,7 @@ export interface PadPackedOptions {
 export function padPackedSequence(sequence: PackedSequence, options: PadPackedOptions = {}): readonly [padded: Tensor, lengths: Tensor] {
   const where = 'nn.utils.rnn.padPackedSequence'
   checkArgument(sequence instanceof PackedSequence, where, 'sequence', 'a PackedSequence', sequence)
-  checkOptions(where, options, { batchFirst: true, paddingValue: true, totalLength: true })
+  checkOptions(where, options, { batchFirst: 'boolean', paddingValue: 'number', totalLength: true })
   const { batchFirst = false, paddingValue = 0 } = options
   const { data, sizes, order } = sequence
   const length = options.totalLength ?? sizes.length
@@ -181,7 +181,7 @@ function sequencesOf(where: string, sequences: Iterable<Tensor>): readonly Tenso
  */
 export function padSequence(sequences: Iterable<Tensor>, options: PadOptions = {}): Tensor {
   const where = 'nn.utils.rnn.padSequence'
-  checkOptions(where, options, { batchFirst: true, paddingValue: true, paddingSide: true })
+  checkOptions(where, options, { batchFirst: 'boolean', paddingValue: 'number', paddingSide: true })
   const { batchFirst = false, paddingValue = 0, paddingSide = 'right' } = options
   if (paddingSide !== 'left' && paddingSide !== 'right')
     throw new ArgumentError(`${where}: paddingSide must be 'left' or 'right', got ${valueText(paddingSide)}.`)

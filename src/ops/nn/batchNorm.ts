@@ -215,7 +215,8 @@ function evaluated(
   bias: Tensor | null,
   eps: number,
 ): Tensor {
-  if (runningMean === null || runningVar === null) throw new ArgumentError(`${NAME}: running_mean and running_var are needed when training is false.`)
+  if (runningMean === null || runningVar === null)
+    throw new ArgumentError(`${NAME}: arguments 'runningMean' and 'runningVar' are missing; they are needed unless training is true.`)
   const invstd = rsqrt(add(runningVar, eps))
   const scale = weight === null ? invstd : mul(invstd, weight)
   const shift = bias === null ? mul(mul(runningMean, scale), -1) : sub(bias, mul(runningMean, scale))

@@ -132,11 +132,11 @@ function checked(gm: GraphModule, config: PartitionerConfig): PartitionerConfig 
   checkOptions('partitionGraph', config, {
     devices: true,
     mode: true,
-    transferRateBytesPerSec: true,
+    transferRateBytesPerSec: 'number',
     nodeToLatencyMapping: true,
     nodeToPartitionMapping: true,
     partitionToLogicalDeviceMapping: true,
-    saturateHost: true,
+    saturateHost: 'boolean',
   })
   const { devices, mode = 'sizeBased' } = config
   if (!Array.isArray(devices) || devices.length === 0) throw new ArgumentError('No devices: partitionGraph needs a list with at least one.')
