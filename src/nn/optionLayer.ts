@@ -1,6 +1,7 @@
 // Layers that are a function and its options: each option is a property.
 import { Module } from '../module/index.ts'
 import type { Reduction } from '../ops/index.ts'
+import { checkArgument } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkNumber, readOptions } from './options.ts'
 
@@ -31,6 +32,8 @@ export abstract class LossLayer extends Module {
   constructor(where: string, defaults: object, given: readonly unknown[]) {
     super()
     const { weight, posWeight, ...options }: WeightOptions = readOptions(where, defaults, given)
+    const reduction: unknown = Reflect.get(options, 'reduction')
+    checkArgument(reduction === undefined || typeof reduction === 'string', where, 'reduction', "a string: 'mean', 'sum' or 'none'", reduction)
     if (weight !== undefined) this.registerBuffer('weight', weight)
     if (posWeight !== undefined) this.registerBuffer('posWeight', posWeight)
     Object.assign(this, options)

@@ -276,10 +276,16 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
   },
 }
 
-/** The mistake of a seed; null if its kind cannot be made with the call that was drawn. */
-export function drawMistake(calls: readonly Call[], random: Random): Mistake | null {
+/** How many calls are tried for a kind of mistake; few have an argument that holds indices. */
+const TRIES = 500
+
+/** A mistake: each kind is as frequent as the others. */
+export function drawMistake(calls: readonly Call[], random: Random): Mistake {
   const kind = random.pick(MISTAKES)
-  const call = random.pick(calls)
-  const made = DRAWS[kind](call, random)
-  return made === null ? null : { kind, call, ...made }
+  for (let i = 0; i < TRIES; i++) {
+    const call = random.pick(calls)
+    const made = DRAWS[kind](call, random)
+    if (made !== null) return { kind, call, ...made }
+  }
+  throw new Error(`no call can be made with this mistake: ${kind}`)
 }
