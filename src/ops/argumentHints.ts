@@ -1,5 +1,5 @@
 // What an argument error adds for values that users of PyTorch and JavaScript often pass: how to write it here.
-import { isPlainObject, uncalledHint } from '../protocol/index.ts'
+import { isFunction, isPlainObject, uncalledHint } from '../protocol/index.ts'
 import type { SchemaType } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -9,7 +9,7 @@ export const optionsHint = (name: string): string => ` Options are the last argu
 /** The end of the message about `value`, which the function `name` got for an argument of this type. */
 export function argumentHint(name: string, type: SchemaType, value: unknown): string {
   if (isPlainObject(value)) return optionsHint(name)
-  if (typeof value === 'function') return uncalledHint(value)
+  if (isFunction(value)) return uncalledHint(value)
   const isData = Array.isArray(value) || ArrayBuffer.isView(value)
   if (type.base === 'Tensor' && type.list) return value instanceof Tensor ? ` Put the tensors into an array: ${name}([x, y]).` : ''
   if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) return ` Write it as a number: ${value}.`

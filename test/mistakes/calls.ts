@@ -190,7 +190,7 @@ const layer = (
 
 /** Optimizers and schedules: what they take first. */
 const optimizers = (['SGD', 'Adam', 'AdamW', 'RMSprop', 'Adagrad', 'Adadelta', 'NAdam', 'Adamax'] as const).map((name) =>
-  call(`optim.${name}`, [required('params', 'parameters')], () => [[...linear().parameters()]], make(optim[name]), {
+  call(`optim.${name}`, [required('params', 'parameters')], () => [[...linear().parameters()]], make(Reflect.get(optim, name)), {
     options: () => ({ lr: 0.1 }),
     optionNames: ['lr', 'weightDecay'],
   }),
