@@ -18,9 +18,11 @@ interface Step {
 }
 
 /** Memory that several tensors may share. */
-interface Memory {
+export interface Memory {
   /** The tensor that covers it. */
-  readonly base: Tensor
+  base: Tensor
+  /** The program's tensor for which `base` stands, if that has got another shape since, or other memory. */
+  owner: Tensor | null
   /** What `base` holds. */
   value: Tensor
   /** The number of writes. */
@@ -53,6 +55,24 @@ export class Aliases {
   /** Records that `tensor` is `other` under another name: the same elements of the same memory. */
   addTwin(tensor: Tensor, other: Tensor): void {
     this.#aliases.set(tensor, { ...this.#aliasOf(other) })
+  }
+
+  /** What is known of a tensor belongs to `to`, of the same shape, from here on. */
+  rename(tensor: Tensor, to: Tensor): void {
+    const alias = this.#aliases.get(tensor)
+    if (alias === undefined) return
+    this.#aliases.delete(tensor)
+    if (alias.memory.base === tensor) {
+      alias.memory.base = to
+      alias.memory.owner = tensor
+    }
+    if (alias.memory.value === tensor) alias.memory.value = to
+    this.#aliases.set(to, alias.value === tensor ? { ...alias, value: to } : alias)
+  }
+
+  /** The memory of a tensor. */
+  memoryOf(tensor: Tensor): Memory {
+    return this.#aliasOf(tensor).memory
   }
 
   /** The tensor that covers the memory of a tensor. */
@@ -124,7 +144,7 @@ export class Aliases {
   #aliasOf(tensor: Tensor): Alias {
     const known = this.#aliases.get(tensor)
     if (known !== undefined) return known
-    const alias: Alias = { memory: { base: tensor, value: tensor, version: 0 }, steps: [], value: tensor, version: 0 }
+    const alias: Alias = { memory: { base: tensor, owner: null, value: tensor, version: 0 }, steps: [], value: tensor, version: 0 }
     this.#aliases.set(tensor, alias)
     return alias
   }

@@ -1,17 +1,19 @@
 // aotFunction: forward and backward of a function, traced ahead of time and compiled by compilers of your own.
 import { anomaly, backwardState, noGrad } from '../autograd/index.ts'
+import { isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { announce, emit, wants } from '../events/index.ts'
 import { GuardedCache, guardedCall, watchingModules } from '../guards/index.ts'
 import type { Change } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { asStrided, copy_ } from '../ops/index.ts'
+import { asStrided, copy_, detach, permute } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, memoryOrder } from '../tensor/index.ts'
 import { watchMemory } from './callTape.ts'
+import { Effects } from './effects.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
 import { memoryRead } from './partition.ts'
@@ -27,12 +29,22 @@ import type { JointGraph } from './partition.ts'
  */
 export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) => R, options: JointOptions): (...args: A) => R {
   checkOptions('aotFunction', options, { fwCompiler: true, bwCompiler: true, partition: true })
+  return traced(fn, options).call
+}
+
+/** A function that is traced for the kinds of its arguments. */
+interface Traced<A extends readonly unknown[], R> {
+  readonly call: (...args: A) => R
+  /** Traces the function for such arguments, which may be fake tensors, without calling it. */
+  prepare(args: A): void
+}
+
+/** {@link aotFunction}, which may also be traced before its first call. */
+export function traced<A extends readonly unknown[], R>(fn: (...args: A) => R, options: JointOptions): Traced<A, R> {
   const name = fn.name === '' ? 'aot' : fn.name
   const cache = new GuardedCache<Entry>()
-  return (...args) => {
-    const call = guardedCall(args)
-    const { leaves, spec, tensors } = call
-    const entry = cache.find(call) ?? compileFor()
+  const call = (...args: A): R => {
+    const { entry, tensors } = entryFor(args)
     if (entry === EAGER) return fn(...args)
     const { template, run } = entry
     const results = run(tensors)
@@ -41,6 +53,18 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
       template.leaves.map((leaf) => (leaf instanceof Tensor ? results[next++] : leaf)),
       template.spec,
     ) as R
+  }
+  return { call, prepare: (args) => void entryFor(args) }
+
+  function entryFor(args: A): { readonly entry: Entry; readonly tensors: readonly Tensor[] } {
+    const call = guardedCall(args)
+    const { leaves, spec, tensors } = call
+    for (const tensor of tensors)
+      if (tensor.constructor !== Tensor)
+        throw new UnsupportedError(
+          `aotFunction: an argument is of a subclass of Tensor, ${tensor.constructor.name}. A graph has plain tensors only, and would leave out what the subclass does.`,
+        )
+    return { entry: cache.find(call) ?? compileFor(), tensors }
 
     function compileFor(): Entry {
       const missed = cache.missed(call)
@@ -48,47 +72,54 @@ export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) =>
       const backwards = backwardState.started
       let walked = false
       const templates: Template[] = []
-      const flat = (...given: readonly Tensor[]): readonly Tensor[] => {
-        let position = 0
-        const filled = leaves.map((leaf) => (leaf instanceof Tensor ? given[position++] : leaf))
-        // The structure is that of `args`, filled with tensors for tensors.
-        const template = treeFlatten(fn(...(treeUnflatten(filled, spec) as A)))
-        walked ||= backwardState.started > backwards
-        templates.push(template)
-        return template.leaves.filter((leaf) => leaf instanceof Tensor)
-      }
-      const unique = (all: readonly Tensor[]): Inputs => distinct(all)
-      const whole = (all: readonly Tensor[]): Inputs => bases(all)
+      const effects: Effects[] = []
+      const args = [...new Set(tensors)]
       const attempt = (split: (all: readonly Tensor[]) => Inputs): { readonly joint: JointGraph; readonly inputs: readonly Tensor[] } => {
-        const { inputs, parts } = split(tensors)
-        return { joint: traceJoint((...fakes) => flat(...parts(fakes)), inputs, { keepAliases: true }), inputs }
+        const { inputs, parts } = split(args)
+        const found = new Effects()
+        const flat = (...given: readonly Tensor[]): readonly Tensor[] => {
+          const fakes = parts(given)
+          found.begin(fakes)
+          const filled = leaves.map((leaf) => (leaf instanceof Tensor ? fakes[args.indexOf(leaf)] : leaf))
+          // The structure is that of `args`, filled with tensors for tensors.
+          const template = treeFlatten(fn(...(treeUnflatten(filled, spec) as A)))
+          walked ||= backwardState.started > backwards
+          templates.push(template)
+          return template.leaves.filter((leaf) => leaf instanceof Tensor)
+        }
+        effects.push(found)
+        return { joint: traceJoint(flat, inputs, { effects: found }), inputs }
       }
-      let split = unique
-      const traced = watchingModules([fn, ...leaves], () => {
+      let split: (all: readonly Tensor[]) => Inputs = (all) => ({ inputs: all, parts: (given) => given })
+      const trace = watchingModules([fn, ...leaves], () => {
         const first = attempt(split)
         if (![...first.joint.writeBacks.values()].some((i) => sharesMemory(first.inputs, i))) return first
         // If one of several inputs that share memory is written, the memory is the input, and they are views of it.
-        split = whole
+        split = bases
         return attempt(split)
       })
-      const { joint, inputs } = traced.result
+      const { joint, inputs } = trace.result
       const outer = joint.constants ?? []
       const remember = (made: Entry): Entry => {
-        cache.add(call, { outer, modules: traced.modules }, made)
+        cache.add(call, { outer, modules: trace.modules }, made)
         return made
       }
       // A graph cannot look for NaN in a backward of its own, nor see what is written to a tensor from outside through an argument.
       if ((anomaly.enabled && walked) || writesAcross(joint, tensors, outer)) return remember(EAGER)
       const { run } = compileJoint(joint, inputs, name, options)
       const read = memoryRead(joint)
+      const effect = present(effects.at(-1), 'what the function does besides computing')
       return remember({
         run: (all) => {
-          const given = split(all).inputs
+          const args = [...new Set(all)]
+          effect.before(args)
+          const given = split(args).inputs
           const every = [...given, ...outer]
           const outputs = run(...given)
-          const results = writeBack(outputs, every, joint)
+          writeBack(outputs, every, joint)
+          const results = effect.finish({ outputs, inputs: every, args })
           watch(outputs, every, joint, read)
-          return withAliases(results, every, joint)
+          return results
         },
         template: present(templates.at(-1), 'what the function returned'),
       })
@@ -128,47 +159,57 @@ interface Inputs {
 const sharesMemory = (tensors: readonly (Tensor | undefined)[], i: number): boolean =>
   tensors.some((other, k) => k !== i && other !== undefined && other.storage !== null && other.storage === tensors[i]?.storage)
 
-/** Each tensor is one input, even if it is several arguments. */
-function distinct(tensors: readonly Tensor[]): Inputs {
-  const inputs = [...new Set(tensors)]
-  return { inputs, parts: (given) => tensors.map((tensor) => asTensor(given[inputs.indexOf(tensor)], 'an input')) }
-}
-
-/** Each memory that several tensors share is one input, of one dimension; they are views of it. Throws UnsupportedError if one of them requires grad. */
+/**
+ * Each memory that several tensors share is one input: what they are views of, or all of the memory if none of them has a history. They are views of it in the trace. Throws UnsupportedError if they have a
+ * history, and are not views of one tensor, or its elements do not lie without gaps.
+ */
 function bases(tensors: readonly Tensor[]): Inputs {
-  const shared = [...new Set(tensors)].map((tensor, i, all) => (sharesMemory(all, i) ? tensor.storage : tensor))
-  const keys = [...new Set(shared)]
+  const keys = [...new Set(tensors.map((tensor, i) => (sharesMemory(tensors, i) ? tensor.storage : tensor)))]
   const inputs = keys.map((key) => (key instanceof Tensor ? key : baseOf(tensors.filter((tensor) => tensor.storage === key))))
   const parts = (given: readonly Tensor[]): readonly Tensor[] =>
     tensors.map((tensor) => {
-      const own = keys.indexOf(tensor)
-      if (own >= 0) return asTensor(given[own], 'an input')
-      const base = asTensor(given[keys.indexOf(tensor.storage)], 'a shared memory')
-      return asStrided(base, tensor.shape, tensor.strides, tensor.offset)
+      const at = keys.indexOf(keys.includes(tensor) ? tensor : tensor.storage)
+      const base = asTensor(given[at], 'an input')
+      const whole = inputs[at]
+      if (whole === tensor || whole === undefined) return base
+      const window = (): Tensor => asStrided(base, tensor.sizes, tensor.steps, base.offset + tensor.offset - whole.offset)
+      // A part without a history never gets that of the whole.
+      if (isDetached(tensor)) return detach(window())
+      return tensor.ownHistory === null ? noGrad(window) : window()
     })
   return { inputs, parts }
 }
 
-/** A tensor that covers the memory of some. */
+/** A tensor that covers the memory of some, in the order of that memory. */
 function baseOf(tensors: readonly Tensor[]): Tensor {
   const first = present(tensors[0], 'a tensor')
-  if (tensors.some((tensor) => tensor.requiresGrad || tensor.dtype !== first.dtype))
-    throw new UnsupportedError(
-      'aotFunction: an argument is modified in place that shares memory with another one which requires grad, or has another dtype. Clone one of them.',
-    )
-  const storage = first.realize()
-  return new Tensor([Math.floor(storage.nbytes / dtypeInfo[first.dtype].size)], first.dtype, storage)
+  const roots = new Set(tensors.map((tensor) => tensor.viewBase ?? tensor))
+  const [root] = roots
+  const refuse = (why: string): never => {
+    throw new UnsupportedError(`aotFunction: an argument is modified in place that shares memory with another one ${why}. Clone one of them.`)
+  }
+  if (tensors.some(({ dtype }) => dtype !== first.dtype)) refuse('of another dtype')
+  if (![...tensors, ...roots].some(({ requiresGrad }) => requiresGrad)) {
+    const storage = first.realize()
+    return new Tensor([Math.floor(storage.nbytes / dtypeInfo[first.dtype].size)], first.dtype, storage)
+  }
+  if (root === undefined || roots.size > 1) return refuse('which requires grad, and they are not views of one tensor')
+  if (tensors.some((tensor) => tensor !== root && tensor.isLeaf && tensor.requiresGrad)) refuse('that is a leaf which requires grad')
+  if (root.contiguousLayout) return root
+  const order = memoryOrder(root.sizes, root.steps)
+  return order === null || root.dtype !== first.dtype
+    ? refuse('which requires grad, and is a view of a tensor with gaps in its memory')
+    : permute(root, order)
 }
 
-/** Copies to the inputs what the function wrote to them; returns the other outputs. */
-function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { writeBacks, heads }: JointGraph): readonly unknown[] {
+/** Copies to the inputs what the function wrote to them. */
+function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { writeBacks, heads }: JointGraph): void {
   for (const [position, input] of writeBacks) {
     const copy = (): Tensor => copy_(asTensor(inputs[input], 'a written input'), asTensor(outputs[position], 'the new value of an input'))
     // A write that was recorded gives the input a history.
     if (heads.includes(position)) copy()
     else noGrad(copy)
   }
-  return outputs.slice(0, outputs.length - writeBacks.size)
 }
 
 /** A backward is refused, as in eager mode, if the program has written to what its derivatives read. */
@@ -184,15 +225,4 @@ function watch(outputs: readonly unknown[], inputs: readonly Tensor[], { heads, 
     asTensor(outputs[head], 'a differentiable output').gradFn,
     memory.filter((value) => value instanceof Tensor),
   )
-}
-
-/** The results of the function: outputs of the graph, and inputs or views of them. */
-function withAliases(outputs: readonly unknown[], inputs: readonly Tensor[], { aliases = new Map() }: JointGraph): readonly unknown[] {
-  const results: unknown[] = []
-  let next = 0
-  while (results.length < outputs.length + aliases.size) {
-    const alias = aliases.get(results.length)
-    results.push(alias === undefined ? outputs[next++] : alias.view(asTensor(inputs[alias.input], 'an input')))
-  }
-  return results
 }

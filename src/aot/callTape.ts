@@ -1,5 +1,5 @@
 // The history of what a compiled graph returned: each call gets a node of the tape, whose backward is the compiled one. The node keeps the values that the forward saved.
-import { attachGradNode, AutogradError, FunctionNode, isGradEnabled } from '../autograd/index.ts'
+import { attachGradNode, AutogradError, FunctionNode, isAsSaved, isGradEnabled, upcomingSeq } from '../autograd/index.ts'
 import type { AttachOptions } from '../autograd/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import type { Graph, GraphModule } from '../fx/index.ts'
@@ -84,6 +84,7 @@ class Call implements AttachOptions {
   #kept: readonly unknown[]
   /** Versions of the kept values, which must not be written to before the backward. */
   readonly #versions: number[] = []
+  #notedAt = 0
   /** Memory of the program's tensors, and its versions. Whoever drops a tensor cannot write to it. */
   #watched: readonly { readonly memory: WeakRef<Storage>; readonly version: number; readonly tensor: TensorSpec }[] = []
   #tape: CallTape | null = null
@@ -103,6 +104,8 @@ class Call implements AttachOptions {
   }
 
   watch(tensors: readonly Tensor[]): void {
+    // That an input has got another shape counts as a write, too.
+    if (this.#code.joint.relaysInputs === true) this.#noteVersions()
     this.#watched = tensors.map((tensor) => {
       const storage = tensor.realize()
       return { memory: new WeakRef(storage), version: storage.version, tensor: { shape: tensor.shape, dtype: tensor.dtype } }
@@ -165,6 +168,7 @@ class Call implements AttachOptions {
 
   #noteVersions(): void {
     const kept = this.#kept
+    this.#notedAt = upcomingSeq()
     for (let i = 0; i < kept.length; i++) {
       const value = kept[i]
       this.#versions[i] = value instanceof Tensor ? value.realize().version : 0
@@ -176,7 +180,7 @@ class Call implements AttachOptions {
     const kept = this.#kept
     for (let i = 0; i < kept.length; i++) {
       const value = kept[i]
-      if (!(value instanceof Tensor) || value.storage?.version === this.#versions[i] || (needs !== null && needs[i] !== true)) continue
+      if (!(value instanceof Tensor) || isAsSaved(value, this.#versions[i] ?? 0, this.#notedAt) || (needs !== null && needs[i] !== true)) continue
       throw overwritten(value)
     }
     for (const { memory, version, tensor } of this.#watched) if ((memory.deref()?.version ?? version) !== version) throw overwritten(tensor)

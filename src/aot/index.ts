@@ -1,5 +1,6 @@
 // Graphs ahead of time: makeFx, joint forward and backward graphs and their partition, decompositions.
 export { aotFunction } from './aotFunction.ts'
+export { AotModule, aotModule, aotModuleSimplified } from './aotModule.ts'
 export { giveTape } from './callTape.ts'
 export type { CallTape } from './callTape.ts'
 export { decomposeGraph } from './decompose.ts'

@@ -1,6 +1,6 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, OpNode, backwardState, enableGrad, grad, noGrad } from '../autograd/index.ts'
+import { AutogradError, OpNode, backwardState, gradBetween, noGrad } from '../autograd/index.ts'
 import { checkArgument, checkArray, checkCallable, isObject, valueText } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
@@ -9,10 +9,13 @@ import { GraphModule, Interpreter, Node } from '../fx/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
 import { CapturedStack } from '../provenance/index.ts'
 import { Tensor, asTensors, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
+import type { Memory } from './aliases.ts'
 import { attachBackward } from './callTape.ts'
 import type { BackwardCode, BackwardPart } from './callTape.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { drawNumbers, withoutDrawing } from './draws.ts'
+import { notALeaf, originOf } from './effects.ts'
+import type { Effects } from './effects.ts'
 import { announceGraph, announceJoint, announcePartition } from './graphEvent.ts'
 import { backwardModule, forwardModule } from './halves.ts'
 import { minCutPartition } from './partition.ts'
@@ -120,11 +123,16 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
     // The history comes from the backward graph.
     const results = noGrad(() => forward(...values))
     const outputs = results.slice(0, joint.outputs.length)
-    attachBackward(code, values, outputs, results.slice(joint.outputs.length))
+    const kept = results.slice(joint.outputs.length)
+    attachBackward(code, values, outputs, joint.relaysInputs === true ? kept.map(sameLayoutForever) : kept)
     return outputs
   }
   return { run, forwardGraph, backwardGraph, compiledForward: forward }
 }
+
+/** A tensor object of its own, which keeps its layout when that of the program's tensor changes. */
+const sameLayoutForever = (value: unknown): unknown =>
+  value instanceof Tensor ? new Tensor(value.sizes, value.dtype, value.storage, undefined, undefined, value) : value
 
 /** Says whether a gradient depends on that of one of some heads. Where it does not, there is none, as opposed to zeros. */
 function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: readonly number[]) => boolean {
@@ -157,13 +165,13 @@ function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: 
 export function traceJoint(
   fn: (...fakes: readonly Tensor[]) => readonly Tensor[],
   inputs: readonly Tensor[],
-  options: { readonly names?: readonly string[]; readonly heads?: readonly number[]; readonly keepAliases?: boolean } = {},
+  options: { readonly names?: readonly string[]; readonly heads?: readonly number[]; readonly effects?: Effects } = {},
 ): JointGraph {
   checkCallable('traceJoint', 'fn', fn)
   checkArray('traceJoint', 'inputs', inputs)
   const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
   const placeholders: Node[] = []
-  const fakes = inputs.map((input, i) => {
+  const leaves = inputs.map((input, i) => {
     const { shape, dtype, strides } = fakeLike(input)
     // The graph's inputs are its leaves.
     const leaf = Tensor.fake({ shape, dtype, strides })
@@ -171,6 +179,9 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
+  const given = options.effects === undefined ? leaves : leaves.map((leaf, i) => (inputs[i]?.isLeaf === false ? notALeaf(leaf, mode) : leaf))
+  const memories = given.map((tensor) => mode.memoryOf(tensor))
+  const starts = given.map(originOf)
   try {
     return withoutDrawing(trace, () => mode.drawCount)
   } finally {
@@ -178,39 +189,59 @@ export function traceJoint(
   }
 
   function trace(): JointGraph {
-    const returned = withMode(mode, () => fn(...fakes))
+    const { effects } = options
+    effects?.enter(mode)
+    const returned = withMode(mode, () => fn(...given))
     if (!Array.isArray(returned)) throw new ArgumentError(`traceJoint: fn must return an array of tensors, got ${valueText(returned)}.`)
-    const aliases = options.keepAliases === true ? aliasesAmong(mode, returned, fakes) : new Map<number, Alias>()
-    const results = returned.filter((_, i) => !aliases.has(i))
+    const memoriesNow = (): Memory[] => [...memories, ...[...mode.constants.values()].map((constant) => mode.memoryOf(constant))]
+    const results = effects?.end(returned, memoriesNow) ?? returned
     mode.joinResults(results)
     const outputs = results.map((r) => mode.nodeOf(r))
-    const given = [...fakes, ...mode.constants.values()]
-    const isHead = (result: Tensor, i: number): boolean => result.requiresGrad && (options.heads?.includes(i) ?? true)
+    const isHead = (result: Tensor, i: number): boolean =>
+      result.requiresGrad && (effects === undefined || result.gradFn !== null) && (options.heads?.includes(i) ?? true)
     const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
     const roots = results.filter(isHead)
+    const constants = [...mode.constants.values()]
+    const before = constants.map((constant) => mode.beforeTrace(constant))
+    const origins = [...starts, ...before.map(originOf)]
     const writeBacks = new Map<number, number>()
-    for (const [i, tensor] of given.entries()) {
-      if (!mode.isWritten(tensor)) continue
-      const position = outputs.push(mode.nodeOf(tensor)) - 1
+    for (const [i, memory] of memoriesNow().entries()) {
+      const constant = constants[i - leaves.length]
+      // What the function makes is made anew at each call.
+      if (memory.version === 0 || (constant !== undefined && mode.isOwn(constant))) continue
+      const root = mode.rootOf(memory)
+      const position = outputs.push(mode.nodeOf(root)) - 1
       writeBacks.set(position, i)
       // A write that was recorded gives the input a history.
-      if (tensor.gradFn === null) continue
+      if (root.gradFn === null || originOf(root) === origins[i]) continue
       heads.push(position)
-      roots.push(tensor)
+      roots.push(root)
     }
-    const isLeaf = (tensor: Tensor | undefined): boolean => tensor?.requiresGrad === true && tensor.gradFn === null
-    const gradInputs = [...given.keys()].filter((i) => isLeaf(given[i]))
-    const leaves = given.filter(isLeaf)
-    const { failure, ...backward } = orFailure(mode, roots, leaves)
+    // What the function froze was a leaf before.
+    for (const [i, leaf] of leaves.entries()) if (inputs[i]?.requiresGrad === true) leaf.requiresGrad = true
+    // A gradient ends at an outer tensor that is no leaf; from there it goes on at run time.
+    const sources = [...leaves, ...before]
+    const gradInputs = [...sources.keys()].filter((i) => sources[i]?.requiresGrad === true && (i >= leaves.length || sources[i].gradFn === null))
+    const versions = memoriesNow().map(({ version }) => version)
+    const { failure: cause, ...backward } = orFailure(
+      mode,
+      roots,
+      gradInputs.map((i) => present(sources[i], 'an input')),
+    )
+    const writes = memoriesNow().some(({ version }, i) => version !== (versions[i] ?? 0))
+    const failure =
+      cause ??
+      (writes
+        ? new UnsupportedError('a backward writes to an input of the function, which a graph cannot do. Write to a clone() of what you have saved.')
+        : null)
     const { graph, drawInputs, drawCount: draws } = mode
     const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
     // What only the backward draws or takes from outside comes in with the rest.
     const forwardNodes = new Set([...backward.forwardNodes, ...captured, ...drawInputs])
-    const inputs = [...placeholders, ...captured, ...drawInputs]
     return {
       ...backward,
       graph,
-      inputs,
+      inputs: [...placeholders, ...captured, ...drawInputs],
       outputs,
       heads,
       gradInputs,
@@ -219,39 +250,17 @@ export function traceJoint(
       draws,
       forwardNodes,
       failure,
-      aliases,
-      constants: [...mode.constants.values()],
+      constants,
+      relaysInputs: effects?.relaysArguments ?? false,
     }
   }
-}
-
-interface Alias {
-  readonly input: number
-  readonly view: (whole: Tensor) => Tensor
-}
-
-/** The results that are inputs, or views of them. */
-function aliasesAmong(mode: ProxyTensorMode, results: readonly Tensor[], inputs: readonly Tensor[]): ReadonlyMap<number, Alias> {
-  const aliases = new Map<number, Alias>()
-  for (const [i, result] of results.entries()) {
-    const { base, view } = mode.aliasOf(result)
-    if (!base.isFake) mode.nodeOf(base)
-    const input = [...inputs, ...mode.constants.values()].indexOf(base)
-    if (input < 0 || mode.isOwn(base)) continue
-    // A view that was made under noGrad has no history.
-    aliases.set(i, {
-      input,
-      view: result === base ? (whole) => whole : (whole) => (result.requiresGrad ? enableGrad(() => view(whole)) : noGrad(() => view(whole))),
-    })
-  }
-  return aliases
 }
 
 /** The gradient half. If a gradient is impossible, that is the business of a backward, not of the forward. */
 function orFailure(mode: ProxyTensorMode, roots: readonly Tensor[], leaves: readonly Tensor[]): Backward & { readonly failure: Error | null } {
   const forwardNodes = new Set(mode.graph.nodes)
   try {
-    const backward = traceBackward(mode, roots, (tangents, heads) => grad(heads, leaves, { gradOutputs: tangents, allowUnused: true }))
+    const backward = traceBackward(mode, roots, (tangents, heads) => gradBetween(heads, leaves, tangents))
     return { ...backward, failure: null }
   } catch (error) {
     if (!(error instanceof AutogradError || error instanceof UnsupportedError)) throw error

@@ -10,7 +10,10 @@ import { checkArgument, checkOptions, isCallable, isClass, valueText } from '../
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import type { Memory } from './aliases.ts'
 import { withoutDrawing } from './draws.ts'
+import { layoutOf } from './layout.ts'
+import type { Layout } from './layout.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 import type { Decomposition } from './proxyMode.ts'
 import { SourceRecorder } from './sources.ts'
@@ -64,6 +67,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       onNode: (node) => sources.note(node),
     })
     const names = argumentNames(fn, args.length)
+    const inputs: { readonly tensor: Tensor; readonly memory: Memory; readonly layout: Layout }[] = []
     const fakes = args.map((arg, i) => {
       let leaves = 0
       return treeMap(arg, (leaf) => {
@@ -71,6 +75,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
         if (leaf instanceof Tensor) {
           const fake = fakeLike(leaf)
           mode.placeholder(name, fake, leaf)
+          inputs.push({ tensor: fake, memory: mode.memoryOf(fake), layout: layoutOf(fake) })
           return fake
         }
         if (typeof leaf === 'number') mode.graph.placeholder(name)
@@ -86,6 +91,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       )
       // What the function returns of its arguments are the arguments, so they get their values first.
       mode.writeBack()
+      for (const { tensor, memory, layout } of inputs) mode.relayBack(tensor, memory, layout)
       mode.joinResults(treeLeaves(result))
       const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
       mode.graph.output(nodes)

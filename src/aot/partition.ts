@@ -38,8 +38,8 @@ export interface JointGraph {
   readonly mayBeOverwritten?: boolean
   /** Tensors from outside, which are inputs after those that callers give. */
   readonly constants?: readonly Tensor[]
-  /** Results that are inputs, or views of inputs, by their position among all results: they are not outputs of the graph, but made of the inputs at each call. */
-  readonly aliases?: ReadonlyMap<number, { readonly input: number; readonly view: (whole: Tensor) => Tensor }>
+  /** Whether the program gives inputs another shape after the call (transpose_): what is saved of them keeps its own. Default false. */
+  readonly relaysInputs?: boolean
   /** Why there is no gradient. Then a backward throws this. */
   readonly failure?: Error | null
   /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */

@@ -8,10 +8,13 @@ import { captureStack } from '../provenance/index.ts'
 import type { OptionNames, TargetFunction } from '../protocol/index.ts'
 import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
-import { clone, copy_, detach, philoxPermutation, to } from '../ops/index.ts'
+import { asStrided, asStrided_, clone, copy_, detach, philoxPermutation, set_, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { Aliases } from './aliases.ts'
+import type { Memory } from './aliases.ts'
 import { drawPositions, drawing, isDraw } from './draws.ts'
+import { sameLayout } from './layout.ts'
+import type { Layout } from './layout.ts'
 import { spell } from './spell.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
@@ -117,6 +120,24 @@ export class ProxyTensorMode implements DispatchMode {
     return node
   }
 
+  rename(tensor: Tensor, to: Tensor): void {
+    const node = this.#nodes.get(tensor)
+    this.#aliases.rename(tensor, to)
+    const real = this.#reals?.get(tensor)
+    if (real !== undefined) this.#reals?.set(to, real)
+    if (node === undefined) return
+    this.#nodes.delete(tensor)
+    this.#nodes.set(to, node)
+  }
+
+  changeView(qualname: string, self: Tensor, change: () => Tensor): Tensor {
+    if (!self.isFake && !this.isOwn(self))
+      throw new UnsupportedError(
+        `${qualname}: a tensor from outside (shape [${self.shape.join(', ')}]) cannot get another shape while the program is traced. Make it an argument of the program, or use a view of it.`,
+      )
+    return change()
+  }
+
   /** The node of what a tensor holds now; a real tensor from outside becomes a constant. */
   nodeOf(tensor: Tensor): Node {
     const value = this.#valueOf(tensor)
@@ -211,9 +232,27 @@ export class ProxyTensorMode implements DispatchMode {
     return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
   }
 
-  /** The tensor that covers the memory of `tensor`, and how to make `tensor` of it. */
-  aliasOf(tensor: Tensor): { readonly base: Tensor; readonly view: (whole: Tensor) => Tensor } {
-    return { base: this.#aliases.baseOf(tensor), view: this.#aliases.viewOf(tensor) }
+  /** The memory of a tensor. */
+  memoryOf(tensor: Tensor): Memory {
+    return this.#aliases.memoryOf(tensor)
+  }
+
+  /** How to make `tensor` of what covers its memory. */
+  viewOf(tensor: Tensor): (whole: Tensor) => Tensor {
+    return this.#aliases.viewOf(tensor)
+  }
+
+  /** A tensor that covers a memory, as it lies there, with the history that the memory has now. */
+  rootOf(memory: Memory): Tensor {
+    const { base, owner } = memory
+    if (owner === null || this.#aliases.memoryOf(owner) !== memory) return base
+    return withMode(this, () => asStrided(owner, base.sizes, base.steps, base.offset))
+  }
+
+  /** What stands for a constant as it was before the trace: a leaf that wants gradients for itself, any other one as a tensor with the history of then. */
+  beforeTrace(constant: Tensor): Tensor {
+    const history = this.#histories.get(constant)
+    return history?.requiresGrad === true && history.gradFn === null ? constant : Object.assign(Tensor.fake(constant), history)
   }
 
   /** Gives the constants back the history that they had. A write that the trace recorded gave them one in which there are only fake tensors. */
@@ -366,6 +405,15 @@ export class ProxyTensorMode implements DispatchMode {
       this.graph.callFunction(copy_ as TargetFunction, [this.nodeOf(target), this.nodeOf(cut(value))])
       this.#aliases.settle(base, itself)
     }
+  }
+
+  /** Records that an input gets the shape, or the memory, that the program has given it; `memory` and `layout` are what it had before. Call it after {@link writeBack}. */
+  relayBack(tensor: Tensor, memory: Memory, layout: Layout): void {
+    const input = this.nodeOf(memory.base)
+    const { sizes, steps, offset } = tensor
+    if (this.#aliases.memoryOf(tensor) !== memory) this.graph.callFunction(set_ as TargetFunction, [input, this.nodeOf(tensor)])
+    else if (!sameLayout(tensor, layout))
+      this.graph.callFunction(asStrided_ as TargetFunction, [input, sizes, steps, ...(offset === layout.offset ? [] : [offset])])
   }
 
   /** Functionalization: from here on the tensor, and what shares its memory, stand for new values. */

@@ -6,9 +6,9 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { detach, zerosLike } from '../ops/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
-import { GradNode, pushEdge, setGradFn } from './node.ts'
+import { GradNode, pushEdge, setGradFn, upcomingSeq } from './node.ts'
 import type { EdgeList } from './node.ts'
-import { versionOf } from './versions.ts'
+import { isAsSaved, versionOf } from './versions.ts'
 
 /** Computes the gradients of the inputs from those of the outputs; null where there is none. */
 export type BackwardFn = (grads: readonly (Tensor | null)[], needs: readonly boolean[]) => readonly (Tensor | null)[]
@@ -121,6 +121,7 @@ export class FunctionContext {
   [key: string]: unknown
   #saved: readonly Tensor[] = []
   #versions: readonly number[] = []
+  #savedAt = 0
   #freed = false
   readonly #nonDifferentiable = new Set<Tensor>()
   /** Whether each argument of `apply` needs a gradient. PyTorch's `ctx.needs_input_grad`. */
@@ -130,6 +131,7 @@ export class FunctionContext {
   saveForBackward(...tensors: Tensor[]): void {
     this.#saved = tensors
     this.#versions = tensors.map(versionOf)
+    this.#savedAt = upcomingSeq()
   }
 
   /** Declares that these results have no gradient. */
@@ -146,7 +148,7 @@ export class FunctionContext {
   get savedTensors(): readonly Tensor[] {
     if (this.#freed) throw new AutogradError('ctx.savedTensors: freed by an earlier backward; pass { retainGraph: true } to that one.')
     this.#saved.forEach((tensor, i) => {
-      if (versionOf(tensor) === this.#versions[i]) return
+      if (isAsSaved(tensor, this.#versions[i] ?? 0, this.#savedAt)) return
       throw new AutogradError(
         `ctx.savedTensors: saved tensor ${i} (shape ${formatShape(tensor.sizes)}) has been modified in place since forward; save a clone() of it.`,
       )

@@ -1,4 +1,5 @@
 // The gradient methods of Tensor.
+import { isDetached } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { checkArgument, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -16,7 +17,7 @@ declare module '../tensor/tensor.ts' {
     backward(options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor; readonly gradient?: Tensor | null }): void
     /** Starts (or stops) recording operators on this leaf; returns it. PyTorch's `requires_grad_`. */
     requiresGrad_(requiresGrad?: boolean): this
-    /** Cuts this tensor from its history, in place. PyTorch's `detach_`. */
+    /** Cuts this tensor from its history, in place. Throws AutogradError for a view: what it is a view of would keep its history. PyTorch's `detach_`. */
     detach_(): this
     /** Keeps the gradient of a tensor that is not a leaf in its `.grad`. */
     retainGrad(): void
@@ -65,6 +66,10 @@ export const autogradMethods = {
   },
 
   detach_<T extends Tensor>(this: T): T {
+    if (this.viewBase !== null && !isDetached(this))
+      throw new AutogradError(
+        'detach_: this tensor is a view, which cannot be cut from its history in place: what it is a view of would keep that. Use detach().',
+      )
     this.gradFn = null
     this.outputNr = 0
     this.requiresGrad = false

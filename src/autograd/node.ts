@@ -1,6 +1,7 @@
 // The tape: one node per recorded operator call. A node knows where the gradients of its inputs go (its edges) and how to compute them. The engine walks the
 // nodes.
 import { InternalError } from '../errors/index.ts'
+import { historyOfViews } from '../tensor/index.ts'
 import type { GradFn, Tensor } from '../tensor/index.ts'
 
 /** A function that sees a gradient; a tensor that it returns replaces the gradient. */
@@ -51,7 +52,7 @@ export function producerOf(tensor: Tensor): GradNode | null {
  */
 function producerOfView(view: Tensor, base: Tensor, gradFn: GradNode): GradNode {
   const { gradFn: latest } = base
-  if (latest === gradFn || !(latest instanceof GradNode)) return gradFn
+  if (latest === gradFn || !(latest instanceof GradNode) || base.storage !== view.storage) return gradFn
   const chain: GradNode[] = []
   let node: Edge = gradFn
   while (node instanceof GradNode && node !== latest && node.isView && !node.released) {
@@ -59,22 +60,34 @@ function producerOfView(view: Tensor, base: Tensor, gradFn: GradNode): GradNode 
     node = node.targets[0] ?? null
   }
   const [first] = chain
-  if (first === undefined || node === latest || !(node instanceof GradNode) || !leadsTo(latest, node, first.outputNrs?.[0] ?? 0)) return gradFn
+  if (first === undefined || node === latest || !(node instanceof GradNode)) return gradFn
+  const way = wayTo(latest, node, first.outputNrs?.[0] ?? 0)
+  if (way === null) return gradFn
+  if (way === 'relaid') {
+    // The view operators were called on another shape than the base has now.
+    historyOfViews.join?.(view)
+    return view.gradFn instanceof GradNode ? view.gradFn : gradFn
+  }
   let fresh = latest
   for (const old of chain) fresh = old.onTopOf({ targets: [fresh], outputNrs: old === first ? [base.outputNr] : [...(old.outputNrs ?? [])] })
   setGradFn(view, fresh, view.outputNr)
   return fresh
 }
 
-/** Whether in-place operators lead from `latest`, the producer of a tensor, back to its earlier producer: output `outputNr` of `earlier`. */
-function leadsTo(latest: GradNode, earlier: GradNode, outputNr: number): boolean {
+/**
+ * How in-place operators lead from `latest`, the producer of a tensor, back to its earlier producer, output `outputNr` of `earlier`: by writes only, or also by operators that gave the tensor another
+ * shape (transpose_); null if they do not.
+ */
+function wayTo(latest: GradNode, earlier: GradNode, outputNr: number): 'written' | 'relaid' | null {
   let node: Edge = latest
   let nr = 0
+  let way: 'written' | 'relaid' = 'written'
   while (node instanceof GradNode && node.seq > earlier.seq) {
+    if (node.isView) way = 'relaid'
     nr = node.outputNrs?.[0] ?? 0
     node = node.targets[0] ?? null
   }
-  return node === earlier && nr === outputNr
+  return node === earlier && nr === outputNr ? way : null
 }
 
 /** A node of the tape; PyTorch's `torch.autograd.graph.Node`. */

@@ -2,28 +2,30 @@
 import { anyTensor, isArgList } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
+import type { DType } from '../kernels/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
 import type { EdgeList } from './node.ts'
-import { versionOf } from './versions.ts'
+import { isAsSaved, layoutAt } from './versions.ts'
 
 const NO_ARGS: readonly Arg[] = []
 const NO_TENSORS: readonly Tensor[] = []
 
 /** A stand-in for a saved tensor that was overwritten. Its shape may be read, its data may not: many derivatives need only the shape. */
-function overwritten(tensor: Tensor, what: string, op: OpDef): Tensor {
+function overwritten(tensor: Tensor, what: string, op: OpDef, seq: number): Tensor {
+  const { sizes, steps, offset } = layoutAt(tensor, seq) ?? tensor
   const storage = Storage.deferred(0, {
     settle(): never {
       throw new AutogradError(
-        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(tensor.sizes)}. ` +
+        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(sizes)}. ` +
           'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
       )
     },
   })
-  return new Tensor(tensor.sizes, tensor.dtype, storage, tensor.steps, tensor.offset, tensor)
+  return new Tensor(sizes, tensor.dtype, storage, steps, offset)
 }
 
 export class OpNode extends GradNode {
@@ -32,10 +34,13 @@ export class OpNode extends GradNode {
   result: Result
   /** Versions of the tensors among args, then of the results; null if all were 0 (that saves an allocation per operator). */
   readonly versions: readonly number[] | null
+  /** The number of the node that saw the arguments: its own, or that of the node for which it stands. */
+  readonly savedAt: number
   released = false
 
-  constructor(op: OpDef, args: readonly Arg[], result: Result, edges: EdgeList, versions: readonly number[] | null) {
+  constructor(op: OpDef, args: readonly Arg[], result: Result, edges: EdgeList, versions: readonly number[] | null, savedAt?: number) {
     super(edges, result instanceof Tensor ? 1 : result.length)
+    this.savedAt = savedAt ?? this.seq
     this.op = op
     this.args = args
     this.result = result
@@ -52,7 +57,7 @@ export class OpNode extends GradNode {
   }
 
   override onTopOf(edges: EdgeList): OpNode {
-    return new OpNode(this.op, this.args, this.result, edges, this.versions)
+    return new OpNode(this.op, this.args, this.result, edges, this.versions, this.savedAt)
   }
 
   override get lastGradientFirst(): boolean {
@@ -61,18 +66,18 @@ export class OpNode extends GradNode {
 
   /** Whether an argument or a result has been written to since the call. */
   get isOverwritten(): boolean {
-    const { args, result, versions } = this
+    const { args, result, versions, savedAt } = this
     let at = 0
     for (let i = 0; i < args.length; i++) {
       const arg = args[i]
       if (arg instanceof Tensor) {
-        if (versionOf(arg) !== (versions?.[at++] ?? 0)) return true
+        if (!isAsSaved(arg, versions?.[at++] ?? 0, savedAt)) return true
       } else if (isArgList(arg)) {
-        for (const item of arg) if (item instanceof Tensor && versionOf(item) !== (versions?.[at++] ?? 0)) return true
+        for (const item of arg) if (item instanceof Tensor && !isAsSaved(item, versions?.[at++] ?? 0, savedAt)) return true
       }
     }
-    if (result instanceof Tensor) return versionOf(result) !== (versions?.[at] ?? 0)
-    return result.some((output) => versionOf(output) !== (versions?.[at++] ?? 0))
+    if (result instanceof Tensor) return !isAsSaved(result, versions?.[at] ?? 0, savedAt)
+    return result.some((output) => !isAsSaved(output, versions?.[at++] ?? 0, savedAt))
   }
 
   /** PyTorch's spelling: AddBackward0. */
@@ -99,7 +104,7 @@ export class OpNode extends GradNode {
     // One gradient per edge: lists are flattened.
     const flat: (Tensor | null)[] = []
     const add = (grad: Tensor | null, arg: Tensor): void => {
-      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, arg) : null)
+      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, layoutAt(arg, this.savedAt)?.sizes ?? arg.sizes, arg.dtype) : null)
     }
     for (let i = 0; i < args.length; i++) {
       const arg = args[i]
@@ -118,11 +123,11 @@ export class OpNode extends GradNode {
 
   /** The call as its derivative sees it: tensors that were overwritten since then are replaced by stand-ins without data. `needs` is per edge. */
   #context(needs: readonly boolean[]): DerivativeContext {
-    const { op, versions } = this
+    const { op, versions, savedAt } = this
     let slot = 0
     const check = (tensor: Tensor, what: () => string): Tensor => {
       const saved = versions?.[slot++] ?? 0
-      return versionOf(tensor) === saved ? tensor : overwritten(tensor, what(), op)
+      return isAsSaved(tensor, saved, savedAt) ? tensor : overwritten(tensor, what(), op, savedAt)
     }
     const nameOf = (i: number): string => op.schema.args[i]?.name ?? `#${i}`
     const args: Arg[] = []
@@ -151,7 +156,7 @@ export class OpNode extends GradNode {
 }
 
 /** Undoes broadcasting and promotion: the gradient gets the shape and dtype of the argument. */
-function fit(grad: Tensor, arg: Tensor): Tensor {
-  const summed = sameShape(grad.sizes, arg.sizes) ? grad : sumToSize(grad, arg.sizes)
-  return summed.dtype === arg.dtype ? summed : to(summed, arg.dtype)
+function fit(grad: Tensor, sizes: readonly number[], dtype: DType): Tensor {
+  const summed = sameShape(grad.sizes, sizes) ? grad : sumToSize(grad, sizes)
+  return summed.dtype === dtype ? summed : to(summed, dtype)
 }

@@ -1,16 +1,26 @@
 // Recording: what happens above the modes when an operator is called on tensors that require grad.
-import { anyRequiresGrad, dispatchBelowAutograd, dispatchState, isArgList, isDetached, isViewOfDetached, tensorAt } from '../dispatch/index.ts'
+import {
+  anyRequiresGrad,
+  dispatchBelowAutograd,
+  dispatchState,
+  isArgList,
+  isDetached,
+  isViewOfDetached,
+  tensorAt,
+  viewChanges,
+} from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, opOf } from '../ops/index.ts'
 import { historyOfViews, memoryOrder, Tensor } from '../tensor/index.ts'
 import { CopySlices } from './copySlices.ts'
 import { AutogradError } from './errors.ts'
-import { pushEdge, setGradFn } from './node.ts'
+import { enableGrad } from './gradMode.ts'
+import { producerOf, pushEdge, setGradFn } from './node.ts'
 import type { EdgeList } from './node.ts'
 import { OpNode } from './opNode.ts'
 import { keptArguments } from './overwrittenSelf.ts'
-import { raiseVersion, versionOf } from './versions.ts'
+import { noteLayout, raiseVersion, versionOf } from './versions.ts'
 
 /** Whether an operator without derivative has results that do not depend differentiably on its arguments. Any other one fails in backward, not silently. */
 function cutsGradient(op: OpDef): boolean {
@@ -90,28 +100,38 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   return outputs
 }
 
-/** The tensor that a write to `self` gives a new history: what it is a view of, or itself. Throws AutogradError if that cannot have one. */
-function historyOwner(op: OpDef, self: Tensor): { readonly base: Tensor; readonly order: readonly number[] } | null {
+/**
+ * The tensor behind a view that is modified in place while gradients are recorded; null if it is no view. Throws AutogradError if it may not be: a leaf, a view of one, and views of which it is not
+ * clear what they shall get.
+ */
+function checkModified(qualname: string, self: Tensor): Tensor | null {
   const base = self.viewBase
   if (base === null || isDetached(self)) {
     if (self.requiresGrad && self.gradFn === null)
       throw new AutogradError(
-        `${op.qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
+        `${qualname}: self is a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
           'Do it inside noGrad(() => …) (as optimizers do), or use the operator without the trailing underscore.',
       )
     return null
   }
   if (self.ownHistory === null || isViewOfDetached(self))
     throw new AutogradError(
-      `${op.qualname}: self is a view that was made inside noGrad, or of a detached tensor, and is modified in place while gradients are recorded: it is not clear whether the tensor ` +
+      `${qualname}: self is a view that was made inside noGrad, or of a detached tensor, and is modified in place while gradients are recorded: it is not clear whether the tensor ` +
         'behind it shall get a history. Make the view and write to it both inside noGrad(() => …), or both outside.',
     )
   // A leaf may be a view itself: its own views lead to what it is a view of, and past it.
   if (self.requiresGrad && (base.gradFn === null || self.gradFn === null))
     throw new AutogradError(
-      `${op.qualname}: self is a view of a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
+      `${qualname}: self is a view of a leaf that requires grad, and cannot be modified in place while gradients are recorded. ` +
         'Do it inside noGrad(() => …) (as optimizers do), or write to a clone() of the leaf.',
     )
+  return base
+}
+
+/** The tensor that a write to `self` gives a new history: what it is a view of, or itself. Throws AutogradError if that cannot have one. */
+function historyOwner(op: OpDef, self: Tensor): { readonly base: Tensor; readonly order: readonly number[] } | null {
+  const base = checkModified(op.qualname, self)
+  if (base === null) return null
   const order = memoryOrder(base.sizes, base.steps)
   if (self.dtype !== base.dtype || order === null)
     throw new AutogradError(
@@ -152,6 +172,23 @@ function write(op: OpDef, args: readonly Arg[], self: Tensor, recording: boolean
   return result
 }
 
+/**
+ * Autograd's part of `becomeView`: the tensor gets the history of the view that it becomes; nodes that have seen it go on from the shape that it had. As in PyTorch this counts as a write: derivatives
+ * that need its data are refused.
+ */
+function recordViewChange(qualname: string, self: Tensor, view: (self: Tensor) => Tensor, take: (becomes: Tensor) => void): void {
+  if (dispatchState.gradEnabled && self.requiresGrad) checkModified(qualname, self)
+  // What has a history gets a right one also under noGrad. A leaf stays a leaf there.
+  const becomes = self.requiresGrad && self.gradFn !== null ? enableGrad(() => view(self)) : view(self)
+  if (becomes === self) return
+  self.storage?.announceWrite()
+  noteLayout(self)
+  take(becomes)
+  raiseVersion(self)
+  const node = isDetached(becomes) || !becomes.requiresGrad ? null : producerOf(becomes)
+  if (node !== null) setGradFn(self, node, becomes.outputNr)
+}
+
 /** Autograd's part of `dispatch`. */
 function autogradHandler(op: OpDef, args: readonly Arg[]): Result {
   return op.functional === null ? record(op, args) : recordInPlace(op, op.functional, args)
@@ -164,7 +201,8 @@ function autogradHandler(op: OpDef, args: readonly Arg[]): Result {
 function joinBase(view: Tensor): void {
   const base = view.viewBase
   const op = opOf(asStrided)
-  if (base === null || op === undefined) return
+  // The base may lie on other memory by now (set_).
+  if (base === null || op === undefined || base.storage !== view.storage) return
   if (view.dtype !== base.dtype) {
     view.ownHistory = null
     if (!dtypeInfo[view.dtype].floating) return
@@ -181,5 +219,6 @@ function joinBase(view: Tensor): void {
 /** Makes the dispatcher record operators on the tape. */
 export function installAutograd(): void {
   historyOfViews.join = joinBase
+  viewChanges.record = recordViewChange
   dispatchState.autograd = autogradHandler
 }

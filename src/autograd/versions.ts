@@ -1,6 +1,7 @@
 // Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
 // A storage counts its own writes. Writes to fake tensors, which have none, are counted here, per base.
 import type { Tensor } from '../tensor/index.ts'
+import { upcomingSeq } from './node.ts'
 
 const writesToFakes = new WeakMap<Tensor, number>()
 
@@ -24,3 +25,38 @@ export function raiseVersion(tensor: Tensor): void {
   if (memory === null) writesToFakes.set(baseOf(tensor), versionOf(tensor) + 1)
   else memory.version++
 }
+
+/** How a tensor lay until a node of the tape was made. */
+export type Layout = Pick<Tensor, 'sizes' | 'steps' | 'offset'>
+
+interface FormerLayout {
+  /** Nodes before this one have seen it. */
+  readonly until: number
+  readonly layout: Layout
+}
+
+/** The layouts that tensors had before operators such as `transpose_`, oldest first. */
+const formerLayouts = new WeakMap<Tensor, FormerLayout[]>()
+let lastChange = -1
+
+/** Of a tensor whose layout changes in a loop, so many are known; nodes that are older than these can no longer be differentiated. */
+const MOST_LAYOUTS = 1024
+
+/** Notes the layout of a tensor before it changes. */
+export function noteLayout(tensor: Tensor): void {
+  const { sizes, steps, offset } = tensor
+  const known = formerLayouts.get(tensor) ?? []
+  formerLayouts.set(tensor, known)
+  if (known.length === MOST_LAYOUTS) known.shift()
+  lastChange = upcomingSeq()
+  known.push({ until: lastChange, layout: { sizes, steps, offset } })
+}
+
+/** The layout that a tensor had for the node numbered `seq`; null if it still has that. */
+export function layoutAt(tensor: Tensor, seq: number): Layout | null {
+  if (seq >= lastChange) return null
+  return formerLayouts.get(tensor)?.find(({ until }) => seq < until)?.layout ?? null
+}
+
+/** Whether a tensor is as it was when a node saved it: the node's number, and the version of then. */
+export const isAsSaved = (tensor: Tensor, version: number, seq: number): boolean => versionOf(tensor) === version && layoutAt(tensor, seq) === null

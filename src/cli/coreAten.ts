@@ -65,7 +65,6 @@ const REASONS: Readonly<Record<string, string>> = {
   _fft_r2c: NO_COMPLEX,
   empty_strided: 'new tensors are contiguous; as_strided makes views with other strides',
   native_group_norm_backward: BY_PARTS,
-  resize_: 'a tensor keeps its number of elements',
   sym_storage_offset: 'where a view begins in its memory is not told',
 }
 

@@ -5,6 +5,7 @@ import { InternalError } from '../errors/index.ts'
 import { allocating } from '../kernels/index.ts'
 import { anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
+import type { Tensor } from '../tensor/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
 /** A layer that sees every operator call below autograd: fake tensors, tracing, compile's capture, profiling. PyTorch's TorchDispatchMode. */
@@ -16,6 +17,10 @@ export interface DispatchMode {
   readonly staysActive?: boolean
   /** Of a mode that computes later: computes what has been called so far, and from then on runs every operator at once. */
   abandon?(): void
+  /** Of a mode that knows tensors: what it knows of `tensor` belongs to the tensor `to` from here on. */
+  rename?(tensor: Tensor, to: Tensor): void
+  /** Runs `change`, by which `self` becomes a view of what it was, or refuses it. Default: runs it. */
+  changeView?(qualname: string, self: Tensor, change: () => Tensor): Tensor
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result

@@ -6,7 +6,7 @@ export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
-export { isDetached, isViewOfDetached, markView } from './views.ts'
+export { becomeView, isDetached, isViewOfDetached, markView, viewChanges } from './views.ts'
 export type {
   Arg,
   DTypeSet,

@@ -117,6 +117,14 @@ export class Capture implements DispatchMode {
     return self
   }
 
+  /** An operator that gives a tensor another shape runs on real memory. */
+  changeView(_qualname: string, self: Tensor, change: () => Tensor): Tensor {
+    if (this.#segment.hasStaleViews) this.#refresh(self)
+    this.breakGraph([self], breakCauses.viewChange)
+    if (self.storage !== null) for (const ended of this.ended) ended.keepInputs(self.storage)
+    return withoutModes(change)
+  }
+
   /** Takes a view anew if its memory was written since. */
   #refresh(tensor: Tensor): void {
     const segment = this.#segment

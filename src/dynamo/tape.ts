@@ -1,6 +1,6 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { AutogradError, GradNode, OpNode, gradBetween, isGradEnabled, producerOf, versionOf } from '../autograd/index.ts'
+import { AutogradError, GradNode, OpNode, gradBetween, isAsSaved, isGradEnabled, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
@@ -105,9 +105,9 @@ export const exitsOf = (tape: readonly unknown[]): readonly number[] =>
  */
 function checkSaved(node: OpNode, reached: () => ReadonlySet<number>): void {
   if (!node.isOverwritten) return
-  const { args, outputs, versions } = node
+  const { args, outputs, versions, savedAt } = node
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
-  const isStale = (tensor: Tensor, i: number): boolean => versionOf(tensor) !== (versions?.[i] ?? 0)
+  const isStale = (tensor: Tensor, i: number): boolean => !isAsSaved(tensor, versions?.[i] ?? 0, savedAt)
   if (!tensors.some(isStale)) return
   const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null, reached())
   const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))

@@ -32,6 +32,13 @@ export class BatchMode implements DispatchMode, Batch {
     return this.#behind.get(tensor) ?? null
   }
 
+  rename(tensor: Tensor, to: Tensor): void {
+    const behind = this.#behind.get(tensor)
+    if (behind === undefined) return
+    this.#behind.delete(tensor)
+    this.#behind.set(to, behind)
+  }
+
   whole(tensor: Tensor): Tensor {
     return this.behind(tensor) ?? expand(tensor, [this.size, ...tensor.shape])
   }

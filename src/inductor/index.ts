@@ -1,4 +1,5 @@
 // inductor/: from a graph to fused kernels. The stages are in pipeline.ts.
+export { memoryEfficientFusion } from './memoryEfficientFusion.ts'
 export { compileFx } from './pipeline.ts'
 export type { CompiledGraph } from './pipeline.ts'
 export { Compilation } from './compilation.ts'

@@ -16,10 +16,6 @@ const INSTEAD_OF_TENSOR = new Map([
   ['cpu', `leave it out, as ${NO_DEVICES}`],
   ['ndimension', 'write x.ndim'],
   ['H', 'write x.t()'],
-  ...['squeeze', 'unsqueeze', 'transpose', 't', 'swapaxes', 'swapdims', 'resize'].map((name): [string, string] => [
-    `${name}_`,
-    `the shape of a tensor never changes; write x = x.${name === 'resize' ? 'reshape' : name}(…)`,
-  ]),
 ])
 
 /** Names of tensors that are properties, not methods. */

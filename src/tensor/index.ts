@@ -1,4 +1,4 @@
-export { adoptLayout, historyOfViews, Tensor } from './tensor.ts'
+export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
 export { Storage } from './storage.ts'
 export type { Writer } from './storage.ts'

@@ -12,8 +12,8 @@ export interface Writer {
 }
 
 export class Storage {
-  readonly #block: Block | null
-  readonly #nbytes: number
+  #block: Block | null
+  #nbytes: number
   #version = 0
   /** The storage whose block and version are meant: itself, or the one that it moved to. */
   #home: Storage = this
@@ -97,6 +97,17 @@ export class Storage {
     this.#home = other.#home
     this.#home.#version = home.#version
     return new Storage(home.#block, home.#nbytes)
+  }
+
+  /** Makes the memory longer: all tensors on it see the same elements as before, and more after them, which are 0. @internal */
+  growTo(nbytes: number): void {
+    const bytes = new Uint8Array(nbytes)
+    bytes.set(this.readBytes())
+    const block = newBlock(nbytes)
+    writeBlock(block, 0, bytes)
+    const home = this.#home
+    home.#block = block
+    home.#nbytes = nbytes
   }
 
   /** Calls `watcher` before the next write, with the version before it. @internal */

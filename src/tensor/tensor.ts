@@ -35,17 +35,21 @@ export interface Tensor {
 }
 
 let adopt: (tensor: Tensor, other: Tensor) => void
+let lay: (tensor: Tensor, other: Tensor) => void
 
 /** Gives `tensor`, which nothing has seen yet, the strides and the offset of `other`, a tensor of the same shape and dtype. Not a method: users must not reach it. */
 export const adoptLayout = (tensor: Tensor, other: Tensor): void => adopt(tensor, other)
+
+/** Gives `tensor` the shape, the strides, the offset and the storage of `other`, a tensor of the same dtype: for operators such as `transpose_`. Not a method, as above. */
+export const layAs = (tensor: Tensor, other: Tensor): void => lay(tensor, other)
 
 /** A multi-dimensional array; PyTorch's `torch.Tensor`. Create one with `torch.tensor`, `torch.zeros`, …, not with `new`. */
 export class Tensor {
   /** Without it a clone would be an object that looks like a tensor and points into the heap of another thread. @internal */
   readonly notCloned: symbol = NOT_CLONED
-  readonly #sizes: readonly number[]
+  #sizes: readonly number[]
   #steps: readonly number[]
-  readonly #numel: number
+  #numel: number
   #contiguous: boolean
   #offset: number
   readonly #dtype: DType
@@ -153,6 +157,15 @@ export class Tensor {
       tensor.#steps = other.#steps
       tensor.#contiguous = other.#contiguous
       tensor.#offset = other.#offset
+    }
+    lay = (tensor, other) => {
+      if (tensor.dtype !== other.dtype) throw new InternalError(`a ${tensor.dtype} tensor cannot become a ${other.dtype} one`)
+      tensor.#sizes = other.#sizes
+      tensor.#numel = other.#numel
+      tensor.#steps = other.#steps
+      tensor.#contiguous = other.#contiguous
+      tensor.#offset = other.#offset
+      tensor.storage = other.storage
     }
   }
 

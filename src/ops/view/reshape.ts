@@ -127,7 +127,7 @@ export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defi
 })
 
 /** The dimensions that squeeze was told to leave out, or null. */
-function squeezedDims(self: Tensor, dim: unknown): readonly number[] | null {
+export function squeezedDims(self: Tensor, dim: unknown): readonly number[] | null {
   if (dim === null) return null
   const list: readonly unknown[] = Array.isArray(dim) ? dim : [dim]
   return list.map((d) => {
