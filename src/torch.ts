@@ -11,6 +11,7 @@ import {
   setGradEnabled,
 } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
+import { absentNames } from './install/absentNames.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'
 
@@ -158,24 +159,6 @@ const higherOrder: { cond: typeof condOp; whileLoop: typeof whileLoopOp; scan: t
   mapImpl: mapOp,
 }
 
-/** What to write instead of names of PyTorch that are spelled differently or live elsewhere. */
-const INSTEAD = new Map([
-  ['compile', "write import { compile } from 'tensorfx'"],
-  ['fx', "write import { fx } from 'tensorfx'"],
-  ['_dynamo', "import from 'tensorfx/compile'"],
-  ['export', "fx.symbolicTrace(model) and makeFx of 'tensorfx/aot' capture graphs"],
-  ['jit', 'compile(model) makes it fast, fx.symbolicTrace(model) gives its graph'],
-  ['save', "writeSafetensors(model.stateDict()) of 'tensorfx/interop' gives the bytes of a file"],
-  ['load', "loadTorchFile(path) and loadSafetensors(path) of 'tensorfx/interop' give a state dict for model.loadStateDict"],
-  ['cuda', 'there are no devices here; leave it out'],
-  ['device', 'there are no devices here; leave it out'],
-  ['from_numpy', 'torch.tensor(typedArray) copies a typed array'],
-  ['numel', 'x.numel is a property'],
-  ['Size', 'a shape is an array of numbers'],
-  ['FloatTensor', "write torch.tensor(data, { dtype: 'float32' })"],
-  ['LongTensor', "write torch.tensor(data, { dtype: 'int64' })"],
-])
-
 const isShape = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((n) => Number.isSafeInteger(n) && n >= 0)
 
 /** A namespace that explains unknown names. */
@@ -205,24 +188,14 @@ export const torch: Torch = namespace(
     allclose,
     equal,
     histogramdd,
-    testing: { assertClose },
-    nn: namespace('torch.nn', { ...nn }),
-    linalg: namespace('torch.linalg', { ...linalg }),
+    testing: namespace('torch.testing', { assertClose }),
+    nn: namespace('torch.nn', { ...nn }, absentNames('nn')),
+    linalg: namespace('torch.linalg', { ...linalg }, absentNames('linalg')),
     special: namespace('torch.special', special),
     masked: namespace('torch.masked', masked),
     signal: { windows: namespace('torch.signal.windows', { ...signalWindows }) },
-    optim: namespace(
-      'torch.optim',
-      { ...optim },
-      new Map(
-        Object.entries({
-          lr_scheduler: 'schedules are members of optim itself: torch.optim.StepLR',
-          swa_utils: "write import { swaUtils } from 'tensorfx/optim'",
-          swaUtils: "write import { swaUtils } from 'tensorfx/optim'",
-        }),
-      ),
-    ),
-    autograd: { Function, grad, backward, queueBackwardCallback },
+    optim: namespace('torch.optim', { ...optim }, absentNames('optim')),
+    autograd: namespace('torch.autograd', { Function, grad, backward, queueBackwardCallback }, absentNames('autograd')),
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },
     memory: namespace('torch.memory', { ...memory }),
@@ -260,7 +233,7 @@ export const torch: Torch = namespace(
     float32: 'float32',
     float64: 'float64',
   },
-  INSTEAD,
+  absentNames('torch'),
 )
 
 const count = Object.keys(operators).length

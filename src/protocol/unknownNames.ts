@@ -3,7 +3,7 @@
 //
 // The guide is a Proxy behind the object's last prototype, so that only names that are found nowhere reach it: names that exist cost nothing.
 import { UnknownNameError } from '../errors/index.ts'
-import { camelCase } from './names.ts'
+import { camelCase, snakeCase } from './names.ts'
 import { nearest } from './nearest.ts'
 
 /** What a guided object says about names that it does not have. */
@@ -12,7 +12,7 @@ export interface NamesGuide {
   readonly owner: string
   /** The names that exist. Asked when the first one is missing. */
   readonly known: () => readonly string[]
-  /** What to write instead of names of PyTorch that are not just spelled differently: by name, the end of a sentence. */
+  /** What to write instead of names of PyTorch that are not just spelled differently: by name, in PyTorch's spelling or ours, the end of a sentence. */
   readonly instead: ReadonlyMap<string, string>
   /** What to write instead of setting properties of these names, in the same form. Asked for extensible objects; for others, `instead` counts. */
   readonly insteadOfSetting?: ReadonlyMap<string, string>
@@ -53,7 +53,8 @@ const NAME = /^[a-z]\w*$/i
 
 /** Throws UnknownNameError if there is something to write instead of the name. */
 function refuse(owner: string, name: string, instead: ReadonlyMap<string, string> | undefined): void {
-  const other = instead?.get(name)
+  const snake = snakeCase(name)
+  const other = instead?.get(name) ?? (camelCase(snake) === name ? instead?.get(snake) : undefined)
   if (other !== undefined) throw new UnknownNameError(`${owner}.${name} does not exist here: ${other}.`)
 }
 
