@@ -1,6 +1,6 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
@@ -36,8 +36,8 @@ export interface FolderFiles {
 }
 
 /**
- * The contents of the files: `module.mjs` exports a class `name`, whose constructor makes the layers and whose `forward` is the generated code, and a function
- * `load()`, which makes an instance with the parameters in `state.safetensors`. The code depends only on tensorfx. Throws ArgumentError for what code cannot
+ * The contents of the files: `module.mjs` exports a class `name`, whose constructor makes the layers with the parameters in `state.safetensors` and whose
+ * `forward` is the generated code. Where there is no file system, the constructor needs the bytes of that file. The code depends only on tensorfx. Throws ArgumentError for what code cannot
  * express: modules that are neither layers of `nn` nor GraphModules, functions without a registered name, and constants without a literal.
  */
 export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
@@ -70,6 +70,26 @@ export class Attributes extends Module {
 
   override forward(): never {
     throw new ArgumentError('this module only holds attributes; call the module that it belongs to.')
+  }
+}
+
+/**
+ * The bytes of a file beside the code. For the code that {@link toFolder} writes. Throws UnsupportedError where there is no file system, ArgumentError if the file cannot be
+ * read.
+ */
+export function readState(url: URL): Uint8Array {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  const name = String(url).replace(/.*\//, '')
+  if (fs === undefined || url.protocol !== 'file:')
+    throw new UnsupportedError(
+      `the code of a folder: there is no file system here to read ${name} from; give its bytes: new Model(bytes), or load(bytes).`,
+    )
+  try {
+    return fs.readFileSync(url)
+  } catch (error) {
+    throw new ArgumentError(`the code of a folder: ${name} beside it could not be read: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    })
   }
 }
 
@@ -116,23 +136,24 @@ class FolderWriter {
     const lines = [
       `// ${this.#name}: written by tensorfx from a graph. You may edit it; the parameters are in state.safetensors.`,
       `import { fx, nn, operator, torch } from 'tensorfx'`,
-      `import { Attributes, ${this.#needsFrozen ? 'frozen, ' : ''}loadState, registered } from 'tensorfx/interop'`,
+      `import { Attributes, ${this.#needsFrozen ? 'frozen, ' : ''}loadState, readState, registered } from 'tensorfx/interop'`,
       ...(this.#needsPytree ? [`import * as pytree from 'tensorfx/pytree'`] : []),
       '',
       ...[...this.#constants].map(([name, { text }]) => constant(name, text)),
       `export class ${this.#name} extends nn.Module {`,
-      '  constructor() {',
+      '  /** The parameters are the saved ones. `bytes` is the content of state.safetensors; in Node it can be left out. */',
+      "  constructor(bytes = readState(new URL('state.safetensors', import.meta.url))) {",
       '    super()',
       ...fields,
+      `    loadState(this, bytes)${this.#gm.training ? '' : '.eval()'}`,
       '  }',
       '',
       ...code,
       '}',
       '',
-      '/** An instance with the saved parameters. `bytes` is the content of state.safetensors; in Node it can be left out. */',
+      `/** The same as the constructor, for programs that wait for modules. */`,
       'export async function load(bytes) {',
-      `  bytes ??= await (await import('node:fs/promises')).readFile(new URL('state.safetensors', import.meta.url))`,
-      `  return loadState(new ${this.#name}(), bytes)${this.#gm.training ? '' : '.eval()'}`,
+      `  return new ${this.#name}(bytes)`,
       '}',
       '',
       '// The imports that the code above does not use are for code that you may add.',
@@ -259,7 +280,7 @@ interface Constant {
 const constant = (name: string, text: string): string => `const ${name} = ${text}`
 
 /** The names that every file uses itself. */
-const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 'frozen', 'loadState', 'registered', 'load'])
+const TAKEN: ReadonlySet<string> = new Set(['fx', 'nn', 'pytree', 'Attributes', 'frozen', 'loadState', 'readState', 'registered', 'load'])
 
 function constantText(name: string, value: unknown): string {
   if (value === Slice) return 'fx.Slice'

@@ -5,13 +5,14 @@ import { checkArgument } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkNumber, readOptions } from './options.ts'
 
-/** A layer whose properties are its options. Subclasses declare them. */
+/** A layer whose properties are its options. Subclasses declare them, and check those that may have a number for each dimension: `sizes`. */
 export abstract class OptionLayer extends Module {
-  constructor(where: string, defaults: object, given: readonly unknown[]) {
+  constructor(where: string, defaults: object, given: readonly unknown[], sizes: readonly string[] = []) {
     super()
     const options = readOptions(where, defaults, given)
     for (const [name, value] of Object.entries(defaults))
-      if (typeof value === 'number') checkNumber(where, `option '${name}'`, Reflect.get(options, name), 'a number', () => true)
+      if (typeof value === 'number' && !sizes.includes(name))
+        checkNumber(where, `option '${name}'`, Reflect.get(options, name), 'a number', () => true)
     Object.assign(this, options)
   }
 }

@@ -272,24 +272,25 @@ describe('the code of a folder', () => {
     expect(folderFiles(gm, 'Tiny')['module.mjs'].split('\n')).toEqual([
       '// Tiny: written by tensorfx from a graph. You may edit it; the parameters are in state.safetensors.',
       "import { fx, nn, operator, torch } from 'tensorfx'",
-      "import { Attributes, loadState, registered } from 'tensorfx/interop'",
+      "import { Attributes, loadState, readState, registered } from 'tensorfx/interop'",
       '',
       'export class Tiny extends nn.Module {',
-      '  constructor() {',
+      '  /** The parameters are the saved ones. `bytes` is the content of state.safetensors; in Node it can be left out. */',
+      "  constructor(bytes = readState(new URL('state.safetensors', import.meta.url))) {",
       '    super()',
       '    this.fc = new nn.Linear(2, 1, { bias: false })',
       "    this.gain = new nn.Parameter(torch.empty([1], { dtype: 'float32' }), { requiresGrad: false })",
       "    this.bias = new nn.Parameter(torch.empty([1, 1], { dtype: 'float32' }))",
       "    this.registerBuffer('shift', torch.empty([1], { dtype: 'bool' }))",
+      '    loadState(this, bytes).eval()',
       '  }',
       '',
       ...indented(gm, '  '),
       '}',
       '',
-      '/** An instance with the saved parameters. `bytes` is the content of state.safetensors; in Node it can be left out. */',
+      '/** The same as the constructor, for programs that wait for modules. */',
       'export async function load(bytes) {',
-      "  bytes ??= await (await import('node:fs/promises')).readFile(new URL('state.safetensors', import.meta.url))",
-      '  return loadState(new Tiny(), bytes).eval()',
+      '  return new Tiny(bytes)',
       '}',
       '',
       '// The imports that the code above does not use are for code that you may add.',
@@ -299,7 +300,7 @@ describe('the code of a folder', () => {
     const { tensors } = readSafetensors(folderFiles(gm)['state.safetensors'])
     expect([...tensors.keys()].sort()).toEqual(['bias', 'fc.weight', 'gain', 'shift'])
     gm.train()
-    expect(folderFiles(gm)['module.mjs']).toContain('  return loadState(new FxModule(), bytes)\n')
+    expect(folderFiles(gm)['module.mjs']).toContain('    loadState(this, bytes)\n')
   })
 
   it('deeper attributes are in modules that hold them, and GraphModules inside are classes', () => {

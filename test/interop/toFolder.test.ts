@@ -54,8 +54,8 @@ describe('toFolder', () => {
 import { readSafetensors, writeSafetensors } from 'tensorfx/interop'
 import { Net, load } from './module.mjs'
 const here = (name) => new URL(name, import.meta.url)
-const net = await load()
-if (!(net instanceof Net) || net.training) process.exit(3)
+const net = new Net()
+if (!((await load()) instanceof Net) || net.training) process.exit(3)
 if (net.unused.buffer.toArray()[1] !== 2 || net.passing.item() !== 3 || net.unused.linear.weight.shape[0] !== 2) process.exit(4)
 const { tensors } = readSafetensors(readFileSync(here('input.safetensors')))
 writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tensors.get('x'))]]))
@@ -67,6 +67,28 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     execFileSync(process.execPath, [join(folder, 'run.mjs')])
     const { tensors } = readSafetensors(readFileSync(join(folder, 'output.safetensors')))
     expect(torch.allclose(tensors.get('y') as Tensor, gm.call(x) as Tensor, { atol: 1e-6 })).toBe(true)
+  })
+
+  it('an instance has the saved parameters, or an error says what it needs', () => {
+    const gm = symbolicTrace(new Net())
+    const place = mkdtempSync(join(folder, 'instance-'))
+    const files = folderFiles(gm, 'Net')
+    for (const [name, data] of Object.entries(files)) writeFileSync(join(place, name), data)
+    const say = (code: string): string =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', `import { Net, load } from './module.mjs'\n${code}`], {
+        cwd: place,
+        encoding: 'utf8',
+      }).trim()
+    const weight = "net.layers.getParameter('2.bias').toArray()"
+    const want = JSON.stringify((gm.getParameter('layers.2.bias') as Tensor).toArray())
+    expect(say(`const net = new Net(); console.log(JSON.stringify(${weight}))`)).toBe(want)
+    expect(say(`const net = await load(); console.log(JSON.stringify(${weight}))`)).toBe(want)
+    rmSync(join(place, 'state.safetensors'))
+    const failing = 'try { new Net() } catch (error) { console.log(error.message) }'
+    expect(say(failing)).toMatch(/^the code of a folder: state\.safetensors beside it could not be read: ENOENT/)
+    expect(say(`process.getBuiltinModule = undefined; ${failing}`)).toBe(
+      'the code of a folder: there is no file system here to read state.safetensors from; give its bytes: new Model(bytes), or load(bytes).',
+    )
   })
 
   it('writes code that a person would have written', () => {
@@ -81,7 +103,7 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     expect(folderFiles(symbolicTrace(model))['module.mjs']).not.toContain('frozen')
     for (const parameter of new Set([...model.getSubmodule('0').parameters(), ...[...model.parameters()].slice(3)])) parameter.requiresGrad = false
     const code = folderFiles(symbolicTrace(model))['module.mjs']
-    expect(code).toContain("import { Attributes, frozen, loadState, registered } from 'tensorfx/interop'")
+    expect(code).toContain("import { Attributes, frozen, loadState, readState, registered } from 'tensorfx/interop'")
     expect(code).toContain("frozen(new nn.Linear(2, 2, { bias: true }), ['weight', 'bias'])")
     expect(code).toContain("frozen(new nn.Linear(2, 2, { bias: true }), ['bias'])")
     const layer = interop.frozen(new nn.Linear(2, 2), ['bias'])
@@ -130,7 +152,8 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
     const [a, b] = [torch.tensor([1]), torch.tensor([2])]
     const want = (outer.call({ a, b }, { scale: 7 }) as { out: Tensor }).out.toArray()
     expect(want).toEqual([210])
-    const { 'module.mjs': code } = folderFiles(outer, 'Nested')
+    const { 'module.mjs': code, 'state.safetensors': state } = folderFiles(outer, 'Nested')
+    writeFileSync(join(folder, 'state.safetensors'), state)
     // The functions are found by their names in the process that imports the file: here that is this one.
     const file = join(folder, 'nested.mjs')
     const room = (name: string): string => `globalThis.toFolderTest['${name}']`
@@ -140,8 +163,8 @@ writeFileSync(here('output.safetensors'), writeSafetensors([['y', net.call(tenso
       code
         .replace("import { fx, nn, operator, torch } from 'tensorfx'", `const { fx, nn, operator, torch } = ${room('tensorfx')}`)
         .replace(
-          "import { Attributes, loadState, registered } from 'tensorfx/interop'",
-          `const { Attributes, loadState, registered } = ${room('interop')}`,
+          "import { Attributes, loadState, readState, registered } from 'tensorfx/interop'",
+          `const { Attributes, loadState, readState, registered } = ${room('interop')}`,
         )
         .replace("import * as pytree from 'tensorfx/pytree'", `const pytree = ${room('pytree')}`),
     )

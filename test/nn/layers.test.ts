@@ -284,3 +284,24 @@ test('layers are fx leaves; containers and subclasses of layers are not', () => 
   expect(leaf(new MyLinear(1, 1))).toBe(false)
   expect(leaf(new nn.Sequential())).toBeUndefined()
 })
+
+test('layers with windows take a number for each dimension, by name and by position', () => {
+  const [stride, padding, dilation] = [
+    [1, 2],
+    [1, 0],
+    [1, 2],
+  ] as const
+  for (const layer of [
+    new nn.MaxPool2d([2, 2], { stride, padding, dilation }),
+    new nn.MaxPool2d([2, 2], stride, padding, dilation),
+    new nn.AvgPool2d([2, 2], { stride, padding }),
+    new nn.MaxUnpool2d([2, 2], { stride, padding }),
+    new nn.Unfold([2, 2], { stride, padding, dilation }),
+    new nn.Fold([4, 4], [2, 2], { stride, padding, dilation }),
+  ])
+    expect([layer.stride, layer.padding]).toEqual([stride, padding])
+  expect(new nn.MaxPool2d(2, { stride: 1, padding: [1, 0] }).call(ones([1, 1, 4, 4])).shape).toEqual([1, 1, 5, 3])
+  expect(() => new nn.AvgPool2d(2, { padding: [1, 0, 0] })).toThrow(
+    'nn.AvgPool2d: padding must be an integer of at least 0 or an array of 2, got [1, 0, 0].',
+  )
+})

@@ -25,7 +25,7 @@ abstract class PatchLayer extends OptionLayer {
   declare readonly stride: Pair
 
   constructor(where: string, kernelSize: Pair, given: readonly unknown[]) {
-    super(where, { dilation: 1, padding: 0, stride: 1 }, given)
+    super(where, { dilation: 1, padding: 0, stride: 1 }, given, ['dilation', 'padding', 'stride'])
     this.kernelSize = ownCopy(kernelSize)
     perDimension(where, 'kernelSize', kernelSize, 2, 1)
     perDimension(where, 'dilation', this.dilation, 2, 1)

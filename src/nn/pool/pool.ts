@@ -49,7 +49,7 @@ export abstract class WindowLayer extends OptionLayer {
   declare readonly padding: WindowSizes
 
   constructor(where: string, spatial: number, kernelSize: WindowSizes, defaults: object, given: readonly unknown[]) {
-    super(where, defaults, given)
+    super(where, defaults, given, ['padding', 'dilation'])
     perDimension(where, 'kernelSize', kernelSize, spatial, 1)
     this.kernelSize = ownCopy(kernelSize)
     const { stride = null, padding = 0 }: { readonly stride?: WindowSizes | null; readonly padding?: WindowSizes } = this
