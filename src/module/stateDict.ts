@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { childPath, essence, isObject, isTensorLike, nearest, uncalledHint, valueText } from '../protocol/index.ts'
+import { childPath, essence, isObject, isTensorLike, nearest, uncalledHint, valueText, weightLayoutHint } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
 import type { HookKind } from './internals.ts'
 
@@ -148,7 +148,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' has no method copyFrom.`)
     if (value.shape.join() !== target.shape.join()) {
       problems.push(
-        `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].`,
+        `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].${weightLayoutHint('value', value.shape, target.shape)}`,
       )
     }
     copies.push(() => target.copyFrom(value))

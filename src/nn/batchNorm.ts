@@ -5,7 +5,7 @@ import { noGrad } from '../autograd/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
 import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
-import { py, pyFloat } from '../protocol/index.ts'
+import { channelsLastHint, py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -116,7 +116,9 @@ abstract class BatchNormLayer extends Module {
 
 function checkChannels(where: string, input: Tensor, ndims: readonly number[], form: string, channels: number): void {
   if (ndims.includes(input.ndim) && input.shape[1] === channels) return
-  throw new ShapeError(`${where}: expected input ${form} with ${channels} channels, got shape ${formatShape(input.shape)}.`)
+  throw new ShapeError(
+    `${where}: expected input ${form} with ${channels} channels, got shape ${formatShape(input.shape)}.${channelsLastHint('input', input.shape, channels)}`,
+  )
 }
 
 /** Normalizes each channel of [N, C] or [N, C, L]. PyTorch's `nn.BatchNorm1d`. */
@@ -165,7 +167,8 @@ abstract class InstanceNormLayer extends BatchNormLayer {
     const form = ['[N, C, L] or [C, L]', '[N, C, H, W] or [C, H, W]', '[N, C, D, H, W] or [C, D, H, W]'][this.spatial - 1] ?? ''
     const rank = this.spatial + 2
     if ((input.ndim === rank || input.ndim === rank - 1) && input.shape[input.ndim - rank + 1] === this.numFeatures) return
-    throw new ShapeError(`${this.where()}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.`)
+    const hint = channelsLastHint('input', input.shape, this.numFeatures, input.ndim === rank ? 1 : 0)
+    throw new ShapeError(`${this.where()}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.${hint}`)
   }
 
   private where(): string {

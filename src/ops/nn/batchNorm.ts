@@ -2,6 +2,7 @@
 // the running statistics above the modes, so that captures see them. In evaluation it consists of pointwise operators.
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
+import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -32,7 +33,7 @@ function channelsOf(input: Tensor, vectors: PerChannel): number {
   for (const [name, tensor] of Object.entries(vectors)) {
     if (tensor !== null && (tensor.ndim !== 1 || tensor.sizes[0] !== channels)) {
       throw new ShapeError(
-        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but input has ${channels} channels (shape ${formatShape(input.sizes)}, dimension 1); expected [${channels}].`,
+        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but input has ${channels} channels (shape ${formatShape(input.sizes)}, dimension 1); expected [${channels}].${channelsLastHint('input', input.sizes, tensor.numel)}`,
       )
     }
     checkOperand(NAME, name, tensor, [channels], input.dtype)

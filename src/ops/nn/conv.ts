@@ -12,7 +12,7 @@ import { checkOperand, sizeAt } from '../shapes.ts'
 import { contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
 import { runConvLoops } from './convLoops.ts'
-import { convGeometry } from './convShapes.ts'
+import { checkConvChannels, convGeometry } from './convShapes.ts'
 import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 import { windowCount, windowPair, windowSize } from './windows.ts'
 import type { Pair } from './windows.ts'
@@ -249,6 +249,7 @@ export const conv1d: OpFunction<Conv> = defineOp({
         `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
       )
     }
+    checkConvChannels(CONV1D, input.ndim === 2 ? [1, ...input.sizes] : input.sizes, weight.sizes, groups)
     const strides = [1, windowSize(CONV1D, 'stride', stride, 1)]
     const dilations = [1, windowSize(CONV1D, 'dilation', dilation, 1)]
     const pads = padding === 'same' || padding === 'valid' ? padding : [0, windowSize(CONV1D, 'padding', padding, 0)]

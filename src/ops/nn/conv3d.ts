@@ -9,6 +9,7 @@ import { defineOp } from '../defineOp.ts'
 import { constantIndices } from '../indices.ts'
 import { constantPadNd } from '../join.ts'
 import { sizeAt } from '../shapes.ts'
+import { checkConvChannels } from './convShapes.ts'
 import { indexSelect } from '../view/indexing.ts'
 import { permute } from '../view/permute.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
@@ -45,6 +46,7 @@ function volumes(input: Tensor, weight: Tensor, bias: Tensor | null, stride: unk
     throw new ShapeError(
       `${NAME}: expected input [batch, channels, depth, height, width] and weight [outChannels, inChannels / groups, depth, height, width], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
     )
+  checkConvChannels(NAME, input.sizes, weight.sizes, groups)
   const kernel = weight.sizes.slice(2)
   const [strides, dilations] = [sizesOf(NAME, 'stride', stride, 3, 1), sizesOf(NAME, 'dilation', dilation, 3, 1)]
   const [[before = 0, behind = 0] = [], [top = 0, below = 0] = [], [left = 0, right = 0] = []] = paddingOf(padding, kernel, strides, dilations)

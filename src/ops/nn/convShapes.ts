@@ -1,8 +1,9 @@
 // The geometry of a two-dimensional convolution, and its checks.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
+import { channelsLastHint, weightLayoutHint } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { checkOperand, quadrupleOf } from '../shapes.ts'
+import { checkOperand, quadrupleOf, sizeAt } from '../shapes.ts'
 import { windowCount, windowPair } from './windows.ts'
 
 /** The sizes of one convolution. Channels are per group. */
@@ -32,6 +33,23 @@ export type ConvOperands =
   | { readonly direction: 'input'; readonly out: Tensor; readonly gradOut: Tensor; readonly weight: Tensor }
   | { readonly direction: 'weight'; readonly out: Tensor; readonly gradOut: Tensor; readonly input: Tensor }
 
+/** Throws ShapeError unless the channels of images [N, C, ..] are those that weights [O, C / groups, ..] expect. */
+export function checkConvChannels(op: string, input: readonly number[], weight: readonly number[], groups: number): void {
+  const [has, expects] = [sizeAt(input, 1), sizeAt(weight, 1) * groups]
+  if (has === expects) return
+  // Weights [.., C / groups, O] or [O, .., C / groups] would fit.
+  const others = [
+    [sizeAt(weight, -1), has / groups, ...weight.slice(0, -2)],
+    [sizeAt(weight, 0), has / groups, ...weight.slice(1, -1)],
+  ]
+  const hint =
+    channelsLastHint('input', input, expects) || others.map((wanted) => weightLayoutHint('weight', weight, wanted)).find((text) => text !== '')
+  throw new ShapeError(
+    `${op}: input has ${has} channels (shape ${formatShape(input)}) but weight expects ${expects} (shape ${formatShape(weight)}, groups ${groups}); ` +
+      `dimension 1 of input must equal dimension 1 of weight times groups.${hint ?? ''}`,
+  )
+}
+
 /** The sizes of a convolution. Throws ShapeError, DTypeError or ArgumentError if the arguments do not fit. */
 export function convGeometry(
   op: string,
@@ -60,12 +78,7 @@ export function convGeometry(
   if (!Number.isInteger(groups) || groups < 1 || outChannels % groups !== 0) {
     throw new ArgumentError(`${op}: groups must be a positive integer that divides the ${outChannels} output channels of weight, got ${groups}.`)
   }
-  if (inChannels !== channels * groups) {
-    throw new ShapeError(
-      `${op}: input has ${inChannels} channels (shape ${formatShape(input.sizes)}) but weight expects ${channels * groups} ` +
-        `(shape ${formatShape(weight.sizes)}, groups ${groups}); dimension 1 of input must equal dimension 1 of weight times groups.`,
-    )
-  }
+  checkConvChannels(op, input.sizes, weight.sizes, groups)
   if (bias !== null && (bias.ndim !== 1 || bias.sizes[0] !== outChannels)) {
     throw new ShapeError(
       `${op}: bias has shape ${formatShape(bias.sizes)} but weight (shape ${formatShape(weight.sizes)}) has ${outChannels} output channels; expected [${outChannels}].`,
@@ -80,7 +93,8 @@ export function convGeometry(
   if (outHeight < 1 || outWidth < 1) {
     throw new ShapeError(
       `${op}: the kernel does not fit: input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}] is smaller than ` +
-        `the kernel [${kernelHeight}, ${kernelWidth}] (weight shape ${formatShape(weight.sizes)}, dilation [${dilationH}, ${dilationW}]).`,
+        `the kernel [${kernelHeight}, ${kernelWidth}] (weight shape ${formatShape(weight.sizes)}, dilation [${dilationH}, ${dilationW}]).` +
+        weightLayoutHint('weight', weight.sizes, [kernelWidth, inChannels / groups, outChannels, channels]),
     )
   }
   return {

@@ -1,5 +1,6 @@
 // Transposed convolutions, as convolutions: the input is spread with zeros by the stride, and the kernel is turned.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -60,7 +61,7 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
     sizeAt(weight.sizes, 0) % groups !== 0
   )
     throw new ShapeError(
-      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
+      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.${channelsLastHint('input', input.sizes, sizeAt(weight.sizes, 0))}`,
     )
   let x = input
   const amounts: number[] = []

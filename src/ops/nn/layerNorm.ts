@@ -1,6 +1,7 @@
 // Layer normalization (a primitive with kernels and a decomposition), and what is composed of it: group and instance normalization.
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
+import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -227,7 +228,7 @@ export const groupNorm: OpFunction<{
     const [images, channels] = input.sizes
     if (images === undefined || channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
       throw new ArgumentError(
-        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.sizes)}, dimension 1), got ${numGroups}.`,
+        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.sizes)}, dimension 1), got ${numGroups}.${weight === null ? '' : channelsLastHint('input', input.sizes, weight.numel)}`,
       )
     }
     const width = input.numel / Math.max(1, images * numGroups)

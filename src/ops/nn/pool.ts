@@ -1,5 +1,5 @@
 // Pooling over images: maximum (with positions), mean, and adaptive mean.
-import { valueText } from '../../protocol/index.ts'
+import { channelsLastHint, valueText } from '../../protocol/index.ts'
 import { isWatched } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
@@ -59,7 +59,9 @@ function geometryOf(
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
   if (outHeight < 1 || outWidth < 1) {
     throw new ShapeError(
-      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}].`,
+      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}].` +
+        // An image with fewer columns than an image has colours is not an image.
+        (width <= 4 && height > width ? channelsLastHint('input', input.sizes, width, input.ndim - 3) : ''),
     )
   }
   return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }

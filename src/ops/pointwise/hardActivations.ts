@@ -2,6 +2,7 @@
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -166,7 +167,7 @@ export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defin
     const channels = self.ndim > 1 ? self.sizes[1] : 1
     if (weight.numel !== 1 && (weight.ndim !== 1 || weight.numel !== channels))
       throw new ShapeError(
-        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.sizes)}.`,
+        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.sizes)}.${channelsLastHint('self', self.sizes, weight.numel)}`,
       )
     const slope = reshape(weight, self.ndim < 2 ? (weight.numel === 1 ? [] : [-1]) : [1, -1, ...self.sizes.slice(2).map(() => 1)])
     return where(gt(self, 0), self, mul(slope, self))
