@@ -64,7 +64,7 @@ describe('loadStateDict', () => {
     )
     expect(() => net.loadStateDict({ bias: tensor([6]), 'layer.weight': tensor([[1], [2]]), 'layer.mean': tensor([1, 2]) })).toThrow(
       new LoadStateError('Net', [
-        'size mismatch for layer.weight: copying a param with shape [2, 1] from the state dict, the shape in the current model is [1, 2].',
+        'size mismatch for layer.weight: copying a param with shape [2, 1] from the state dict, the shape in the current model is [1, 2]. Transposed it fits: write value.t().',
         'size mismatch for layer.mean: copying a param with shape [2] from the state dict, the shape in the current model is [1].',
       ]),
     )
