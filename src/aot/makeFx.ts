@@ -6,7 +6,7 @@ import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkOptions, isCallable, isClass, valueText } from '../protocol/index.ts'
+import { checkArgument, checkOptions, checkSynchronous, isCallable, isClass, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -89,6 +89,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
         () => sources.within(() => withMode(mode, () => run(...fakes))),
         () => mode.drawCount,
       )
+      checkSynchronous('makeFx', 'fn', result)
       // What the function returns of its arguments are the arguments, so they get their values first.
       mode.writeBack()
       for (const { tensor, memory, layout } of inputs) mode.relayBack(tensor, memory, layout)

@@ -17,7 +17,7 @@ import {
 } from '../guards/index.ts'
 import type { StateKind } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
-import { findOverride } from '../protocol/index.ts'
+import { explainPromise, findOverride } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
@@ -151,7 +151,7 @@ export class CompiledFunction {
       this.reports.isAsync()
       capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled(), everything: true })
       if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
-      return result
+      return explainPromise(result, `'${this.reports.name}'`, args)
     }
     const outputs = result instanceof Tensor ? [result] : flatten([result]).leaves.filter((leaf) => leaf instanceof Tensor)
     // Hooks on inner gradients are user code: the tape is kept, so that they run as in eager mode.

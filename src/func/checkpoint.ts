@@ -2,7 +2,7 @@
 import { GradNode, attachGradNode, enableGrad, gradBetween, isGradEnabled, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { checkCallable, valueText } from '../protocol/index.ts'
+import { checkCallable, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { zerosLike } from '../ops/index.ts'
 import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
@@ -46,6 +46,7 @@ export function checkpoint<A extends readonly unknown[], R>(fn: (...args: A) => 
     })
     const rebuilt = treeUnflatten(inside, spec)
     const value: R = enableGrad(() => Reflect.apply(fn, undefined, Array.isArray(rebuilt) ? rebuilt : []))
+    checkSynchronous('checkpoint', 'fn', value)
     const outputs = treeFlatten(value).leaves.map((leaf) => {
       if (leaf instanceof Tensor) return leaf
       throw new ArgumentError(`checkpoint: fn must return tensors, or arrays and objects of them, got ${valueText(leaf)}.`)

@@ -2,7 +2,7 @@
 import { enableGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { onesLike, reshape, zerosLike, eye } from '../ops/index.ts'
-import { checkCallable, checkOptions, ownCopy, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
 import { treeEqual, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
 import { gradients, inputFor, needsTape, release, runOn, tensorsOf } from './differentiable.ts'
@@ -54,8 +54,15 @@ function readOptions(where: string, fn: unknown, options: DerivativeOptions): Re
   return { argnums: ownCopy(options.argnums ?? 0), hasAux: options.hasAux ?? false }
 }
 
+/** The tensors in what `fn` returned. */
+function resultsOf(where: string, result: unknown): ReturnType<typeof tensorsOf> {
+  checkSynchronous(where, 'fn', result)
+  return tensorsOf(where, 'the result of fn', result)
+}
+
 /** Takes `[result, others]` apart. */
 function withAux(where: string, result: unknown, hasAux: boolean): readonly [result: unknown, aux: unknown] {
+  checkSynchronous(where, 'fn', result)
   if (!hasAux) return [result, undefined]
   if (!Array.isArray(result) || result.length !== 2)
     throw new ArgumentError(`${where}: with hasAux, fn must return [result, others], got ${valueText(result)}.`)
@@ -145,7 +152,7 @@ function pullbackOf<A extends readonly unknown[], R>(fn: (...args: A) => R, prim
   checkCallable('vjp', 'fn', fn)
   const given = tensorsOf('vjp', 'the arguments', primals)
   const { inputs, result } = runOn('vjp', given, (value) => Reflect.apply(fn, undefined, asArray(value)))
-  const outputs = tensorsOf('vjp', 'the result of fn', result)
+  const outputs = resultsOf('vjp', result)
   const pullback = (gradient: R): unknown => {
     const seeds = checkLike('vjp', 'the gradient', gradient, outputs)
     const found = gradients(outputs.tensors, inputs, seeds, needsTape([...outputs.tensors, ...seeds], inputs))
@@ -174,7 +181,7 @@ function pushforwardOf<A extends readonly unknown[], R>(where: string, fn: (...a
   checkCallable(where, 'fn', fn)
   const given = tensorsOf(where, 'the arguments', primals)
   const { inputs, result } = runOn(where, given, (value) => Reflect.apply(fn, undefined, asArray(value)))
-  const outputs = tensorsOf(where, 'the result of fn', result)
+  const outputs = resultsOf(where, result)
   const seeds = outputs.tensors.map((t) => inputFor(where, zerosLike(t)))
   const pulled = enableGrad(() => gradients(outputs.tensors, inputs, seeds, true))
   const own = [...inputs, ...seeds]
@@ -244,11 +251,11 @@ export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
       },
       [value],
     )
-    const outputs = tensorsOf('jacrev', 'the result of fn', out)
+    const outputs = resultsOf('jacrev', out)
     const inputs = tensorsOf('jacrev', 'the argument', value)
     const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis(outputs.tensors))
     // For each argument the rows of all results.
-    const perInput = tensorsOf('jacrev', 'the result of fn', rows).tensors.map((t) => byElement(t, outputs.tensors))
+    const perInput = resultsOf('jacrev', rows).tensors.map((t) => byElement(t, outputs.tensors))
     const jacobian = treeUnflatten(
       outputs.tensors.map((_, o) =>
         treeUnflatten(
@@ -281,10 +288,10 @@ export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
       },
       [value],
     )
-    const outputs = tensorsOf('jacfwd', 'the result of fn', out)
+    const outputs = resultsOf('jacfwd', out)
     const inputs = tensorsOf('jacfwd', 'the argument', value)
     const columns = vmap((...tangents: readonly Tensor[]) => pushforward(treeUnflatten(tangents, inputs.spec)))(...basis(inputs.tensors))
-    const perOutput = tensorsOf('jacfwd', 'the result of fn', columns).tensors.map((t, o) => {
+    const perOutput = resultsOf('jacfwd', columns).tensors.map((t, o) => {
       const rank = outputs.tensors[o]?.ndim ?? 0
       // [elements of the argument, ...result] to [...result, ...argument].
       return byElement(t, inputs.tensors).map((block) => block.permute([...range(block.ndim - rank, block.ndim), ...range(0, block.ndim - rank)]))

@@ -3,7 +3,7 @@ import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { detach, mul, randnLike, reshape, sum, tensor, to } from '../ops/index.ts'
-import { checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkOptions, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -22,6 +22,7 @@ const floating = (t: Tensor): boolean => dtypeInfo[t.dtype].floating
 const numbers = (t: Tensor): number[] => Array.from(detach(t).contiguous().toTypedArray(), Number)
 
 function floatOutputs(where: string, result: unknown): readonly Tensor[] {
+  checkSynchronous(where, 'fn', result)
   return treeLeaves(result).flatMap((leaf) => {
     if (!(leaf instanceof Tensor)) throw new ArgumentError(`${where}: fn must return tensors, got ${valueText(leaf)}.`)
     return floating(leaf) ? [leaf] : []

@@ -2,7 +2,7 @@
 import { withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { expand, movedim } from '../ops/index.ts'
-import { checkCallable, checkOptions, ownCopy, valueText } from '../protocol/index.ts'
+import { checkCallable, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
@@ -80,6 +80,7 @@ export function vmap<A extends readonly unknown[], R>(fn: (...args: A) => R, opt
       return dim === null || !(leaf instanceof Tensor) ? leaf : mode.wrap(movedim(leaf, dimOf(leaf, dim), 0))
     })
     const result: unknown = withMode(mode, () => Reflect.apply(fn, undefined, asArguments(treeUnflatten(inside, spec))))
+    checkSynchronous('vmap', 'fn', result)
     const out = treeFlatten(result)
     const places = dimsFor('outDims', outDims, out.spec)
     const outside = out.leaves.map((leaf, i) => {

@@ -12,6 +12,7 @@ import {
   checkOptions,
   checkString,
   childPath,
+  explainPromise,
   inspectAs,
   isParameter,
   isTensorLike,
@@ -82,7 +83,7 @@ function forwardOf(module: Module, given: readonly unknown[]): unknown {
     const replaced: unknown = Reflect.apply(hook, undefined, [module, args, output])
     if (replaced !== undefined) output = replaced
   }
-  return output
+  return output instanceof Promise ? explainPromise(output, `${module.constructor.name}.forward`, args) : output
 }
 
 /**

@@ -1,12 +1,12 @@
 // LBFGS: a method of Newton's kind, which learns the curvature from the last gradients. It calls the closure several times in a step.
-import { enableGrad, noGrad } from '../autograd/index.ts'
+import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { beyondLimit } from '../kernels/index.ts'
 import { abs, add, add_, cat, clone, copy_, dot, max, mul, neg, reshape, sub, sum, zeros } from '../ops/index.ts'
 import { checkArgument, isCallable, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import { strongWolfe } from './lineSearch.ts'
-import { Optimizer } from './optimizer.ts'
+import { Optimizer, closureResult } from './optimizer.ts'
 import type { BaseOptions, Params } from './optimizer.ts'
 import type { ParamState } from './stateDict.ts'
 
@@ -138,7 +138,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const state = this.stateOf<LBFGSState>(first, group)
     const flatGrad = (): Tensor => cat(params.map((p) => reshape(p.grad ?? zeros(p.shape, { dtype: p.dtype }), [-1])))
     const evaluate = (): { readonly result: T; readonly f: number; readonly g: Tensor } => {
-      const result = enableGrad(closure)
+      const result = closureResult(this.className, closure)
       state.funcEvals++
       return { result, f: result instanceof Tensor ? number(result) : Number(result), g: flatGrad() }
     }

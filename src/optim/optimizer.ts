@@ -7,6 +7,7 @@ import { add, mul_, neg, zero_, zeros, zerosLike } from '../ops/index.ts'
 import {
   checkArgument,
   checkOptions,
+  checkSynchronous,
   isCallable,
   isFunction,
   isModule,
@@ -188,7 +189,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   step<T>(closure: () => T): T
   step<T>(closure?: () => T): T | void {
     if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
-    const result = closure === undefined ? undefined : enableGrad(closure)
+    const result = closure === undefined ? undefined : closureResult(this.className, closure)
     const outer = dispatchState.internal
     const maker = allocating.composite
     dispatchState.internal = true
@@ -360,3 +361,10 @@ function paramsHint(params: unknown): string {
 }
 
 const isIterable = (value: object): value is Iterable<unknown> => Symbol.iterator in value
+
+/** What a closure returns, called with recording on. Throws ArgumentError for an async one: its gradients would come after the step. */
+export function closureResult<T>(where: string, closure: () => T): T {
+  const result = enableGrad(closure)
+  checkSynchronous(`${where}.step`, 'the closure', result, 'await the loss and call backward before step()')
+  return result
+}

@@ -391,8 +391,11 @@ export class Tracer extends TracerBase {
 }
 
 function checkedResult(result: unknown): unknown {
-  if (result instanceof Promise)
-    throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, or use compile().')
+  if (result instanceof Promise) {
+    // What the function does after its first await fails, as the trace has ended; that is no error of its own.
+    result.catch(() => {})
+    throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, and await around it, or use compile().')
+  }
   if (typeof result === 'object' && result !== null && Symbol.iterator in result && 'next' in result && isFunction(result.next))
     throw new TraceError('a generator cannot be traced symbolically', 'Collect the values that it yields in an array, and return that.')
   return result
