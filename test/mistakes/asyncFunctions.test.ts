@@ -31,7 +31,7 @@ describe('an async forward', () => {
     const promise = model.call(x)
     expect(promise instanceof Promise).toBe(true)
     expect((await promise).shape).toEqual([2, 2])
-    expect((await Promise.all([model.call(x)])).map((y) => y.ndim)).toEqual([2])
+    expect((await Promise.all([model.call(x), model.call(x)])).map((y) => y.ndim)).toEqual([2, 2])
     await expect(model.call(x).then((y) => y.shape)).resolves.toEqual([2, 2])
     await expect(model.call(torch.ones([2, 4]))).rejects.toThrow('input has 4 features')
   })
