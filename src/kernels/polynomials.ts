@@ -1,9 +1,13 @@
 // Orthogonal polynomials of degree n, in float64: Chebyshev's four kinds, Hermite's two, Laguerre's and Legendre's. PyTorch truncates n, gives 0 for negative degrees,
 // and takes the closed form of a Chebyshev polynomial of high degree inside [-1, 1], where the recurrence loses digits.
 
+/** The highest degree that recurrences compute; for higher ones they give NaN, since a single element of degree 2^31 would take ten seconds. */
+const RECURRENCE_LIMIT = 2 ** 20
+
 /** The three-term recurrence from degrees 0 and 1: `next` gives degree k + 1 from degrees k and k - 1. It ends early at NaN, which stays. */
 function recurrence(n: number, first: number, next: (k: number, current: number, previous: number) => number): number {
   if (n === 0) return 1
+  if (n > RECURRENCE_LIMIT) return NaN
   let [previous, current] = [1, first]
   for (let k = 1; k < n && !Number.isNaN(current); k++) [previous, current] = [current, next(k, current, previous)]
   return current

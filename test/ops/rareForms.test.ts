@@ -22,7 +22,7 @@ describe('native norms', () => {
   it('say what is missing', () => {
     const x = torch.zeros([2, 3])
     expect(() => torch.nativeBatchNorm(x, null, null, null, null, false, 0.1, 1e-5)).toThrow(
-      'running_mean and running_var are needed when training is false',
+      "arguments 'runningMean' and 'runningVar' are missing; they are needed unless training is true",
     )
     expect(() => Reflect.apply(torch._nativeBatchNormLegit, null, [x, null, null, true, 0.1])).toThrow('torch._native_batch_norm_legit: ')
     expect(() => torch.nativeGroupNorm(x, null, null, 2, 3, 1, 2, 1e-5)).toThrow('group must divide the 3 channels, got 2')
@@ -118,4 +118,19 @@ it('numbers of modes of gridSampler that there are not are refused', () => {
   const [image, grid] = [torch.zeros([1, 1, 2, 2]), torch.zeros([1, 1, 1, 2])]
   expect(() => torch.gridSampler2d(image, grid, 3, 0, true)).toThrow('interpolation_mode must be a number from 0 (bilinear, nearest, bicubic), got 3')
   expect(() => torch.gridSampler3d(image, grid, 0, 0, true)).toThrow('torch.grid_sampler_3d: expected an input of 5 dimensions')
+})
+
+it('recurrences give NaN for degrees that would take seconds an element (difference: degree-limit)', () => {
+  const { laguerrePolynomialL, legendrePolynomialP, chebyshevPolynomialT } = torch.special
+  const degrees = torch.tensor([2 ** 20, 2 ** 20 + 1, 2 ** 31])
+  for (const [polynomial, x] of [
+    [laguerrePolynomialL, 0.5],
+    [legendrePolynomialP, 0.5],
+  ] as const)
+    expect(polynomial(x, degrees).isnan().toArray()).toEqual([false, true, true])
+  expect(
+    chebyshevPolynomialT(0.5, torch.tensor([2 ** 31]))
+      .isnan()
+      .toArray(),
+  ).toEqual([false])
 })

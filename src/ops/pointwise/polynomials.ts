@@ -178,7 +178,7 @@ export const hermitePolynomialHe: Polynomial = defineOp({
 
 /**
  * The Laguerre polynomial L of degree `n` at `self`, elementwise: L_0 = 1, L_1 = 1 - x, (n + 1) L_(n+1) = (2n + 1 - x) L_n - n L_(n-1). It is 0 for negative
- * `n`; PyTorch's `torch.special.laguerre_polynomial_l`, which has no gradient either.
+ * `n`; PyTorch's `torch.special.laguerre_polynomial_l`, which has no gradient either. Degrees above 2^20 give NaN.
  *
  * Shape: that to which `self` and `n` broadcast; integers become floats of the default dtype. `n` is truncated.
  *
@@ -195,7 +195,7 @@ export const laguerrePolynomialL: Polynomial = defineOp({
 
 /**
  * The Legendre polynomial P of degree `n` at `self`, elementwise: P_0 = 1, P_1 = x, (n + 1) P_(n+1) = (2n + 1) x P_n - n P_(n-1). It is 0 for negative `n`;
- * PyTorch's `torch.special.legendre_polynomial_p`, which has no gradient either.
+ * PyTorch's `torch.special.legendre_polynomial_p`, which has no gradient either. Degrees above 2^20 give NaN.
  *
  * Shape: that to which `self` and `n` broadcast; integers become floats of the default dtype. `n` is truncated.
  *
