@@ -177,7 +177,7 @@ it('inductorFails and isolateFails say whether a graph fails, here and elsewhere
   await expect(isolateFails(relu, [x], 'unheard of', { startHelper: answering('fails') })).rejects.toThrow('the graph cannot be judged elsewhere')
   for (const timeoutMs of [0, NaN, {}, null])
     await expect(isolateFails(relu, [x], 'inductor', { startHelper: answering('fails'), timeoutMs: timeoutMs as never })).rejects.toThrow(
-      "isolateFails: argument 'options.timeoutMs' must be a positive number",
+      `isolateFails: ${typeof timeoutMs === 'object' ? "option 'timeoutMs' must be a number" : "argument 'options.timeoutMs' must be a positive number"}`,
     )
 })
 
@@ -198,7 +198,7 @@ describe('what the functions say of bad arguments', () => {
     [{ compilerName: 3 }, "argument 'compilerName' must be a string, got 3"],
     [{ command: 'walk' }, "argument 'command' must be one of run, minify, analyze, minifier-query, get_args, got 'walk'"],
     [{ after: 'eager' }, "argument 'after' must be 'aot' or 'dynamo', got 'eager'"],
-    [{ stableOutput: 1 }, "argument 'stableOutput' must be true or false, got 1"],
+    [{ stableOutput: 1 }, "option 'stableOutput' must be true or false, got 1"],
     [{ checkStr: 1 }, "argument 'checkStr' must be a string, got 1"],
     [
       { tracingMode: 'symbolic' },

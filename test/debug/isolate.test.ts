@@ -67,7 +67,11 @@ describe('an isolator', () => {
     const start = scripted(() => [])
     for (const name of ['timeoutMs', 'importTimeoutMs'])
       for (const value of [0, -1, NaN, '5', null, undefined])
-        expect(() => new Isolator(start, { [name]: value })).toThrow(`Isolator: argument 'options.${name}' must be a positive number, got `)
+        expect(() => new Isolator(start, { [name]: value })).toThrow(
+          value === '5' || value === null
+            ? `Isolator: option '${name}' must be a number, got `
+            : `Isolator: argument 'options.${name}' must be a positive number, got `,
+        )
     expect(() => new Isolator(start, { timeout: 5 } as never)).toThrow(/^Isolator: unknown option 'timeout'/)
   })
 })

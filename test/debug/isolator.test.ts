@@ -355,7 +355,13 @@ describe('an isolator', () => {
     expect(() => new Isolator(start, { timeout: 1 } as never)).toThrow(/^Isolator: unknown option 'timeout'/)
     for (const name of ['timeoutMs', 'importTimeoutMs'])
       for (const value of [0, -1, NaN, '5'])
-        expect(() => new Isolator(start, { [name]: value })).toThrow(new RegExp(`^Isolator: argument 'options.${name}' must be a positive number`))
+        expect(() => new Isolator(start, { [name]: value })).toThrow(
+          new RegExp(
+            value === '5'
+              ? `^Isolator: option '${name}' must be a number, got '5'`
+              : `^Isolator: argument 'options.${name}' must be a positive number`,
+          ),
+        )
   })
 
   it('knows when a candidate has hung, and says why', () => {

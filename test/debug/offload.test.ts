@@ -168,7 +168,7 @@ describe('the minifier', () => {
   it.each<[MinifierOptions, RegExp]>([
     [{ offloadToDisk: true }, /^minifier: offloadToDisk needs the folder 'saveDir'/],
     [{ skipOffload: true }, /^minifier: skipOffload /],
-    [{ offloadToDisk: 1 as never }, /options.offloadToDisk.*must be true or false/],
+    [{ offloadToDisk: 1 as never }, /option 'offloadToDisk' must be true or false/],
     [{ offloadToDisk: true, saveDir: 3 as never }, /options.saveDir/],
   ])('refuses %o', async (options, message) => {
     await expect(search('chain', options)).rejects.toThrow(message)
