@@ -6,9 +6,9 @@ import { becomeView } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { detach } from '../ops/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
+import type { Layout } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
 import { layoutOf, sameLayout } from './layout.ts'
-import type { Layout } from './layout.ts'
 import type { ProxyTensorMode } from './proxyMode.ts'
 
 /** The tensors of one call: outputs of the graph, its inputs, and the arguments of the function. */

@@ -1,7 +1,7 @@
 // Questions about layouts that more than one file asks.
 import { checkArray } from '../protocol/index.ts'
 import { sameShape } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import type { Layout, Tensor } from '../tensor/index.ts'
 
 /** Whether each element of a layout has a place of its own. (False for some odd layouts where it has.) */
 export function isApart(shape: readonly number[], strides: readonly number[]): boolean {
@@ -20,9 +20,6 @@ export function isApart(shape: readonly number[], strides: readonly number[]): b
 
 /** Whether two tensors of one shape have the same strides, where these matter. */
 export const sameStrides = (a: Tensor, b: Tensor): boolean => a.shape.every((size, i) => size <= 1 || a.strides[i] === b.strides[i])
-
-/** Where a tensor lies in its memory. */
-export type Layout = Pick<Tensor, 'sizes' | 'steps' | 'offset'>
 
 export const layoutOf = ({ sizes, steps, offset }: Layout): Layout => ({ sizes, steps, offset })
 

@@ -1,6 +1,6 @@
 // Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
 // A storage counts its own writes. Writes to fake tensors, which have none, are counted here, per base.
-import type { Tensor } from '../tensor/index.ts'
+import type { Layout, Tensor } from '../tensor/index.ts'
 import { upcomingSeq } from './node.ts'
 
 const writesToFakes = new WeakMap<Tensor, number>()
@@ -27,8 +27,6 @@ export function raiseVersion(tensor: Tensor): void {
 }
 
 /** How a tensor lay until a node of the tape was made. */
-export type Layout = Pick<Tensor, 'sizes' | 'steps' | 'offset'>
-
 interface FormerLayout {
   /** Nodes before this one have seen it. */
   readonly until: number

@@ -3,6 +3,15 @@
 // V8 reads frozen lists slowly (a slice takes 20 times as long), and slows down every loop that meets a frozen list once. So operators read plain lists (`x.sizes`, `x.steps`),
 // which they neither change nor hand out, and the frozen copies are made when a program asks for them. Tensors of the same sizes share them.
 
+/** Where the elements of a tensor lie in its memory. */
+export interface Layout {
+  readonly sizes: readonly number[]
+  /** The strides, in elements. */
+  readonly steps: readonly number[]
+  /** The place of the first element. */
+  readonly offset: number
+}
+
 /** Frozen lists by a hash of their numbers. A list that finds its place taken replaces the other one, so two equal lists may be different objects. */
 const known = new Array<readonly number[] | undefined>(1024).fill(undefined)
 

@@ -39,7 +39,8 @@ export interface Gathering {
 const bytesOf = ({ numel, dtype }: Tensor): number => numel * dtypeInfo[dtype].size
 
 /** Writes to a tensor the numbers that it had before it was freed, without a new version: what forward has saved stays valid. */
-export function keepingVersion({ storage }: Tensor, write: () => void): void {
+export function keepingVersion(tensor: Tensor, write: () => void): void {
+  const { storage } = tensor
   const version = storage?.version ?? 0
   write()
   if (storage !== null) storage.version = version
