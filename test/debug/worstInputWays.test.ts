@@ -238,9 +238,10 @@ it('the options of a search have defaults, and are checked', () => {
     return 'nothing'
   }
   expect(said(3)).toBe("compareBackends: argument 'options.worstInput' must be an object { tries, seed }, got 3.")
-  for (const tries of [0, 1.5, '3', Infinity])
+  for (const tries of [0, 1.5, Infinity])
     expect(said({ tries })).toMatch(/^compareBackends: argument 'options\.worstInput\.tries' must be a whole number of at least 1, got /)
-  for (const seed of [-1, 0.5, '3'])
-    expect(said({ seed })).toMatch(/^compareBackends: argument 'options\.worstInput\.seed' must be a whole number, got /)
+  for (const seed of [-1, 0.5]) expect(said({ seed })).toMatch(/^compareBackends: argument 'options\.worstInput\.seed' must be a whole number, got /)
+  for (const option of ['tries', 'seed'])
+    expect(said({ [option]: '3' })).toMatch(new RegExp(`^compareBackends \\(options\\.worstInput\\): option '${option}' must be a number`))
   expect(said({ trys: 3 })).toMatch(/^compareBackends \(options\.worstInput\): unknown option 'trys'/)
 })
