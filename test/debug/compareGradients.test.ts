@@ -174,7 +174,9 @@ describe('gradients', { timeout: 60_000 }, () => {
     await expect(compareBackends(gm, [torch.ones([2])], { backends: ['eager'], gradients: true })).rejects.toThrow(nothing)
     const cut = symbolicTrace((a: Tensor) => a.detach().sin())
     await expect(compareBackends(cut, [leaf([2])], { backends: ['eager'], gradients: true })).rejects.toThrow(nothing)
-    await expect(compareBackends(gm, [leaf([2])], { backends: ['eager'], gradients: 1 as never })).rejects.toThrow(/options\.gradients/)
+    await expect(compareBackends(gm, [leaf([2])], { backends: ['eager'], gradients: 1 as never })).rejects.toThrow(
+      "option 'gradients' must be true or false",
+    )
     expect((await compareBackends(gm, [leaf([2])], { backends: ['eager'] })).gradients).toEqual([])
   })
 })

@@ -159,10 +159,7 @@ export const indexPut: OpFunction<
 /** The indices within the sizes of `self`: what a mask leaves out may point anywhere. */
 function clamped(op: string, self: Tensor, mask: Tensor, indices: unknown): TensorIndices {
   if (mask.dtype !== 'bool') throw new DTypeError(`${op}: mask must be bool, got ${mask.dtype}.`)
-  if (!isIndices(indices)) throw new ArgumentError(`${op}: argument 'indices' must be an array of Tensors and nulls, got ${valueText(indices)}.`)
-  return indices.map((index, d) =>
-    index === null || index.dtype === 'bool' ? index : clamp(index, -sizeAt(self.sizes, d), sizeAt(self.sizes, d) - 1),
-  )
+  return perDimension(op, self, indices).map((index, d) => (index === null ? null : clamp(index, -sizeAt(self.sizes, d), sizeAt(self.sizes, d) - 1)))
 }
 
 /**
@@ -171,7 +168,7 @@ function clamped(op: string, self: Tensor, mask: Tensor, indices: unknown): Tens
  * Shape: that to which the indices broadcast, followed by the dimensions without an index; `mask` broadcasts to it.
  *
  * @throws DTypeError unless `mask` is bool.
- * @throws ArgumentError if `indices` is not an array of tensors and nulls.
+ * @throws ArgumentError if `indices` is not an array of tensors and nulls, or has more of them than `self` has dimensions.
  * @example torch._unsafeMaskedIndex(torch.tensor([1, 2]), torch.tensor([true, false]), [torch.tensor([1, 9]).long()], -1).toArray() // [2, -1]
  */
 export const unsafeMaskedIndex: OpFunction<(self: Tensor, mask: Tensor, indices: TensorIndices, fill: number) => Tensor> = defineOp({
@@ -189,7 +186,7 @@ export const unsafeMaskedIndex: OpFunction<(self: Tensor, mask: Tensor, indices:
  * Shape: that of `self`; `values` and `mask` have the shape to which the indices broadcast.
  *
  * @throws DTypeError unless `mask` is bool.
- * @throws ArgumentError if `indices` is not an array of tensors and nulls.
+ * @throws ArgumentError if `indices` is not an array of tensors and nulls, or has more of them than `self` has dimensions.
  * @example torch._unsafeMaskedIndexPutAccumulate(torch.zeros([2]), torch.tensor([true, false]), [torch.tensor([1, 9]).long()], torch.tensor([3, 4])).toArray() // [0, 3]
  */
 export const unsafeMaskedIndexPutAccumulate: OpFunction<(self: Tensor, mask: Tensor, indices: TensorIndices, values: Tensor) => Tensor> = defineOp({

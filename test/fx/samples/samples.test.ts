@@ -172,9 +172,10 @@ describe('docs/differences-from-pytorch.md', () => {
   })
 })
 
+/** The files with tests: those that vitest runs, and the suites of ranks that they run. */
 function testFiles(): string[] {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
+    .filter((name) => name.endsWith('.test.ts') || name.startsWith('distributed/suites/'))
     .map((name) => join(root, name))
 }
