@@ -9,7 +9,7 @@ import { readOptions } from './options.ts'
 
 type Parameters = TensorLike | Iterable<TensorLike>
 
-/** Options of {@link clipGradNorm_}. */
+/** Options of `nn.utils.clipGradNorm_`. */
 export interface ClipGradNormOptions {
   /** p of the p-norm, or Infinity; default 2. */
   readonly normType?: number

@@ -30,7 +30,7 @@ import type { Generator, Tensor } from '../tensor/index.ts'
 import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
-/** Activations that {@link calculateGain} knows, in PyTorch's spelling. */
+/** Activations that `nn.init.calculateGain` knows, in PyTorch's spelling. */
 export type Nonlinearity = 'linear' | `conv${1 | 2 | 3}d` | `conv_transpose${1 | 2 | 3}d` | 'sigmoid' | 'tanh' | 'relu' | 'leaky_relu' | 'selu'
 
 /** Options of the Kaiming initialisations. */
@@ -185,7 +185,7 @@ export function xavierNormal_(tensor: Tensor, ...options: Trailing<[gain: number
   return normal_(tensor, 0, xavierStd(tensor, given.gain), { generator: given.generator })
 }
 
-/** Options of {@link truncNormal_}. */
+/** Options of `nn.init.truncNormal_`. */
 export interface TruncNormalOptions extends DrawOptions {
   readonly mean?: number
   readonly std?: number

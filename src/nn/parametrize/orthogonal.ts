@@ -47,7 +47,7 @@ import { parameterOf, registerParametrization } from './parametrize.ts'
 /** How a matrix becomes an orthogonal one. */
 export type OrthogonalMap = 'matrix_exp' | 'cayley' | 'householder'
 
-/** Options of {@link orthogonal}. */
+/** Options of `nn.utils.parametrizations.orthogonal`. */
 export interface OrthogonalOptions {
   /** The parameter; default 'weight'. */
   readonly name?: string

@@ -196,7 +196,7 @@ export function isParametrized(module: Module, name?: string): boolean {
   return name === undefined ? Object.hasOwn(module, 'parametrizations') : listOf(module, name) !== null
 }
 
-/** Options of {@link removeParametrizations}. */
+/** Options of `nn.utils.parametrize.removeParametrizations`. */
 export interface RemoveOptions {
   /** Keep the current value of the parameter (the default), or what it was computed from. */
   readonly leaveParametrized?: boolean

@@ -10,7 +10,7 @@ import { checkInteger } from '../options.ts'
 import { Parameter } from '../parameter.ts'
 import { computeAttribute, isParametrized, parameterOf, registerParametrization } from './parametrize.ts'
 
-/** Options of {@link weightNorm}. */
+/** Options of `nn.utils.parametrizations.weightNorm`. */
 export interface WeightNormOptions {
   /** The parameter; default 'weight'. */
   readonly name?: string
@@ -86,7 +86,7 @@ const notAssigned =
     throw new ArgumentError(`${module.getName()}: ${name} is computed from other parameters, and cannot be assigned.`)
   }
 
-/** The older form of {@link weightNorm}, with the parameters `weight_g` and `weight_v`. PyTorch's `nn.utils.weight_norm`. */
+/** The older form of `nn.utils.parametrizations.weightNorm`, with the parameters `weight_g` and `weight_v`. PyTorch's `nn.utils.weight_norm`. */
 export function oldWeightNorm<M extends Module>(module: M, options: WeightNormOptions = {}): M {
   checkOptions('weightNorm', options, { name: true, dim: true })
   const { name = 'weight', dim = 0 } = options
@@ -97,7 +97,7 @@ export function oldWeightNorm<M extends Module>(module: M, options: WeightNormOp
   return module
 }
 
-/** Options of {@link spectralNorm}. */
+/** Options of `nn.utils.parametrizations.spectralNorm`. */
 export interface SpectralNormOptions {
   /** The parameter; default 'weight'. */
   readonly name?: string
@@ -178,7 +178,7 @@ export function spectralNorm<M extends Module>(module: M, options: SpectralNormO
   return registerParametrization(module, name, new SpectralNorm(weight, dim, nPowerIterations, eps))
 }
 
-/** The older form of {@link spectralNorm}, with the parameter `weight_orig` and the buffers `weight_u` and `weight_v`. PyTorch's `nn.utils.spectral_norm`. */
+/** The older form of `nn.utils.parametrizations.spectralNorm`, with the parameter `weight_orig` and the buffers `weight_u` and `weight_v`. PyTorch's `nn.utils.spectral_norm`. */
 export function oldSpectralNorm<M extends Module>(module: M, options: SpectralNormOptions = {}): M {
   const { name, nPowerIterations, eps, dim } = readSpectral(module, options)
   const weight = parameterOf('spectralNorm', module, name)

@@ -46,7 +46,7 @@ export abstract class BasePruningMethod {
   }
 }
 
-/** Options of {@link BasePruningMethod.prune}. */
+/** Options of `BasePruningMethod.prune`. */
 export interface PruneOptions {
   /** The mask so far; default: nothing is pruned. */
   readonly defaultMask?: Tensor

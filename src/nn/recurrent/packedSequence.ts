@@ -19,7 +19,7 @@ function listOf(where: string, name: string, values: Integers): readonly number[
 
 /**
  * Sequences without padding: first the first step of all sequences, then the second step of those that have one, and so on; the longest sequence first. Made by
- * {@link packPaddedSequence} and {@link packSequence}. PyTorch's `nn.utils.rnn.PackedSequence`.
+ * `nn.utils.rnn.packPaddedSequence` and `nn.utils.rnn.packSequence`. PyTorch's `nn.utils.rnn.PackedSequence`.
  */
 export class PackedSequence {
   /** The steps, [sum of all lengths, ..]. */
@@ -67,7 +67,7 @@ export class PackedSequence {
   }
 }
 
-/** Options of {@link packPaddedSequence}. */
+/** Options of `nn.utils.rnn.packPaddedSequence`. */
 export interface PackOptions {
   /** The sequences are [batch, length, ..] instead of [length, batch, ..]. */
   readonly batchFirst?: boolean
@@ -111,7 +111,7 @@ export function packPaddedSequence(input: Tensor, lengths: Integers, options: Pa
   return new PackedSequence(indexSelect(flat, 0, integers(rows)), sizes, enforceSorted ? null : order)
 }
 
-/** Options of {@link padPackedSequence}. */
+/** Options of `nn.utils.rnn.padPackedSequence`. */
 export interface PadPackedOptions {
   /** The result is [batch, length, ..] instead of [length, batch, ..]. */
   readonly batchFirst?: boolean
@@ -148,7 +148,7 @@ export function padPackedSequence(sequence: PackedSequence, options: PadPackedOp
   return [lead(reshape(flat, [length, batch, ...data.shape.slice(1)]), batchFirst), integers(lengths)]
 }
 
-/** Options of {@link padSequence}. */
+/** Options of `nn.utils.rnn.padSequence`. */
 export interface PadOptions {
   /** The result is [batch, length, ..] instead of [length, batch, ..]. */
   readonly batchFirst?: boolean

@@ -182,7 +182,7 @@ function numberedSample(op: string, spatial: number | null, input: Tensor, grid:
 }
 
 /**
- * {@link gridSample}, with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection. PyTorch's `torch.grid_sampler`.
+ * `F.gridSample`, with numbers for the modes: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection. PyTorch's `torch.grid_sampler`.
  *
  * Shapes: input [N, C, H, W] and grid [N, OH, OW, 2] give [N, C, OH, OW]; input [N, C, D, H, W] and grid [N, OD, OH, OW, 3] give [N, C, OD, OH, OW].
  *

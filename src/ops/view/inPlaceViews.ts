@@ -153,7 +153,7 @@ export const resize_: OpFunction<(self: Tensor, ...size: readonly (number | read
 })
 
 /**
- * Gives `self` the shape of `theTemplate` in place, see {@link resize_}. PyTorch's `torch.resize_as_`.
+ * Gives `self` the shape of `theTemplate` in place, see `x.resize_`. PyTorch's `torch.resize_as_`.
  *
  * Shape: that of `theTemplate`.
  *
@@ -244,7 +244,7 @@ declare module '../../tensor/tensor.ts' {
     unsqueeze_(dim: number): Tensor
     /** {@link asStrided_} */
     asStrided_(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
-    /** {@link resize_} */
+    /** `x.resize_` */
     resize_(...size: readonly (number | readonly number[])[]): Tensor
     /** {@link resizeAs_} */
     resizeAs_(theTemplate: Tensor): Tensor
