@@ -15,7 +15,7 @@ import { openHistory } from './history.ts'
 import type { History } from './history.ts'
 import { QueuedTask } from './queuedTask.ts'
 import { countCollective } from './stats.ts'
-import { Work } from './work.ts'
+import { withCollective, Work } from './work.ts'
 
 /** How much is checked and said. PyTorch's `DebugLevel`; the variable TENSORFX_DISTRIBUTED_DEBUG sets it too. */
 export type DebugLevel = 'off' | 'info' | 'detail'
@@ -117,7 +117,7 @@ export class ProcessGroup {
     const world = this.#world()
     const sequence = this.#nextSequence(collective)
     const done = this.#count(world, collective, sequence, finish)
-    return this.#work(world, collective, sequence, this.#launch(world, collective, sequence), done, ownTimeout)
+    return this.#work(world, collective, sequence, this.#begin(world, collective, sequence), done, ownTimeout)
   }
 
   /** Starts a collective and waits for its end; see {@link ProcessGroup.start}. Small ones are over before a Work would be made. @internal */
@@ -125,12 +125,33 @@ export class ProcessGroup {
     const world = this.#world()
     const sequence = this.#nextSequence(collective)
     const done = this.#count(world, collective, sequence, finish)
-    const task = this.#launch(world, collective, sequence)
-    for (let i = 0; i < QUICK_POLLS; i++) {
-      if (world.starting.size > 0) pumpAll(world.starting)
-      if (task.poll()) return done?.()
-    }
+    const task = this.#begin(world, collective, sequence)
+    if (this.#isQuick(world, collective, sequence, task)) return done?.()
     this.#work(world, collective, sequence, task, done).wait()
+  }
+
+  #what(collective: Collective, sequence: number): string {
+    return `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
+  }
+
+  #isQuick(world: World, collective: Collective, sequence: number, task: Task): boolean {
+    try {
+      for (let i = 0; i < QUICK_POLLS; i++) {
+        if (world.starting.size > 0) pumpAll(world.starting)
+        if (task.poll()) return true
+      }
+      return false
+    } catch (error) {
+      throw withCollective(error, () => this.#what(collective, sequence))
+    }
+  }
+
+  #begin(world: World, collective: Collective, sequence: number): Task {
+    try {
+      return this.#launch(world, collective, sequence)
+    } catch (error) {
+      throw withCollective(error, () => this.#what(collective, sequence))
+    }
   }
 
   /** Messages have no number: only two ranks know of them. */
@@ -181,8 +202,7 @@ export class ProcessGroup {
     ownTimeout?: number,
   ): Work {
     const timeout = ownTimeout ?? usual
-    const what = (): string =>
-      `${descriptionText(describe(collective))}, ${sequence === 0 ? 'a message' : `number ${sequence}`} of group '${this.name}'`
+    const what = (): string => this.#what(collective, sequence)
     const describeTimeout = (): string => `${this.#timeoutText(what(), sequence, timeout)}${this.#difference()}`
     const isAbsent = (rank: number): boolean => sequence === 0 || this.#absent(sequence).includes(rank)
     const checkOthers = (): void => checkEnded(backend, { what: what(), group: this.name, ranks: this.ranks, sequence, isAbsent })

@@ -13,11 +13,17 @@ export interface WorkOrigin {
   /** Lets other collectives go on: other ranks may need them before they come to this one. */
   progress(): void
   /** The collective, for messages: `barrier(), number 3 of group '0'`. */
-  what(): string
+  readonly what: () => string
   /** Throws DistributedError if the collective cannot end, because another rank has ended. */
   checkOthers(): void
   /** The message of the timeout error. It may ask the other ranks. */
   describeTimeout(): string
+}
+
+/** What a collective throws: where a backend has found that another rank has ended, it does not know for which collective. */
+export function withCollective(error: unknown, what: () => string): unknown {
+  if (!(error instanceof DistributedError) || error.endedRank === null) return error
+  return new DistributedError(`${what()}: ${error.message}`, { endedRank: error.endedRank })
 }
 
 /**
@@ -55,10 +61,7 @@ export class Work implements PromiseLike<void> {
       if (!this.#task.poll()) return false
       this.#finish?.()
     } catch (error) {
-      this.#failure =
-        error instanceof DistributedError && error.endedRank !== null
-          ? new DistributedError(`${this.#origin.what()}: ${error.message}`, { endedRank: error.endedRank })
-          : error
+      this.#failure = withCollective(error, this.#origin.what)
       throw this.#failure
     }
     this.#done = true

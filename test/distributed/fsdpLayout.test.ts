@@ -278,7 +278,7 @@ describe('ignored, frozen and shared parameters', () => {
       })()
       expect(() => new FullyShardedDataParallel(integers)).toThrow('Cannot flatten integer dtype tensors: w is int64')
       expect(() => new FullyShardedDataParallel(make('Mlp'), { shardingStrategy: 'HYBRID_SHARD' })).toThrow(
-        /HYBRID_SHARD needs processGroup: \[shard, replicas\]/,
+        /HYBRID_SHARD needs a deviceMesh of two dimensions, or processGroup: \[shard, replicas\]/,
       )
       const misspelt = { shardingStrategy: 'FULLSHARD' } as unknown as FsdpOptions
       expect(() => new FullyShardedDataParallel(make('Mlp'), misspelt)).toThrow(/Did you mean 'FULL_SHARD'/)
@@ -349,9 +349,9 @@ describe('wrap policies', () => {
       const units = (options: object): unknown => describeUnits(new FullyShardedDataParallel(make('Tower'), options)).map(({ layout }) => layout)
       expect(units({ cpuOffload: { offloadParams: true } })).toEqual(units({}))
       expect(units({ cpuOffload: null })).toEqual(units({}))
-      expect(() => units({ cpuOffload: { offloadParams: 1 } })).toThrow('cpuOffload.offloadParams must be true or false, got 1')
+      expect(() => units({ cpuOffload: { offloadParams: 1 } })).toThrow("cpuOffload: option 'offloadParams' must be true or false, got 1")
       expect(() => units({ cpuOffload: { offload: true } })).toThrow(/cpuOffload.*offload/)
-      expect(() => units({ syncModuleStates: 'yes' })).toThrow("syncModuleStates must be true or false, got 'yes'")
+      expect(() => units({ syncModuleStates: 'yes' })).toThrow("option 'syncModuleStates' must be true or false, got 'yes'")
     })
   })
 

@@ -142,11 +142,8 @@ export function readOptions(options: FsdpOptions): Settings {
   checkMixedPrecision(mixedPrecision ?? {})
   if (options.paramInitFn !== undefined && !isCallable(options.paramInitFn))
     throw new ArgumentError(`${WHERE}: paramInitFn must be a function, got ${valueText(options.paramInitFn)}.`)
-  const { cpuOffload = null, syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams } = options
+  const { cpuOffload = null, forwardPrefetch, limitAllGathers, useOrigParams } = options
   if (cpuOffload !== null) checkOptions(`${WHERE}: cpuOffload`, cpuOffload, { offloadParams: 'boolean' })
-  const flags = { syncModuleStates, forwardPrefetch, limitAllGathers, useOrigParams, 'cpuOffload.offloadParams': cpuOffload?.offloadParams }
-  for (const [name, flag] of Object.entries(flags))
-    if (flag !== undefined && typeof flag !== 'boolean') throw new ArgumentError(`${WHERE}: ${name} must be true or false, got ${valueText(flag)}.`)
   const { shardGroup, replicas } = groupsOf(shardingStrategy, options)
   // Among one rank nothing is divided.
   const isAlone = shardGroup.size === 1 && replicas === null
