@@ -31,7 +31,7 @@ async function figures(): Promise<Figures> {
 const ROWS = 8
 
 interface Training {
-  readonly model: nn.Module
+  readonly model: nn.Module & ((x: Tensor) => Tensor)
   readonly optimizer: optim.Optimizer
 }
 
@@ -60,14 +60,14 @@ type Step = (x: Tensor, target: Tensor) => unknown
 const steps: Readonly<Record<string, () => Step>> = {
   eager: () => {
     const given = training(adam)
-    return stepOf(given, (x, target) => lossOf(given.model.call(x), target))
+    return stepOf(given, (x, target) => lossOf(given.model(x), target))
   },
   'with a schedule, clipped gradients, a hook and a checkpoint': () => {
     const given = training((parameters) => new optim.SGD(parameters, { lr: 0.01, momentum: 0.9 }))
     const schedule = new optim.CosineAnnealingLR(given.optimizer, 100)
     return (x, target) => {
       given.optimizer.zeroGrad()
-      const output = checkpoint((input: Tensor) => given.model.call(input), x)
+      const output = checkpoint((input: Tensor) => given.model(input), x)
       const hook = output.registerHook((gradient) => gradient.mul(0.5))
       lossOf(output, target).backward()
       hook.remove()
@@ -80,18 +80,18 @@ const steps: Readonly<Record<string, () => Step>> = {
     const given = training(adam)
     return stepOf(
       given,
-      compile((x: Tensor, target: Tensor) => lossOf(given.model.call(x), target)),
+      compile((x: Tensor, target: Tensor) => lossOf(given.model(x), target)),
     )
   },
   'with all of it compiled': () => {
     const given = training(adam)
-    return compile(stepOf(given, (x, target) => lossOf(given.model.call(x), target)))
+    return compile(stepOf(given, (x, target) => lossOf(given.model(x), target)))
   },
   'with all of it compiled, and a graph break in each step': () => {
     const given = training(adam)
     return compile(
       stepOf(given, (x, target) => {
-        const output = given.model.call(x)
+        const output = given.model(x)
         return lossOf(output.sum().item() > -1e9 ? output : output.neg(), target)
       }),
     )
@@ -133,7 +133,7 @@ test('steps whose losses are kept, with what is left of their history, are not f
   const given = training(adam)
   const kept: Tensor[] = []
   const step = stepOf(given, (x, target) => {
-    const loss = lossOf(given.model.call(x), target)
+    const loss = lossOf(given.model(x), target)
     kept.push(loss)
     return loss
   })
