@@ -17,7 +17,7 @@ import {
 } from '../guards/index.ts'
 import type { StateKind } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
-import { explainPromise, findOverride } from '../protocol/index.ts'
+import { explainPromise, findOverride, isPromise } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
@@ -147,7 +147,7 @@ export class CompiledFunction {
       if (capture.isFresh) count({ kind: 'path', ok: false })
       throw error
     }
-    if (result instanceof Promise) {
+    if (isPromise(result)) {
       this.reports.isAsync()
       capture.finish({ needed: [], gradients: false, keepTape: isGradEnabled(), everything: true })
       if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)

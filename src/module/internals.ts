@@ -29,8 +29,14 @@ export interface RemovableHandle {
 
 const internals = new WeakMap<object, Internals>()
 
-const internalsOf = (module: object): Internals =>
-  remembered(internals, module, () => ({ buffers: new Map(), hooks: new Map(), held: null, codeVersion: 0, changes: 0 }))
+function newInternals(module: object): Internals {
+  const made: Internals = { buffers: new Map(), hooks: new Map(), held: null, codeVersion: 0, changes: 0 }
+  internals.set(module, made)
+  return made
+}
+
+/** What a module has. Every call of a module asks. */
+export const internalsOf = (module: object): Internals => internals.get(module) ?? newInternals(module)
 
 /** The buffers of a module, to add one. */
 export const buffersOf = (module: object): Map<string, boolean> => internalsOf(module).buffers

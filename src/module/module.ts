@@ -15,6 +15,7 @@ import {
   explainPromise,
   inspectAs,
   isParameter,
+  isPromise,
   isTensorLike,
   uncalledHint,
   valueText,
@@ -24,7 +25,7 @@ import { getAttribute, ownAttribute, setAttribute, splitPath } from './attribute
 import { CallableObject } from './callable.ts'
 import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
-import { addHook, buffersOf, heldBy, hooksOf, knownBuffers } from './internals.ts'
+import { addHook, buffersOf, internalsOf, knownBuffers } from './internals.ts'
 import type { RemovableHandle } from './internals.ts'
 import { hookedState, listedOnce, loadState } from './stateDict.ts'
 import type { LoadStateResult } from './stateDict.ts'
@@ -76,14 +77,18 @@ function setInterceptor(): void {
 /** Runs a module's forward, with its hooks if it has any. */
 function forwardOf(module: Module, given: readonly unknown[]): unknown {
   let args: readonly unknown[] = given
-  if (heldBy(module) === null && tracing === null) checkReplaced(module)
-  for (const hook of hooksOf(module, 'forwardPre') ?? []) args = Reflect.apply(hook, undefined, [module, args]) ?? args
+  // One look-up for each call.
+  const { held, hooks } = internalsOf(module)
+  if (held === null && tracing === null) checkReplaced(module)
+  if (hooks.size > 0) for (const hook of hooks.get('forwardPre') ?? []) args = Reflect.apply(hook, undefined, [module, args]) ?? args
   let output: unknown = Reflect.apply(module.forward, module, args)
-  for (const hook of hooksOf(module, 'forward') ?? []) {
-    const replaced: unknown = Reflect.apply(hook, undefined, [module, args, output])
-    if (replaced !== undefined) output = replaced
+  if (hooks.size > 0) {
+    for (const hook of hooks.get('forward') ?? []) {
+      const replaced: unknown = Reflect.apply(hook, undefined, [module, args, output])
+      if (replaced !== undefined) output = replaced
+    }
   }
-  return output instanceof Promise ? explainPromise(output, `${module.constructor.name}.forward`, args) : output
+  return isPromise(output) ? explainPromise(output, `${module.constructor.name}.forward`, args) : output
 }
 
 /**

@@ -64,6 +64,8 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   protected readonly temporaries: number = 3
   /** What makes the tensors of a step, for messages. */
   readonly #maker: string
+  /** Whether the class has state from the first step on, which must be there before any parameter changes. */
+  readonly #startsWithState: boolean = this.newState !== Optimizer.prototype.newState
   /** The state of parameters that are about to have their first step. */
   #first: Map<Tensor, ParamState> | null = null
 
@@ -210,7 +212,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
       for (const parameter of group.params) {
         if (parameter.grad === null) continue
         largest = Math.max(largest, parameter.numel * dtypeInfo[parameter.dtype].size)
-        if (!this.state.has(parameter)) (this.#first ??= new Map()).set(parameter, this.newState(parameter, group))
+        if (this.#startsWithState && !this.state.has(parameter)) (this.#first ??= new Map()).set(parameter, this.newState(parameter, group))
       }
     }
     // What capture records uses the memory of the compiled program.

@@ -2,6 +2,9 @@
 import { ArgumentError, UnknownNameError } from '../errors/index.ts'
 import { isTensorLike } from './tensorLike.ts'
 
+/** Whether `value` is a Promise. Tensors are told apart first: `instanceof` would follow their prototypes as far as the Proxy that explains unknown names, which takes longer than a call. */
+export const isPromise = (value: unknown): value is Promise<unknown> => typeof value === 'object' && !isTensorLike(value) && value instanceof Promise
+
 const explained = new WeakSet<object>()
 
 /**
@@ -31,7 +34,7 @@ export function explainPromise<T>(promise: Promise<T>, what: string, args: reado
  * `advice` is the end of the message.
  */
 export function checkSynchronous(where: string, name: string, result: unknown, advice = 'give a function without await, and await around it'): void {
-  if (!(result instanceof Promise)) return
+  if (!isPromise(result)) return
   result.catch(() => {})
   throw new ArgumentError(`${where}: ${name} is async, and only what it does before its first await would count; ${advice}.`)
 }
