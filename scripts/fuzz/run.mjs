@@ -47,7 +47,9 @@ const sameBits = (a, b) => Object.is(a, b) || (Number.isNaN(a) && Number.isNaN(b
 
 /** A message without the names of nodes of the tape, which are other ones in compiled code, and of what they saved. */
 const withoutNodes = (message) =>
-  message.replace(/\b\w+Backward0?\b/g, 'the node').replace(/^backward of .* has been modified in place .*$/s, 'backward: modified in place')
+  message
+    .replace(/\b(?:\w+Backward0?|CopySlices)\b/g, 'the node')
+    .replace(/^backward of .* has been modified in place .*$/s, 'backward: modified in place')
 
 /** The numbers of a snapshot: of a tensor, a number, or a text; null for anything else. */
 export const numbersIn = (value) => ('number' in value ? [value.number] : (value.data?.map(Number) ?? null))

@@ -36,7 +36,7 @@ const BY_VALUES = /(?:^|\.)(?:nonzero|argwhere|masked\w*|index\w*|repeatInterlea
 
 /** Windows on the storage. A trace of aliases, or of gradients through them, knows less of the storage than eager does. */
 const windowsOf = (w, x) =>
-  w.traced && w.program.kinds.some((kind) => kind === 'aliases' || kind === 'gradients')
+  w.traced && w.program.kinds.some((kind) => kind === 'aliases' || kind === 'gradients' || kind === 'viewWrites')
     ? []
     : [
         // Storages may have room that a traced program need not have.

@@ -4,6 +4,9 @@ import { line } from '../program.mjs'
 const floatWithGrad = (w) => w.float((name) => w.value(name).requiresGrad)
 const leaf = (w) => w.float((name) => w.value(name).requiresGrad && w.value(name).gradFn === null)
 
+/** One backward for all results of f, as aotFunction and PyTorch's have it. */
+export const backwardOfAll = `{ const all = [result].flat().filter((t) => t instanceof Tensor && t.requiresGrad); if (all.length > 0) attempt(() => all.map((t) => t.sum()).reduce((p, q) => p.add(q)).backward(), () => []) }`
+
 export const gradients = {
   tensors(w, list) {
     const [first] = list
@@ -29,14 +32,12 @@ export const gradients = {
   },
   after(w) {
     const { random } = w
-    // aotFunction has one backward for all results, as PyTorch's.
-    const together = `{ const all = [result].flat().filter((t) => t instanceof Tensor && t.requiresGrad); if (all.length > 0) attempt(() => all.map((t) => t.sum()).reduce((p, q) => p.add(q)).backward(), () => []) }`
     w.push(
       line(
         w.traced
-          ? together
+          ? backwardOfAll
           : random.pick([
-              together,
+              backwardOfAll,
               `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward(), () => [])`,
               `for (const t of [result].flat()) if (t instanceof Tensor && t.requiresGrad) attempt(() => t.sum().backward({ retainGraph: true }), () => [])`,
               `if (result instanceof Tensor && result.requiresGrad) attempt(() => result.mul(2).sum().backward(), () => [])`,

@@ -7,6 +7,7 @@ import { aliases, closureNumbers, closureTensors, escapes, inplace, random } fro
 import { controlFlow, moduleHooks, richFunctions, transforms } from './functions.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
 import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
+import { viewWrites } from './viewWrites.mjs'
 
 export const kinds = {
   pointwise,
@@ -50,6 +51,7 @@ export const kinds = {
   controlFlow,
   transforms,
   moduleHooks,
+  viewWrites,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
@@ -73,6 +75,7 @@ const traceable = [
   'losses',
   'controlFlow',
   'gradModes',
+  'viewWrites',
 ]
 
 /** The kinds that each wrapper of f is made for. */
