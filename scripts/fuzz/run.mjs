@@ -45,11 +45,11 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
 
 const sameBits = (a, b) => Object.is(a, b) || (Number.isNaN(a) && Number.isNaN(b))
 
+const OVERWRITTEN = 'backward: modified in place'
+
 /** A message without the names of nodes of the tape, which are other ones in compiled code, and of what they saved. */
 const withoutNodes = (message) =>
-  message
-    .replace(/\b(?:\w+Backward0?|CopySlices)\b/g, 'the node')
-    .replace(/^backward of .* has been modified in place .*$/s, 'backward: modified in place')
+  message.replace(/\b(?:\w+Backward0?|CopySlices)\b/g, 'the node').replace(/^backward of .* has been modified in place .*$/s, OVERWRITTEN)
 
 /** The numbers of a snapshot: of a tensor, a number, or a text; null for anything else. */
 export const numbersIn = (value) => ('number' in value ? [value.number] : (value.data?.map(Number) ?? null))
@@ -120,6 +120,8 @@ export function brief(value) {
 export function compareNotes(expected, got, numbers, { traced = false } = {}) {
   for (let i = 0; i < Math.max(expected.length, got.length); i++) {
     const [a, b] = [expected[i], got[i]]
+    // A graph may have kept a value of its own where eager mode kept memory that was overwritten since.
+    if (traced && a?.value.error === 'AutogradError' && withoutNodes(a.value.message) === OVERWRITTEN) return null
     if (a === undefined) return { where: `note ${i}`, expected: 'nothing', got: `${b.label}: ${brief(b.value)}` }
     if (b === undefined) return { where: `note ${i}`, expected: `${a.label}: ${brief(a.value)}`, got: 'nothing' }
     if (a.label !== b.label) return { where: `note ${i}`, expected: `${a.label}: ${brief(a.value)}`, got: `${b.label}: ${brief(b.value)}` }

@@ -104,11 +104,12 @@ export function traced<A extends readonly unknown[], R>(fn: (...args: A) => R, o
         cache.add(call, { outer, modules: trace.modules }, made)
         return made
       }
-      // A graph cannot look for NaN in a backward of its own, nor see what is written to a tensor from outside through an argument.
-      if ((anomaly.enabled && walked) || writesAcross(joint, tensors, outer)) return remember(EAGER)
+      const effect = present(effects.at(-1), 'what the function does besides computing')
+      // A graph cannot look for NaN in a backward of its own, see what is written to a tensor from outside through an argument, nor give tensors that share memory a history each.
+      if ((anomaly.enabled && walked) || writesAcross(joint, tensors, outer) || effect.splitsHistory || losesHistory(joint, inputs, args))
+        return remember(EAGER)
       const { run } = compileJoint(joint, inputs, name, options)
       const read = memoryRead(joint)
-      const effect = present(effects.at(-1), 'what the function does besides computing')
       return remember({
         run: (all) => {
           const args = [...new Set(all)]
@@ -130,6 +131,15 @@ export function traced<A extends readonly unknown[], R>(fn: (...args: A) => R, o
 /** Whether a graph that writes gets one memory as an argument and from outside. */
 const writesAcross = ({ writeBacks }: JointGraph, tensors: readonly Tensor[], outer: readonly Tensor[]): boolean =>
   writeBacks.size > 0 && tensors.some((tensor) => outer.some((other) => sharesMemory([tensor, other], 0)))
+
+/** Whether a memory gets a history that stands for several arguments, and is none of them, nor what they are views of. */
+const losesHistory = ({ writeBacks, heads }: JointGraph, inputs: readonly Tensor[], args: readonly Tensor[]): boolean =>
+  [...writeBacks].some(([position, i]) => {
+    const input = inputs[i]
+    return input !== undefined && heads.includes(position) && !args.some((arg) => arg === input || rootOf(arg) === rootOf(input))
+  })
+
+const rootOf = (tensor: Tensor): Tensor => tensor.viewBase ?? tensor
 
 function announceRetrace(name: string, { expected, actual, text }: Change): void {
   const user = (): Frame | null => captureStack().userFrame ?? null
@@ -183,23 +193,21 @@ function bases(tensors: readonly Tensor[]): Inputs {
 /** A tensor that covers the memory of some, in the order of that memory. */
 function baseOf(tensors: readonly Tensor[]): Tensor {
   const first = present(tensors[0], 'a tensor')
-  const roots = new Set(tensors.map((tensor) => tensor.viewBase ?? tensor))
+  const roots = new Set(tensors.map(rootOf))
   const [root] = roots
   const refuse = (why: string): never => {
     throw new UnsupportedError(`aotFunction: an argument is modified in place that shares memory with another one ${why}. Clone one of them.`)
   }
   if (tensors.some(({ dtype }) => dtype !== first.dtype)) refuse('of another dtype')
-  if (![...tensors, ...roots].some(({ requiresGrad }) => requiresGrad)) {
+  const order = root === undefined || roots.size > 1 || root.dtype !== first.dtype ? null : memoryOrder(root.sizes, root.steps)
+  if (order === null && ![...tensors, ...roots].some(({ requiresGrad }) => requiresGrad)) {
     const storage = first.realize()
     return new Tensor([Math.floor(storage.nbytes / dtypeInfo[first.dtype].size)], first.dtype, storage)
   }
   if (root === undefined || roots.size > 1) return refuse('which requires grad, and they are not views of one tensor')
   if (tensors.some((tensor) => tensor !== root && tensor.isLeaf && tensor.requiresGrad)) refuse('that is a leaf which requires grad')
-  if (root.contiguousLayout) return root
-  const order = memoryOrder(root.sizes, root.steps)
-  return order === null || root.dtype !== first.dtype
-    ? refuse('which requires grad, and is a view of a tensor with gaps in its memory')
-    : permute(root, order)
+  if (order === null) return refuse('which requires grad, and is a view of a tensor with gaps in its memory')
+  return root.contiguousLayout ? root : permute(root, order)
 }
 
 /** Copies to the inputs what the function wrote to them. */

@@ -2,11 +2,11 @@
 // outputs; and arguments may get another shape, other memory, or another relation to gradients.
 import { GradNode, attachGradNode, enableGrad, noGrad, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
-import { becomeView } from '../dispatch/index.ts'
+import { becomeView, isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { detach } from '../ops/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
-import type { Layout } from '../tensor/index.ts'
+import type { GradFn, Layout } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
 import { layoutOf, sameLayout } from './layout.ts'
 import type { ProxyTensorMode } from './proxyMode.ts'
@@ -26,7 +26,7 @@ interface Start {
   readonly memory: Memory
   readonly layout: Layout
   readonly requiresGrad: boolean
-  readonly hasHistory: boolean
+  readonly gradFn: GradFn | null
 }
 
 /** The node, or leaf, that view operators lead back to. */
@@ -51,6 +51,7 @@ export class Effects {
   readonly #after: ((call: CallTensors) => void)[] = []
   readonly #results: Make[] = []
   #relays = false
+  #splitsHistory = false
 
   /** The trace begins. */
   enter(mode: ProxyTensorMode): void {
@@ -62,7 +63,7 @@ export class Effects {
     const mode = present(this.#mode, 'the mode of a trace')
     this.#starts = args.map((tensor) => {
       const { requiresGrad, gradFn } = tensor
-      return { tensor, memory: mode.memoryOf(tensor), layout: layoutOf(tensor), requiresGrad, hasHistory: gradFn !== null }
+      return { tensor, memory: mode.memoryOf(tensor), layout: layoutOf(tensor), requiresGrad, gradFn }
     })
   }
 
@@ -98,6 +99,7 @@ export class Effects {
         whole === null || whole.root === tensor || !(onlyMemory || isLeaf || !requiresGrad || originOf(tensor) === originOf(whole.root))
           ? null
           : whole
+      if (whole !== null && whole.root !== tensor && given === null) this.#splitsHistory = true
       let make = given === null ? output(tensor) : viewOf(mode, tensor, given.make)
       if (isLeaf && !onlyMemory) {
         const plain = make
@@ -118,7 +120,7 @@ export class Effects {
 
   /** What has become of an argument. */
   #changesOf(
-    { tensor, memory, layout, requiresGrad, hasHistory }: Start,
+    { tensor, memory, layout, requiresGrad, gradFn }: Start,
     i: number,
     mode: ProxyTensorMode,
     makeOf: (tensor: Tensor, onlyMemory?: boolean) => Make,
@@ -136,6 +138,8 @@ export class Effects {
       const make = makeOf(tensor, true)
       change((call) => detach(make(call)))
     } else if (!sameLayout(tensor, layout)) change(makeOf(tensor))
+    const hasHistory = gradFn !== null
+    if (isDetached(tensor) && tensor.gradFn !== gradFn) this.#splitsHistory = true
     if (tensor.requiresGrad && !requiresGrad && tensor.gradFn === null) this.#before.push((args) => args[i]?.requiresGrad_(true))
     if (!tensor.requiresGrad && requiresGrad) this.#after.push(({ args }) => (hasHistory ? args[i]?.detach_() : args[i]?.requiresGrad_(false)))
     if (tensor.requiresGrad && tensor.gradFn === null && hasHistory)
@@ -147,6 +151,11 @@ export class Effects {
   /** Whether arguments get another shape or other memory: what is saved of them must not. */
   get relaysArguments(): boolean {
     return this.#relays
+  }
+
+  /** Whether tensors that share memory have different histories in the end: one of them is detached, and was written to while gradients were recorded. */
+  get splitsHistory(): boolean {
+    return this.#splitsHistory
   }
 
   /** What is to be done before the graph runs. */

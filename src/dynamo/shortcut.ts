@@ -128,13 +128,15 @@ export class Shortcut {
 
   #agrees(leaves: readonly unknown[]): boolean {
     const { leaves: recorded, guards } = this.#recipe
-    for (const [i, expected] of recorded.entries()) {
-      const leaf = leaves[i]
-      if (expected.kind === 'constant' ? !Object.is(leaf, expected.value) : expected.first !== leaves.indexOf(leaf)) return false
+    for (let i = 0; i < recorded.length; i++) {
+      const [leaf, expected] = [leaves[i], recorded[i]]
+      if (expected?.kind === 'tensor' ? expected.first !== leaves.indexOf(leaf) : !Object.is(leaf, expected?.value)) return false
     }
-    return guards.hold(leaves.filter((leaf) => leaf instanceof Tensor))
+    return guards.hold(areTensors(leaves) ? leaves : leaves.filter((leaf) => leaf instanceof Tensor))
   }
 }
+
+const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
 
 function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | null, leaves: ReadonlyMap<unknown, number>): Output | null {
   if (!(value instanceof Tensor)) return { kind: 'constant', value }

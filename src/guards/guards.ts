@@ -2,49 +2,14 @@
 import type { Module } from '../module/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import {
-  agreesWith,
-  changeOf,
-  metTensorState,
-  moduleState,
-  otherOuterState,
-  otherTensorState,
-  processState,
-  readState,
-  tensorsState,
-} from './kinds.ts'
-import type { Change, StateKind, Together } from './kinds.ts'
-import { ModuleThen, agreesAsMet, metStateOf, metValues } from './quick.ts'
-import type { MetState } from './quick.ts'
+import { agreesWith, changeOf, moduleState, processState, readState, tensorsState } from './kinds.ts'
+import type { Change, Together } from './kinds.ts'
+import { ModuleThen, TensorThen, agreesInProcess } from './quick.ts'
 
 /** What a call used. */
 export interface Used extends Together {
   /** See {@link ModuleWatch}. */
   readonly modules: readonly Module[]
-}
-
-/** A tensor as it was. */
-class TensorThen {
-  readonly tensor: Tensor
-  readonly #met: MetState
-  readonly #others: readonly unknown[]
-  readonly #kinds: readonly StateKind<Tensor>[]
-
-  /** `kinds`: what is compared besides `metTensorState`. */
-  constructor(tensor: Tensor, kinds: readonly StateKind<Tensor>[]) {
-    this.tensor = tensor
-    this.#met = metStateOf(tensor)
-    this.#others = readState(kinds, tensor)
-    this.#kinds = kinds
-  }
-
-  agrees(now: Tensor): boolean {
-    return agreesAsMet(now, this.#met) && agreesWith(this.#kinds, now, this.#others)
-  }
-
-  change(now: Tensor): Change | null {
-    return changeOf(metTensorState, now, metValues(this.#met)) ?? changeOf(this.#kinds, now, this.#others)
-  }
 }
 
 export class Guards {
@@ -57,8 +22,8 @@ export class Guards {
 
   /** The state as it is now. */
   constructor({ args, outer, modules }: Used) {
-    this.#args = args.map((tensor) => new TensorThen(tensor, otherTensorState))
-    this.#outer = outer.map((tensor) => new TensorThen(tensor, otherOuterState))
+    this.#args = args.map((tensor) => new TensorThen(tensor, false))
+    this.#outer = outer.map((tensor) => new TensorThen(tensor, true))
     this.#outerTensors = outer
     this.#together = readState(tensorsState, { args, outer })
     this.#modules = modules.map((module) => new ModuleThen(module))
@@ -66,9 +31,12 @@ export class Guards {
 
   /** Whether nothing has changed. `args`: the tensors among the arguments now. */
   hold(args: readonly Tensor[]): boolean {
-    if (!agreesWith(processState, null, this.#process) || args.length !== this.#args.length) return false
-    for (const module of this.#modules) if (!module.isCurrent) return false
-    for (const then of this.#outer) if (!then.agrees(then.tensor)) return false
+    if (!agreesInProcess(this.#process) || args.length !== this.#args.length) return false
+    for (let i = 0; i < this.#modules.length; i++) if (this.#modules[i]?.isCurrent !== true) return false
+    for (let i = 0; i < this.#outer.length; i++) {
+      const then = this.#outer[i]
+      if (then?.agrees(then.tensor) !== true) return false
+    }
     for (let i = 0; i < args.length; i++) {
       const tensor = args[i]
       if (tensor !== undefined && this.#args[i]?.agrees(tensor) !== true) return false

@@ -3,7 +3,7 @@
 // named in their reports, listed in the guide, and demands a planted change in test/guards.
 import { FunctionNode, OpNode, anomaly, isGradEnabled } from '../autograd/index.ts'
 import type { GradNode } from '../autograd/index.ts'
-import { dispatchState } from '../dispatch/index.ts'
+import { dispatchState, isDetached, isViewOfDetached } from '../dispatch/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { codeVersion, hooksOf } from '../module/index.ts'
 import type { Hook, Module } from '../module/index.ts'
@@ -163,6 +163,29 @@ const isLeaf: StateKind<Tensor, boolean> = {
   change: (_, is) => (is ? 'is a leaf now' : 'is no leaf any more'),
 }
 
+/** What a write that is recorded gives a history, by the letter of its key. */
+const HISTORY_OWNERS = {
+  '': 'itself',
+  v: 'the tensor that it is a view of',
+  d: 'itself only, since it is detached',
+  n: 'nothing, since it was made inside noGrad',
+}
+
+export function historyOwnerOf(tensor: Tensor): keyof typeof HISTORY_OWNERS {
+  if (tensor.viewBase === null) return ''
+  if (isDetached(tensor)) return 'd'
+  return tensor.ownHistory === null || isViewOfDetached(tensor) ? 'n' : 'v'
+}
+
+const historyOwner: StateKind<Tensor, keyof typeof HISTORY_OWNERS> = {
+  name: 'what a write to it gives a history',
+  compile: 'program',
+  read: historyOwnerOf,
+  key: historyOwnerOf,
+  show: (owner) => HISTORY_OWNERS[owner],
+  change: (was, is) => `gave a history to ${HISTORY_OWNERS[was]}, now to ${HISTORY_OWNERS[is]}`,
+}
+
 const memory: StateKind<Tensor, object | null> = {
   name: 'the memory of a tensor from outside',
   compile: 'operator',
@@ -172,7 +195,7 @@ const memory: StateKind<Tensor, object | null> = {
   change: () => 'has other memory now',
 }
 
-export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, isLeaf]
+export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, isLeaf, historyOwner]
 /** Of a tensor from outside. */
 export const outerState: readonly StateKind<Tensor>[] = [...tensorState, memory]
 const isMet = (kind: StateKind<Tensor>): boolean => kind.compile === 'met'
@@ -192,26 +215,37 @@ export interface Together {
 
 const sharesMemory = (a: Tensor, b: Tensor | undefined): boolean => a === b || (a.storage !== null && a.storage === b?.storage)
 
-/** Pairs of tensors, the second one an argument, that are the same one or share memory; by position, with the distance of their first elements. */
-function sharingOf({ args, outer }: Together): readonly number[] {
-  const pairs: number[] = []
+const rootOf = (tensor: Tensor | undefined): Tensor | undefined => tensor?.viewBase ?? tensor
+
+/** Calls `found` for each pair of tensors, the second one an argument, that are the same one or share memory. Ends, with false, when `found` returns false. */
+function everyPair({ args, outer }: Together, found: (other: Tensor | undefined, position: number, arg: Tensor, i: number) => boolean): boolean {
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (arg === undefined) continue
-    const compare = (other: Tensor | undefined, position: number): void => {
-      if (sharesMemory(arg, other)) pairs.push(position, i, arg === other ? 1 : 0, arg.offset - (other?.offset ?? 0))
-    }
-    for (let k = 0; k < outer.length; k++) compare(outer[k], -1 - k)
-    for (let k = 0; k < i; k++) compare(args[k], k)
+    for (let k = 0; k < outer.length; k++) if (sharesMemory(arg, outer[k]) && !found(outer[k], -1 - k, arg, i)) return false
+    for (let k = 0; k < i; k++) if (sharesMemory(arg, args[k]) && !found(args[k], k, arg, i)) return false
   }
+  return true
+}
+
+/** Such pairs by position, whether they are the same tensor (2) or views of the same (1), and the distance of their first elements. */
+function sharingOf(tensors: Together): readonly number[] {
+  const pairs: number[] = []
+  everyPair(tensors, (other, position, arg, i) => {
+    pairs.push(position, i, arg === other ? 2 : rootOf(arg) === rootOf(other) ? 1 : 0, arg.offset - (other?.offset ?? 0))
+    return true
+  })
   return pairs
 }
+
+const never = (): boolean => false
 
 const sharing: StateKind<Together, readonly number[]> = {
   name: 'which tensors are the same one, or share memory',
   compile: 'operator',
   read: sharingOf,
-  agrees: (tensors, known) => sameShape(sharingOf(tensors), known),
+  // Most calls have none.
+  agrees: (tensors, known) => (known.length === 0 ? everyPair(tensors, never) : sameShape(sharingOf(tensors), known)),
   key: (tensors) => sharingOf(tensors).join(),
   show: (known) => (known.length === 0 ? 'arguments with memory of their own' : 'arguments that share memory'),
   change: () => 'other arguments than before are the same tensor, or share memory',

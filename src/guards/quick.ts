@@ -1,18 +1,36 @@
 // The comparisons of kinds.ts that happen at every call and operator, written out for the kinds that there are today: a loop over functions takes several times as long. What is added to a
 // list is compared after these, in a loop.
-import { isGradEnabled } from '../autograd/index.ts'
+import { anomaly, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { changesOf } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
 import { getDefaultDtype, sameShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { agreesWith, callState, keyOf, metTensorState, moduleState, operatorState, readState, segmentState } from './kinds.ts'
+import {
+  agreesWith,
+  callState,
+  changeOf,
+  historyOwnerOf,
+  keyOf,
+  metTensorState,
+  moduleState,
+  operatorState,
+  otherOuterState,
+  otherTensorState,
+  processState,
+  readState,
+  segmentState,
+} from './kinds.ts'
+import type { Change, StateKind } from './kinds.ts'
 
 const furtherAtOperator = operatorState.slice(1)
 const furtherOfSegments = segmentState.slice(1)
 const furtherOfMet = metTensorState.slice(4)
 const furtherOfCalls = callState.slice(1)
+const furtherOfProcess = processState.slice(3)
+const furtherOfArguments = otherTensorState.slice(2)
+const furtherOfOuter = otherOuterState.slice(3)
 const furtherOfModules = moduleState.slice(4)
 
 /** Whether the `operatorState` has these values. */
@@ -22,6 +40,13 @@ export const agreesAtOperator = (values: readonly unknown[]): boolean =>
 /** Whether the `segmentState` has these values. */
 export const agreesInSegment = (values: readonly unknown[]): boolean =>
   values[0] === getDefaultDtype() && (furtherOfSegments.length === 0 || agreesWith(furtherOfSegments, null, values.slice(1)))
+
+/** Whether the `processState` has these values. */
+export const agreesInProcess = (values: readonly unknown[]): boolean =>
+  values[0] === isGradEnabled() &&
+  values[1] === getDefaultDtype() &&
+  values[2] === anomaly.enabled &&
+  (furtherOfProcess.length === 0 || agreesWith(furtherOfProcess, null, values.slice(3)))
 
 /** The values of the `metTensorState` of a tensor. */
 export interface MetState {
@@ -66,6 +91,48 @@ export function metKey(tensor: Tensor): string {
   if (!tensor.contiguousLayout) key += tensor.steps.join()
   if (tensor.requiresGrad) key += 'g'
   return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
+}
+
+/** A tensor as it was, an argument or one from outside. */
+export class TensorThen {
+  readonly tensor: Tensor
+  readonly #met: MetState
+  readonly #values: readonly unknown[]
+  readonly #kinds: readonly StateKind<Tensor>[]
+  readonly #isLeaf: boolean
+  readonly #historyOwner: string
+  /** An argument may have any memory. */
+  readonly #isOuter: boolean
+  readonly #memory: object | null
+  readonly #further: readonly StateKind<Tensor>[]
+  readonly #furtherValues: readonly unknown[]
+
+  constructor(tensor: Tensor, isOuter: boolean) {
+    this.tensor = tensor
+    this.#met = metStateOf(tensor)
+    this.#kinds = isOuter ? otherOuterState : otherTensorState
+    this.#values = readState(this.#kinds, tensor)
+    this.#isLeaf = tensor.isLeaf
+    this.#historyOwner = historyOwnerOf(tensor)
+    this.#isOuter = isOuter
+    this.#memory = tensor.storage
+    this.#further = isOuter ? furtherOfOuter : furtherOfArguments
+    this.#furtherValues = readState(this.#further, tensor)
+  }
+
+  agrees(now: Tensor): boolean {
+    return (
+      agreesAsMet(now, this.#met) &&
+      now.isLeaf === this.#isLeaf &&
+      historyOwnerOf(now) === this.#historyOwner &&
+      (!this.#isOuter || now.storage === this.#memory) &&
+      (this.#further.length === 0 || agreesWith(this.#further, now, this.#furtherValues))
+    )
+  }
+
+  change(now: Tensor): Change | null {
+    return changeOf(metTensorState, now, metValues(this.#met)) ?? changeOf(this.#kinds, now, this.#values)
+  }
 }
 
 /** The `moduleState` of a module. */

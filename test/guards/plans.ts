@@ -100,8 +100,29 @@ const writesToShared = (use: Use): unknown => {
   ].map(([x, y]) => [seen(f(x ?? same, y ?? same)), seen(x)])
 }
 
-/** What a graph of makeFx cannot do: look for NaN in a backward that is part of it, and see through one tensor what it writes to another one. */
-export const beyondMakeFx: readonly ((use: Use) => unknown)[] = [lookingForNaN, writesAcross, writesToShared]
+const historiesOfShared = (use: Use): unknown => {
+  const f = use((w: Tensor, y: Tensor, x: Tensor) => {
+    y.mul_(w)
+    return x.mul(3)
+  })
+  const makes: readonly ((base: Tensor) => Tensor)[] = [
+    (base) => base.view([2]),
+    (base) => base.detach(),
+    () => torch.ones([2]),
+    (base) => noGrad(() => base.view([2])),
+    (base) => base.detach().view([2]),
+    (base) => base,
+    (base) => base.view([2]),
+  ]
+  return makes.map((make) => {
+    const [w, x] = [two().requiresGrad_(), torch.ones([2])]
+    const y = make(x)
+    return outcome(() => [withGradient(f(w, y, x), w), seen(y), seen(x)])
+  })
+}
+
+/** What a graph of makeFx cannot do: look for NaN in a backward that is part of it, see through one tensor what it writes to another one, and give arguments a history. */
+export const beyondMakeFx: readonly ((use: Use) => unknown)[] = [lookingForNaN, writesAcross, writesToShared, historiesOfShared]
 
 /** By kind: scenarios that make a function with `use`, and return what they saw. */
 export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>> = {
@@ -223,8 +244,30 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       )
     },
   ],
+  'what a write to it gives a history': [
+    (use) => {
+      const f = use((w: Tensor, y: Tensor) => {
+        y.mul_(w)
+        return w.mul(2)
+      })
+      const makes: readonly ((base: Tensor) => Tensor)[] = [
+        (base) => base,
+        (base) => base.view([2]),
+        (base) => base.detach(),
+        (base) => noGrad(() => base.view([2])),
+        (base) => base.detach().view([2]),
+        (base) => base.view([2]),
+      ]
+      return makes.map((make) => {
+        const [w, base] = [two().requiresGrad_(), torch.ones([2])]
+        const y = make(base)
+        return [outcome(() => f(w, y)), seen(y), seen(base)]
+      })
+    },
+  ],
   'which tensors are the same one, or share memory': [
     writesToShared,
+    historiesOfShared,
     writesAcross,
     (use) => {
       const f = use((x: Tensor, y: Tensor) => x.mul(y))
