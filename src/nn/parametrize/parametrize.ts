@@ -1,7 +1,17 @@
 // Parametrizations: a parameter of a module that is computed from others each time it is read. PyTorch's torch.nn.utils.parametrize.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
-import { checkCallable, checkModule, checkOptions, checkString, isFunction, isModule, isPromise, LEAF_MODULE, valueText } from '../../protocol/index.ts'
+import {
+  checkCallable,
+  checkModule,
+  checkOptions,
+  checkString,
+  isFunction,
+  isModule,
+  isPromise,
+  LEAF_MODULE,
+  valueText,
+} from '../../protocol/index.ts'
 import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { ModuleDict } from '../containers.ts'
 import { Parameter } from '../parameter.ts'
