@@ -2,13 +2,14 @@
 import { add, clone } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
-import { producerOf } from './node.ts'
-import type { GradHook } from './node.ts'
+import { producerOf, retention } from './node.ts'
+import type { GradHook, GradNode } from './node.ts'
 
 // A leaf has no node that could hold its hooks, and hooks are too rare to be worth a field on every tensor.
 const leafHooks = new WeakMap<Tensor, GradHook[]>()
 const accumulatedHooks = new WeakMap<Tensor, AccumulatedHook[]>()
-const retaining = new WeakSet<Tensor>()
+/** The hooks by which tensors keep their gradients. */
+const retaining = new WeakMap<Tensor, RemovableHandle>()
 
 /** A function that is told that a gradient was added to `leaf.grad`. */
 export type AccumulatedHook = (leaf: Tensor) => void
@@ -52,12 +53,17 @@ function hooksOf(tensor: Tensor): GradHook[] {
     leafHooks.set(tensor, known)
     return known
   }
+  return hooksAt(node, tensor.outputNr)
+}
+
+/** The hooks of an output of a node. */
+function hooksAt(node: GradNode, outputNr: number): GradHook[] {
   hookState.inner++
   node.hooks ??= []
   const { hooks } = node
-  while (hooks.length < tensor.outputNr) hooks.push([])
-  const own = hooks[tensor.outputNr] ?? []
-  hooks[tensor.outputNr] = own
+  while (hooks.length < outputNr) hooks.push([])
+  const own = hooks[outputNr] ?? []
+  hooks[outputNr] = own
   return own
 }
 
@@ -98,14 +104,31 @@ export function registerPostAccumulateGradHook(leaf: Tensor, hook: AccumulatedHo
   return addHook(hooks, hook, true)
 }
 
-/** Keeps the gradient of a tensor that is not a leaf in its `.grad`. Throws AutogradError if it does not require grad. PyTorch's `Tensor.retain_grad`. */
+/**
+ * Keeps the gradient of a tensor that is not a leaf in its `.grad`. After a write in place it is the gradient of the tensor as it is then. Throws AutogradError if it does not require grad.
+ * PyTorch's `Tensor.retain_grad`.
+ */
 export function retainGrad(tensor: Tensor): void {
   if (!tensor.requiresGrad)
     throw new AutogradError('retainGrad: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() on a leaf first.')
-  if (tensor.gradFn === null || retaining.has(tensor)) return
-  retaining.add(tensor)
-  registerHook(tensor, (grad) => {
+  const node = producerOf(tensor)
+  if (node === null || retaining.has(tensor)) return
+  retention.moved ??= moveRetained
+  retainAt(tensor, node)
+}
+
+function retainAt(tensor: Tensor, node: GradNode): void {
+  const keep = (grad: Tensor): void => {
     // A copy, because the gradient itself goes on to the leaves, which own what they get.
     tensor.grad = tensor.grad === null ? clone(grad) : add(tensor.grad, grad)
-  })
+  }
+  retaining.set(tensor, addHook(hooksAt(node, tensor.outputNr), keep, false))
+}
+
+/** A tensor has been written to: its gradient is kept where it is that of the new value. */
+function moveRetained(tensor: Tensor, node: GradNode): void {
+  const before = retaining.get(tensor)
+  if (before === undefined) return
+  before.remove()
+  retainAt(tensor, node)
 }

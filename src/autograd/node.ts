@@ -140,9 +140,13 @@ export abstract class GradNode implements GradFn {
   }
 }
 
+/** Called when a tensor gets a producer, so that a kept gradient is that of the tensor as it is now. Null until the first tensor keeps its gradient. */
+export const retention: { moved: ((tensor: Tensor, node: GradNode) => void) | null } = { moved: null }
+
 /** Makes `node` the producer of a tensor. */
 export function setGradFn(tensor: Tensor, node: GradNode, outputNr: number): void {
   tensor.requiresGrad = true
   tensor.gradFn = node
   tensor.outputNr = outputNr
+  if (retention.moved !== null) retention.moved(tensor, node)
 }
