@@ -1,6 +1,6 @@
 // What a call of aotFunction does besides computing. Results that are arguments, views of them, or several views of one memory are not outputs of the graph, but made at each call of arguments and
 // outputs; and arguments may get another shape, other memory, or another relation to gradients.
-import { GradNode, attachGradNode, enableGrad, noGrad, producerOf } from '../autograd/index.ts'
+import { attachGradNode, enableGrad, isNode, noGrad, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { becomeView, isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
@@ -32,7 +32,7 @@ interface Start {
 /** The node, or leaf, that view operators lead back to. */
 export function originOf(tensor: Tensor): Edge {
   let node: Edge = tensor.requiresGrad ? (producerOf(tensor) ?? tensor) : null
-  while (node instanceof GradNode && node.isView) node = node.targets[0] ?? null
+  while (isNode(node) && node.isView) node = node.targets[0] ?? null
   return node
 }
 

@@ -10,8 +10,8 @@ import { accumulate } from './accumulate.ts'
 import { anomaly, applyChecked } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
-import { GradNode, producerOf } from './node.ts'
-import type { Edge } from './node.ts'
+import { isNode, producerOf } from './node.ts'
+import type { Edge, GradNode } from './node.ts'
 
 /** Options of a backward pass. */
 export interface BackwardOptions {
@@ -79,7 +79,7 @@ function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
   const walk = ++walks
   const nodes: GradNode[] = []
   const visit = (edge: Edge): void => {
-    if (!(edge instanceof GradNode) || edge.visitedBy === walk) return
+    if (!isNode(edge) || edge.visitedBy === walk) return
     edge.visitedBy = walk
     nodes.push(edge)
   }
@@ -104,7 +104,7 @@ function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Want
   // Sorting all reachable nodes by age puts every target before its users, so that one sweep from the oldest suffices.
   const useful = new Set<GradNode>()
   for (const node of nodesBehind(roots).toSorted((a, b) => a.seq - b.seq)) {
-    const reaches = outputs.has(node) || node.targets.some((t) => t !== null && (t instanceof GradNode ? useful.has(t) : leaves.has(t)))
+    const reaches = outputs.has(node) || node.targets.some((t) => t !== null && (isNode(t) ? useful.has(t) : leaves.has(t)))
     if (reaches) useful.add(node)
   }
   return { leaves, outputs, useful }
@@ -124,7 +124,7 @@ function pendingLeaves(roots: readonly Tensor[], nodes: readonly GradNode[], wan
   if (hookState.leaves === 0) return null
   const pending = new Map<Tensor, number>()
   const count = (target: Edge): void => {
-    if (target !== null && !(target instanceof GradNode) && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
+    if (target !== null && !isNode(target) && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
   }
   for (const tensor of roots) if (tensor.gradFn === null) count(tensor)
   for (const node of nodes) if (wanted === null || wanted.useful.has(node)) node.targets.forEach(count)
@@ -191,7 +191,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
     sink.one(leaf, finished(leaf, grad))
   }
   const deliver = (target: GradNode | Tensor, outputNr: number, grad: Tensor): void => {
-    if (!(target instanceof GradNode)) {
+    if (!isNode(target)) {
       if (wanted !== null && !wanted.leaves.has(target)) return
       const known = leafGrads.get(target)
       leafGrads.set(target, known === undefined ? grad : add(known, grad))
@@ -237,7 +237,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
     let any = false
     for (let i = 0; i < targets.length; i++) {
       const target = targets[i] ?? null
-      const need = target !== null && (wanted === null || (target instanceof GradNode ? wanted.useful.has(target) : wanted.leaves.has(target)))
+      const need = target !== null && (wanted === null || (isNode(target) ? wanted.useful.has(target) : wanted.leaves.has(target)))
       needs[i] = need
       any ||= need
     }
@@ -261,7 +261,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
     // Leaves hear of it when all edges have been served, in PyTorch's order: that of buckets depends on it.
     if (pending !== null)
       for (const target of node.lastGradientFirst ? targets.toReversed() : targets)
-        if (target !== null && !(target instanceof GradNode)) arrived(target)
+        if (target !== null && !isNode(target)) arrived(target)
     if (walked !== null) walked.push(node)
     else if (!keep) release(node)
   }

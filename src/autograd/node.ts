@@ -1,8 +1,8 @@
 // The tape: one node per recorded operator call. A node knows where the gradients of its inputs go (its edges) and how to compute them. The engine walks the
 // nodes.
 import { InternalError } from '../errors/index.ts'
-import { historyOfViews } from '../tensor/index.ts'
-import type { GradFn, Tensor } from '../tensor/index.ts'
+import { historyOfViews, Tensor } from '../tensor/index.ts'
+import type { GradFn } from '../tensor/index.ts'
 
 /** A function that sees a gradient; a tensor that it returns replaces the gradient. */
 // eslint-disable-next-line typescript/no-invalid-void-type -- a hook may return nothing
@@ -10,6 +10,9 @@ export type GradHook = (grad: Tensor) => Tensor | null | undefined | void
 
 /** Where a gradient goes: to the node that produced the tensor, to a leaf tensor, or nowhere. */
 export type Edge = GradNode | Tensor | null
+
+/** Whether an edge leads to a node. It is asked for tensors, because `instanceof GradNode` would follow their prototypes as far as the Proxy that explains unknown names, which takes long. */
+export const isNode = (edge: Edge): edge is GradNode => edge !== null && !(edge instanceof Tensor)
 
 let nextSeq = 0
 
@@ -55,12 +58,12 @@ function producerOfView(view: Tensor, base: Tensor, gradFn: GradNode): GradNode 
   if (latest === gradFn || !(latest instanceof GradNode) || base.storage !== view.storage) return gradFn
   const chain: GradNode[] = []
   let node: Edge = gradFn
-  while (node instanceof GradNode && node !== latest && node.isView && !node.released) {
+  while (isNode(node) && node !== latest && node.isView && !node.released) {
     chain.unshift(node)
     node = node.targets[0] ?? null
   }
   const [first] = chain
-  if (first === undefined || node === latest || !(node instanceof GradNode)) return gradFn
+  if (first === undefined || node === latest || !isNode(node)) return gradFn
   const way = wayTo(latest, node, first.outputNrs?.[0] ?? 0)
   if (way === null) return gradFn
   if (way === 'relaid') {
@@ -82,7 +85,7 @@ function wayTo(latest: GradNode, earlier: GradNode, outputNr: number): 'written'
   let node: Edge = latest
   let nr = 0
   let way: 'written' | 'relaid' = 'written'
-  while (node instanceof GradNode && node.seq > earlier.seq) {
+  while (isNode(node) && node.seq > earlier.seq) {
     if (node.isView) way = 'relaid'
     nr = node.outputNrs?.[0] ?? 0
     node = node.targets[0] ?? null

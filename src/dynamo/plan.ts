@@ -1,5 +1,5 @@
 // What is needed of a segment that ends: which values its graph returns, which of them are written back, and from which a backward may start.
-import { GradNode, producerOf } from '../autograd/index.ts'
+import { GradNode, isNode, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
@@ -148,7 +148,7 @@ function viewsOf(segment: Segment, heads: readonly number[]): readonly Tensor[] 
 function isTakenOf(view: Tensor, base: Tensor): boolean {
   const root = producerOf(base)
   let node: Edge = producerOf(view)
-  while (node instanceof GradNode && node !== root && node.isView) node = node.targets[0] ?? null
+  while (isNode(node) && node !== root && node.isView) node = node.targets[0] ?? null
   return node === root
 }
 

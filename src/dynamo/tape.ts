@@ -1,7 +1,7 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { AutogradError, GradNode, OpNode, gradBetween, isAsSaved, isGradEnabled, producerOf } from '../autograd/index.ts'
-import type { Edge } from '../autograd/index.ts'
+import { AutogradError, OpNode, gradBetween, isAsSaved, isGradEnabled, isNode, producerOf } from '../autograd/index.ts'
+import type { Edge, GradNode } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
@@ -172,7 +172,7 @@ export class SegmentTape implements CallTape {
     const seen = new Set<GradNode>()
     const nodes: GradNode[] = []
     const see = (node: Edge): void => {
-      if (!(node instanceof GradNode) || node.seq < this.#segment.firstSeq || seen.has(node) || this.#entrances.has(node)) return
+      if (!isNode(node) || node.seq < this.#segment.firstSeq || seen.has(node) || this.#entrances.has(node)) return
       seen.add(node)
       nodes.push(node)
     }
