@@ -1,4 +1,5 @@
 // A write to a view changes the tensor behind it: the base gets a history in which a window of what it was is replaced by what was written.
+import { present } from '../errors/index.ts'
 import { indexSelect, permute, reshape, scatter, where, windowPlaces, zeros } from '../ops/index.ts'
 import { inverseOrder } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -30,16 +31,17 @@ export class CopySlices extends GradNode {
     if (anomaly.notesPlaces) notePlace(this)
   }
 
-  apply([grad]: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
-    if (grad === null || grad === undefined) return [null, null]
+  apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
     // In the order of the base's memory. The window is found by positions, and not by strides: under vmap the memory of a gradient is that of all examples.
+    const grad = present(grads[0], 'the gradient of the base')
     const whole = permute(grad, this.#order)
     const places = reshape(windowPlaces(this.#shape, this.#strides, this.#first), [-1])
     const outside = (): Tensor => {
       const inside = scatter(zeros([grad.numel], { dtype: 'bool' }), 0, places, 1)
       return permute(where(reshape(inside, whole.sizes), 0, whole), inverseOrder(this.#order))
     }
-    return [needs[0] === true ? outside() : null, needs[1] === true ? reshape(indexSelect(reshape(whole, [-1]), 0, places), this.#shape) : null]
+    // What was written leads to the base, too: whenever a gradient is wanted, its own is.
+    return [needs[0] === true ? outside() : null, reshape(indexSelect(reshape(whole, [-1]), 0, places), this.#shape)]
   }
 
   release(): null {

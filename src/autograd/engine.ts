@@ -260,8 +260,7 @@ function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink
     }
     // Leaves hear of it when all edges have been served, in PyTorch's order: that of buckets depends on it.
     if (pending !== null)
-      for (const target of node.lastGradientFirst ? targets.toReversed() : targets)
-        if (target !== null && !isNode(target)) arrived(target)
+      for (const target of node.lastGradientFirst ? targets.toReversed() : targets) if (target !== null && !isNode(target)) arrived(target)
     if (walked !== null) walked.push(node)
     else if (!keep) release(node)
   }
