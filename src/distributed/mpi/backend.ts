@@ -9,11 +9,12 @@ import { OF_BOOLEANS } from '../collective.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
 import { boardOfJob } from '../failures/board.ts'
+import { Patience } from '../patience.ts'
 import type { SharedGroup } from '../shared/sharedGroup.ts'
 import { loadMpi } from './library.ts'
 import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
 import { PIECE_BYTES, Requests } from './requests.ts'
-import { goesThroughMemory, shareMemory } from './sharedWindow.ts'
+import { goesThroughMemory, ranksOnThisMachine, shareMemory } from './sharedWindow.ts'
 import type { SharedWindow } from './sharedWindow.ts'
 
 export { isLaunchedByMpi } from './library.ts'
@@ -38,8 +39,8 @@ const THREADS = 0
 const UNDEFINED = -32766
 /** How long a rank waits for others to say where they are. Milliseconds. */
 const ANSWER_TIME = 500
-/** How often a rank looks for a collective's end before it lets other processes run in between, and before it sleeps in between. */
-const [QUICK_LOOKS, LOOKS] = [100, 1000]
+/** For how long a rank that has lost its patience lets other processes run in between, before it sleeps in between. Milliseconds. */
+const YIELDING = 1
 /** Tags of the control communicator. */
 const [QUESTION, ANSWER] = [1, 2]
 
@@ -233,6 +234,7 @@ class MpiBackend implements Backend {
   readonly requests: Requests
   readonly allReduce: MpiCall
   readonly #channels = new Set<MpiChannel>()
+  readonly #patience: Patience
   readonly #clock = new Int32Array(new SharedArrayBuffer(4))
   #buffer: ArrayBufferLike | null = null
   #base = 0
@@ -240,13 +242,14 @@ class MpiBackend implements Backend {
 
   constructor(mpi: Mpi) {
     this.mpi = mpi
-    this.requests = new Requests(mpi)
     this.allReduce = mpi.prepare('MPI_Iallreduce')
     const value = new Int32Array(1)
     mpi.call('MPI_Comm_rank', mpi.world, value)
     this.rank = value[0] ?? 0
     mpi.call('MPI_Comm_size', mpi.world, value)
     this.size = value[0] ?? 1
+    this.#patience = new Patience(ranksOnThisMachine(mpi, this, mpi.world, this.rank))
+    this.requests = new Requests(mpi, this.#patience)
   }
 
   open(ranks: readonly number[]): Channel | null {
@@ -311,11 +314,11 @@ class MpiBackend implements Backend {
   }
 
   idle(attempt: number): void {
-    const looks = this.requests.quiet(attempt)
-    if (looks < QUICK_LOOKS) return
+    const overdue = this.#patience.overdue(attempt)
+    if (overdue <= 0) return
     // MPI moves data, also of collectives that others wait for, only while it is asked.
     if (attempt % 16 === 0) for (const channel of this.#channels) channel.answer()
-    if (looks < LOOKS) this.mpi.yield()
+    if (overdue < YIELDING) this.mpi.yield()
     else this.sleep()
   }
 

@@ -1,6 +1,7 @@
 // Requests: non-blocking calls of MPI that are under way. Their memory does not move and is used again and again, since a small collective takes less time than
 // making an array.
 import type { Task } from '../backend.ts'
+import type { Patience } from '../patience.ts'
 import type { Mpi, MpiCall } from './library.ts'
 
 /** Memory for one request, and for what MPI says of it. Addresses are numbers. */
@@ -63,7 +64,7 @@ class PiecesTask implements Task {
   advance(): boolean {
     while (this.#running[0]?.poll() === true) {
       this.#running.shift()
-      this.#requests.moved()
+      this.#requests.patience.restart()
     }
     while (this.#next < this.#count && this.#running.length < PIECES_AT_A_TIME) this.#running.push(this.#launch(this.#next++))
     return this.#next === this.#count
@@ -77,14 +78,15 @@ class PiecesTask implements Task {
 /** The requests of this rank. */
 export class Requests {
   readonly #mpi: Mpi
+  readonly patience: Patience
   readonly #test: MpiCall
   /** All slots: MPI may still write to one that no task refers to. */
   readonly #slots: RequestSlot[] = []
   readonly #free: RequestSlot[] = []
-  #quiet = 0
 
-  constructor(mpi: Mpi) {
+  constructor(mpi: Mpi, patience: Patience) {
     this.#mpi = mpi
+    this.patience = patience
     this.#test = mpi.prepare('MPI_Test')
   }
 
@@ -137,16 +139,5 @@ export class Requests {
   release(slot: RequestSlot): void {
     slot.held = null
     this.#free.push(slot)
-  }
-
-  /** Part of a collective has ended, so that whoever waits for all of it waits anew. */
-  moved(): void {
-    this.#quiet = 0
-  }
-
-  /** Counts how often a rank has waited since something happened; `attempt` is 0 where it starts to wait. */
-  quiet(attempt: number): number {
-    this.#quiet = attempt === 0 ? 1 : this.#quiet + 1
-    return this.#quiet
   }
 }

@@ -12,8 +12,11 @@ export interface SharedWindow {
   readonly handle: Handle
 }
 
-/** Bytes of the largest collective that goes through shared memory. */
-const LARGEST_BYTES = 2 ** 18
+/**
+ * Bytes of the largest collective that goes through shared memory: of those in which all ranks send, and of those in which one does. MPI copies more of these from one rank's memory to another's directly, which
+ * takes less time; but in the former its ranks wait for each other more often.
+ */
+const [LARGEST_OF_ALL, LARGEST_OF_ONE] = [2 ** 22, 2 ** 18]
 
 const bytesOf = (tensor: Tensor): number => tensor.numel * dtypeInfo[tensor.dtype].size
 
@@ -22,14 +25,17 @@ export function goesThroughMemory(collective: SharedCollective, size: number): b
   switch (collective.kind) {
     case 'allreduce':
     case 'reduce':
-    case 'broadcast':
-      return bytesOf(collective.data) <= LARGEST_BYTES
+      return bytesOf(collective.data) <= LARGEST_OF_ALL
     case 'allgather':
-    case 'gather':
-      return bytesOf(collective.input) * size <= LARGEST_BYTES
-    case 'scatter':
+      return bytesOf(collective.input) * size <= LARGEST_OF_ALL
     case 'reducescatter':
-      return bytesOf(collective.output) * size <= LARGEST_BYTES
+      return bytesOf(collective.output) * size <= LARGEST_OF_ALL
+    case 'broadcast':
+      return bytesOf(collective.data) <= LARGEST_OF_ONE
+    case 'gather':
+      return bytesOf(collective.input) * size <= LARGEST_OF_ONE
+    case 'scatter':
+      return bytesOf(collective.output) * size <= LARGEST_OF_ONE
     case 'alltoall':
       return false
     case 'barrier':
@@ -49,17 +55,23 @@ interface Place {
   readonly size: number
 }
 
-/** Memory that all ranks of a communicator share; null unless they are on one machine, which has some left. */
-export function shareMemory(mpi: Mpi, world: Place, comm: Handle, size: number, rank: number): SharedWindow | null {
-  if (size === 1) return null
+/** How many ranks of a communicator are on the machine of this one. All its ranks must ask. */
+export function ranksOnThisMachine(mpi: Mpi, world: Place, comm: Handle, rank: number): number {
   const [local, count] = [mpi.cell(0), new Int32Array(1)]
   const nodes = pretendedNodes()
   if (nodes === null) mpi.call('MPI_Comm_split_type', comm, mpi.typeShared, rank, mpi.noInfo, local)
   else mpi.call('MPI_Comm_split', comm, Math.floor((world.rank * nodes) / world.size), rank, local)
   mpi.call('MPI_Comm_size', Number(local[0]), count)
-  const [base, window] = [new BigInt64Array(1), mpi.cell(0)]
-  const isShared = count[0] === size && mpi.prepare('MPI_Win_allocate_shared')(PART_BYTES, 1, mpi.noInfo, comm, base, window) === 0
   mpi.call('MPI_Comm_free', local)
+  return count[0] ?? 1
+}
+
+/** Memory that all ranks of a communicator share; null unless they are on one machine, which has some left. */
+export function shareMemory(mpi: Mpi, world: Place, comm: Handle, size: number, rank: number): SharedWindow | null {
+  if (size === 1) return null
+  const areTogether = ranksOnThisMachine(mpi, world, comm, rank) === size
+  const [base, window, count] = [new BigInt64Array(1), mpi.cell(0), new Int32Array(1)]
+  const isShared = areTogether && mpi.prepare('MPI_Win_allocate_shared')(PART_BYTES, 1, mpi.noInfo, comm, base, window) === 0
   const handle = Number(window[0])
   const parts = !isShared
     ? []

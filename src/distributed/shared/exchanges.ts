@@ -35,6 +35,12 @@ const stepsFor = (total: number, capacity: number): number => Math.max(1, Math.c
 /** A part of `capacity` for each rank, of whole elements of any dtype and aligned for the processor. */
 const partOf = ({ size, capacity }: Seat): number => Math.floor(capacity / size / 64) * 64 || Math.floor(capacity / size / 8) * 8
 
+/** How the `total` bytes of a rank's output come in parts, of which a slot holds one for each rank. */
+function partsOf(output: Tensor, seat: Seat): { readonly total: number; readonly part: number; lengthAt(start: number): number } {
+  const [total, part] = [bytesOf(output), partOf(seat)]
+  return { total, part, lengthAt: (start) => Math.min(part, total - start) }
+}
+
 /** Of so many bytes, every rank reduces all: it is one step. With more ranks or bytes each reduces its part, and the parts are exchanged in a second step. */
 const WHOLE_BYTES = 2 ** 11
 
@@ -66,8 +72,7 @@ function reduceParts(op: BackendReduceOp, data: Tensor, seat: Seat): Exchange {
     from: null,
     post(step, slot) {
       if (step % 2 === 1) return copyFromTensor(slot, 0, data, startOf(step, me), lengthOf(step, me))
-      const start = startOf(step, 0)
-      copyFromTensor(slot, 0, data, start, Math.min(capacity, total - start))
+      for (let rank = 0; rank < size; rank++) if (rank !== me) copyFromTensor(slot, rank * part, data, startOf(step, rank), lengthOf(step, rank))
     },
     take(step, slots) {
       if (step % 2 === 0) {
@@ -122,9 +127,7 @@ function gather(input: Tensor, output: Tensor | null, { me, capacity }: Seat): E
 /** A part for each rank from the root. */
 function scatter(input: Tensor | null, output: Tensor, root: number, seat: Seat): Exchange {
   const { size, me } = seat
-  const total = bytesOf(output)
-  const part = partOf(seat)
-  const lengthAt = (start: number): number => Math.min(part, total - start)
+  const { total, part, lengthAt } = partsOf(output, seat)
   return {
     steps: stepsFor(total, part),
     from: root,
@@ -142,9 +145,7 @@ function scatter(input: Tensor | null, output: Tensor, root: number, seat: Seat)
 /** Each rank reduces its part of all inputs. */
 function reduceScatter(op: BackendReduceOp, input: Tensor, output: Tensor, seat: Seat): Exchange {
   const { size, me } = seat
-  const total = bytesOf(output)
-  const part = partOf(seat)
-  const lengthAt = (start: number): number => Math.min(part, total - start)
+  const { total, part, lengthAt } = partsOf(output, seat)
   return {
     steps: stepsFor(total, part),
     from: null,

@@ -4,6 +4,7 @@ import { tensorBytes } from '../bytes.ts'
 import type { Collective } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
 import { MemorySlots } from '../failures/slots.ts'
+import { Patience } from '../patience.ts'
 import { SharedGroup } from '../shared/sharedGroup.ts'
 import type { PartPlace } from '../shared/sharedGroup.ts'
 import { Messages } from './messages.ts'
@@ -16,6 +17,9 @@ export interface ThreadWorld {
   readonly rank: number
   readonly size: number
 }
+
+/** Milliseconds after which a rank that sleeps looks whether others are still there, if none has woken it. */
+const SLEEP = 20
 
 /** A message under way. */
 class ThreadTask implements Task {
@@ -121,6 +125,7 @@ export class ThreadBackend implements Backend {
   /** The groups that this rank belongs to. */
   readonly groups: Set<SharedGroup> = new Set()
   readonly #receives: Set<ThreadTask> = new Set()
+  readonly #patience: Patience
   /** Messages that are sent, by receiver. */
   readonly #outgoing: readonly Queue[]
   #channels = 0
@@ -131,6 +136,7 @@ export class ThreadBackend implements Backend {
     this.size = size
     this.memory = new SharedMemory(buffer, size)
     this.messages = new Messages(this.memory, rank)
+    this.#patience = new Patience(size)
     this.#outgoing = Array.from({ length: size }, () => [])
   }
 
@@ -165,7 +171,7 @@ export class ThreadBackend implements Backend {
   }
 
   idle(attempt: number): void {
-    if (attempt > 200) this.memory.wait(this.#heard, 20)
+    if (this.#patience.overdue(attempt) > 0) this.memory.wait(this.#heard, SLEEP)
   }
 
   finalize(): void {

@@ -8,6 +8,8 @@ const CASES = 60
 
 /** Bytes at which shared memory takes another step, or MPI moves the data instead. */
 const LIMITS = [0, 64, 2 ** 11, 2 ** 14, 2 ** 16, 2 ** 17, 2 ** 18]
+/** The last of them, which few cases have, since it takes long. */
+const LARGEST = 2 ** 22
 const DTYPES = ['float32', 'float64', 'float16', 'bfloat16', 'int8', 'uint8', 'int16', 'int32', 'int64', 'bool']
 const SIZES = { float32: 4, float64: 8, float16: 2, bfloat16: 2, int8: 1, uint8: 1, int16: 2, int32: 4, int64: 8, bool: 1 }
 const KINDS = ['allReduce', 'reduce', 'broadcast', 'allGather', 'gather', 'scatter', 'reduceScatter', 'allToAll', 'barrier']
@@ -29,7 +31,7 @@ function draw(random, world) {
   const dtype = random.pick(DTYPES)
   const isFloat = dtype.includes('float')
   const op = random.pick(Object.keys(REDUCE).filter((name) => (isFloat ? !name.startsWith('b') : name !== 'avg')))
-  const around = random.pick(LIMITS) / SIZES[dtype] / random.pick([1, 1, world])
+  const around = (random.int(50) === 0 ? LARGEST : random.pick(LIMITS)) / SIZES[dtype] / random.pick([1, 1, world])
   const n = Math.max(0, Math.floor(around) + random.pick([-1, 0, 1, random.int(40)]))
   return {
     kind,
