@@ -50,7 +50,17 @@ const mpirunOptions = (): string[] =>
 const RUN = at('scenarios/run.mjs')
 
 /** Collectives come first: only the first thousand of a group are all compared, and they look for what that finds. */
-export const SCENARIOS: readonly string[] = ['collectives', 'functional', 'ddp', 'fsdpTraining', 'fsdpApi', 'fsdpErrors', 'checkpoints', 'fullyShard']
+export const SCENARIOS: readonly string[] = [
+  'collectives',
+  'functional',
+  'ddp',
+  'ddpHooks',
+  'fsdpTraining',
+  'fsdpApi',
+  'fsdpErrors',
+  'checkpoints',
+  'fullyShard',
+]
 
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */
 export const command = (world: 'threads' | 'mpi', size: number, args: readonly string[]): readonly [file: string, args: readonly string[]] =>

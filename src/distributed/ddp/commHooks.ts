@@ -2,21 +2,27 @@
 import { noGrad } from '../../autograd/index.ts'
 import { zeros } from '../../ops/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { isObject, valueText } from '../../protocol/index.ts'
+import type { DType } from '../../kernels/index.ts'
+import { checkCallable, isObject, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { allGatherIntoTensor, allReduce, allToAllSingle } from '../inPlace.ts'
 import { groupOr } from '../processGroup.ts'
 import type { ProcessGroup } from '../processGroup.ts'
+import { gradientViews } from './reducer.ts'
 import type { CommFuture, GradBucket } from './reducer.ts'
 
 /** The gradients of a bucket, which a hook gets from DistributedDataParallel. */
-function bufferOf(where: string, bucket: unknown): Tensor {
+export function bufferOf(where: string, bucket: unknown): Tensor {
   const buffer: unknown = isObject(bucket) ? Reflect.get(bucket, 'buffer') : null
   if (buffer instanceof Tensor) return buffer
   throw new ArgumentError(
     `${where}: argument 'bucket' must be the GradBucket that DistributedDataParallel gives to a hook, got ${valueText(bucket)}.`,
   )
 }
+
+type Half = 'float16' | 'bfloat16'
+
+const isHalf = (dtype: DType): dtype is Half => dtype === 'float16' || dtype === 'bfloat16'
 
 /**
  * The mean over the ranks of a group (null: all), as without a hook. PyTorch's `allreduce_hook`.
@@ -27,32 +33,40 @@ export function allreduceHook(group: ProcessGroup | null, bucket: GradBucket): T
   const buffer = bufferOf('allreduceHook', bucket)
   const members = groupOr(group)
   noGrad(() => buffer.div_(members.size))
-  return allReduce(buffer, { group: members, asyncOp: true }) ?? buffer
+  return isHalf(buffer.dtype) ? sumOfHalves(members, buffer, 'float32') : (allReduce(buffer, { group: members, asyncOp: true }) ?? buffer)
 }
 
-/**
- * The mean over the ranks, with gradients that travel as a narrower dtype. Each rank adds up its share of the elements in the gradients' dtype, so the ranks' gradients are rounded once, and their sum once.
- */
-function compressed(dtype: 'float16' | 'bfloat16', group: ProcessGroup | null, buffer: Tensor): CommFuture {
-  const members = groupOr(group)
+/** The sum over the ranks of halves, which travel as such. Each rank adds up its share of the elements in another dtype, so their sum is rounded once. */
+function sumOfHalves(members: ProcessGroup, buffer: Tensor, dtype: DType): { wait(): Tensor } {
   const { size } = members
   const share = Math.ceil(buffer.numel / size)
   return noGrad(() => {
-    const sent = zeros([share * size], { dtype })
-    sent.narrow(0, 0, buffer.numel).copy_(buffer.div(size))
-    const parts = Tensor.empty([share * size], dtype)
+    const sent = zeros([share * size], { dtype: buffer.dtype })
+    sent.narrow(0, 0, buffer.numel).copy_(buffer)
+    const parts = Tensor.empty([share * size], buffer.dtype)
     const work = allToAllSingle(parts, sent, null, null, { group: members, asyncOp: true })
     return {
       wait: () =>
         noGrad(() => {
           work?.wait()
-          const own = parts.view([size, share]).to(buffer.dtype).sum([0]).to(dtype)
-          const all = Tensor.empty([share * size], dtype)
+          const own = parts.view([size, share]).to(dtype).sum([0]).to(buffer.dtype)
+          const all = Tensor.empty([share * size], buffer.dtype)
           allGatherIntoTensor(all, own, { group: members })
-          return all.narrow(0, 0, buffer.numel).to(buffer.dtype)
+          return all.narrow(0, 0, buffer.numel)
         }),
     }
   })
+}
+
+/** The mean over the ranks, with gradients that travel as a narrower dtype: they are rounded once, and their sum once. */
+function compressed(dtype: Half, group: ProcessGroup | null, buffer: Tensor): CommFuture {
+  const members = groupOr(group)
+  const sum = sumOfHalves(
+    members,
+    noGrad(() => buffer.div(members.size).to(dtype)),
+    buffer.dtype,
+  )
+  return { wait: () => noGrad(() => sum.wait().to(buffer.dtype)) }
 }
 
 /** The mean over the ranks of a group (null: all), with gradients that travel as float16: half the bytes. PyTorch's `fp16_compress_hook`. */
@@ -62,3 +76,40 @@ export const fp16CompressHook = (group: ProcessGroup | null, bucket: GradBucket)
 /** The same as bfloat16, which has float32's range. PyTorch's `bf16_compress_hook`. */
 export const bf16CompressHook = (group: ProcessGroup | null, bucket: GradBucket): CommFuture =>
   compressed('bfloat16', group, bufferOf('bf16CompressHook', bucket))
+
+/** A communication hook, as `registerCommHook` takes it with its state. */
+export type DdpCommHook<S> = (state: S, bucket: GradBucket) => Tensor | CommFuture
+
+function compressWrapper<S>(where: string, dtype: Half, hook: DdpCommHook<S>): DdpCommHook<S> {
+  checkCallable(where, 'hook', hook)
+  return (state, bucket) => {
+    const buffer = bufferOf(where, bucket)
+    return noGrad(() => {
+      const halves = buffer.to(dtype)
+      const sent = hook(state, { ...bucket, buffer: halves, gradients: gradientViews(halves, bucket.parameters) })
+      return {
+        wait: () =>
+          noGrad(() => {
+            const result = sent instanceof Tensor ? sent : sent.wait()
+            return (result instanceof Tensor ? result : halves).to(buffer.dtype)
+          }),
+      }
+    })
+  }
+}
+
+/**
+ * A hook that gives `hook` the gradients as float16, and what it returns the gradients' dtype. PyTorch's `fp16_compress_wrapper`.
+ *
+ * @throws ArgumentError unless `hook` is a function.
+ * @example model.registerCommHook(state, fp16CompressWrapper(powerSGDHook))
+ */
+export const fp16CompressWrapper = <S>(hook: DdpCommHook<S>): DdpCommHook<S> => compressWrapper('fp16CompressWrapper', 'float16', hook)
+
+/**
+ * The same with bfloat16, which has float32's range. PyTorch's `bf16_compress_wrapper`.
+ *
+ * @throws ArgumentError unless `hook` is a function.
+ * @example model.registerCommHook(null, bf16CompressWrapper(allreduceHook))
+ */
+export const bf16CompressWrapper = <S>(hook: DdpCommHook<S>): DdpCommHook<S> => compressWrapper('bf16CompressWrapper', 'bfloat16', hook)

@@ -20,12 +20,17 @@ import type { CommFuture, GradBucket, NamedParameter } from './reducer.ts'
 export interface DdpOptions {
   /** How much a bucket of gradients holds, in MiB. Default 25. */
   readonly bucketCapMb?: number
-  /** Whether rank 0's buffers are sent to all before each forward. Default true. */
+  /** Whether rank 0's buffers are sent to all before each forward but those that follow one in `noSync` or `noGrad`. Default true. */
   readonly broadcastBuffers?: boolean
   /** Whether forward may leave out parameters. It costs a walk of the graph, and one small collective, per step. Default false. */
   readonly findUnusedParameters?: boolean
   /** Whether gradients are views of the buckets, which saves a copy. Default false. */
   readonly gradientAsBucketView?: boolean
+  /**
+   * Whether every iteration uses the same parameters, the same number of times. Then the first backward shows which are not used, and a parameter may get several gradients in a
+   * backward, as with checkpointing. Default false.
+   */
+  readonly staticGraph?: boolean
   /** Default: all ranks. */
   readonly processGroup?: ProcessGroup
 }
@@ -65,10 +70,17 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
       broadcastBuffers: 'boolean',
       findUnusedParameters: 'boolean',
       gradientAsBucketView: 'boolean',
+      staticGraph: 'boolean',
       processGroup: true,
     })
     if (!isModule(module)) throw new ArgumentError(`${where}: module must be a Module, got ${valueText(module)}.`)
-    const { bucketCapMb = 25, broadcastBuffers: sendsBuffers = true, findUnusedParameters = false, gradientAsBucketView = false } = options
+    const {
+      bucketCapMb = 25,
+      broadcastBuffers: sendsBuffers = true,
+      findUnusedParameters = false,
+      gradientAsBucketView = false,
+      staticGraph = false,
+    } = options
     if (!(bucketCapMb > 0)) throw new ArgumentError(`${where}: bucketCapMb must be a positive number of MiB, got ${valueText(bucketCapMb)}.`)
     const group = groupOr(options.processGroup)
     const parameters: NamedParameter[] = []
@@ -78,20 +90,26 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     checkSameModel(parameters, group)
     this.module = module
     broadcastState([...module.parameters(), ...module.buffers()], group)
-    const reducer = new Reducer(parameters, group, { capBytes: Math.floor(bucketCapMb * MIB), gradientAsBucketView, findUnusedParameters })
-    states.set(this, { reducer, group, broadcastBuffers: sendsBuffers, sync: true, joining: null })
+    const reducer = new Reducer(parameters, group, {
+      capBytes: Math.floor(bucketCapMb * MIB),
+      gradientAsBucketView,
+      findUnusedParameters,
+      staticGraph,
+    })
+    states.set(this, { reducer, group, broadcastBuffers: sendsBuffers, sync: true, hasReduced: true, joining: null })
   }
 
   /** Calls the module; a following backward sends the gradients. */
   override forward(...args: Parameters<M['forward']>): ReturnType<M['forward']> {
     const state = stateOf(this)
-    const { sync, joining } = state
-    const own = { reduces: sync && dispatchState.gradEnabled, sendsBuffers: sync && state.broadcastBuffers }
+    const { joining } = state
+    const own = { reduces: state.sync && dispatchState.gradEnabled, sendsBuffers: state.broadcastBuffers && state.hasReduced }
     const round = joining === null ? null : agreeOnRound(state.group, own)
     if (round !== null && joining !== null) begin(state, joining, round)
     if (own.sendsBuffers) broadcastBuffers(this.module, state.group, round)
     const output = this.module.call(...args)
-    if (state.sync && dispatchState.gradEnabled) state.reducer.prepare(treeLeaves(output).filter((leaf) => leaf instanceof Tensor))
+    state.hasReduced = own.reduces
+    if (own.reduces) state.reducer.prepare(treeLeaves(output).filter((leaf) => leaf instanceof Tensor))
     return output
   }
 
@@ -148,6 +166,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
     for (let round = agreeOnRound(group, null); round.active.length > 0; round = agreeOnRound(group, null)) {
       begin(state, joining, round)
       if (round.sendsBuffers) broadcastBuffers(this.module, group, round)
+      state.hasReduced = round.reduces
       if (round.reduces) reducer.shadow()
     }
     const source = joining.last?.active.at(-1)
@@ -171,6 +190,8 @@ interface State {
   readonly group: ProcessGroup
   readonly broadcastBuffers: boolean
   sync: boolean
+  /** Whether the last forward was followed by a backward that sends gradients, or could be. Buffers are only sent then: between such steps they stay a rank's own. */
+  hasReduced: boolean
   /** What `join` does; null outside of it. */
   joining: Joining | null
 }

@@ -45,8 +45,25 @@ interface Bucket {
   result: Tensor | CommFuture | null
 }
 
+/** The gradients of parameters in the buffer of their bucket. */
+export function gradientViews(buffer: Tensor, parameters: readonly NamedParameter[]): Tensor[] {
+  let end = 0
+  return parameters.map(({ tensor: { shape, numel } }) => {
+    end += numel
+    return buffer.narrow(0, end - numel, numel).view(shape)
+  })
+}
+
 /** PyTorch's first bucket: small, so that sending starts early. */
 const FIRST_BUCKET_BYTES = 2 ** 20
+
+/** Options of a reducer. */
+export interface ReducerOptions {
+  readonly capBytes: number
+  readonly gradientAsBucketView: boolean
+  readonly findUnusedParameters: boolean
+  readonly staticGraph: boolean
+}
 
 export class Reducer {
   readonly #parameters: readonly NamedParameter[]
@@ -54,6 +71,13 @@ export class Reducer {
   readonly #capBytes: number
   readonly #asView: boolean
   readonly #findUnused: boolean
+  readonly #isStatic: boolean
+  /** Of a static graph: how many gradients of each parameter a backward computes on this rank, once one has sent. */
+  #counts: readonly number[] | null = null
+  /** Of a static graph: which parameters some rank uses, once that is agreed on. */
+  #usedByAny: readonly boolean[] | null = null
+  /** Gradients of each parameter in this backward. */
+  #seen: number[] = []
   #buckets: Bucket[]
   /** Replaces the usual mean over the ranks. */
   hook: CommHook | null = null
@@ -71,17 +95,15 @@ export class Reducer {
   #isRebuilt = false
   #next = 0
 
-  constructor(
-    parameters: readonly NamedParameter[],
-    group: ProcessGroup,
-    options: { readonly capBytes: number; readonly gradientAsBucketView: boolean; readonly findUnusedParameters: boolean },
-  ) {
+  constructor(parameters: readonly NamedParameter[], group: ProcessGroup, options: ReducerOptions) {
     this.#parameters = parameters
     this.#group = group
     this.divisor = group.size
     this.#capBytes = options.capBytes
     this.#asView = options.gradientAsBucketView
-    this.#findUnused = options.findUnusedParameters
+    this.#isStatic = options.staticGraph
+    // A static graph shows in its first backward what is not used.
+    this.#findUnused = options.findUnusedParameters && !options.staticGraph
     // The order in which gradients will come is not known yet.
     this.#buckets = this.#assign(
       parameters.map((_, i) => i),
@@ -116,6 +138,8 @@ export class Reducer {
   prepare(outputs: readonly Tensor[]): void {
     this.#rebuild()
     this.#arm()
+    // A parameter of a static graph may get gradients in a backward within the one that starts here, at whose end it is too early to finish.
+    if (this.#isStatic) for (const output of outputs) if (output.requiresGrad) output.registerHook(() => this.#begin())
     if (!this.#findUnused) return
     const reached = leavesOf(outputs)
     this.#used = this.#parameters.map(({ tensor }) => reached.has(tensor))
@@ -126,7 +150,8 @@ export class Reducer {
     this.#isRunning = false
     this.#next = 0
     this.#isReady = this.#parameters.map(() => false)
-    this.#used = this.#parameters.map(() => true)
+    this.#used = this.#parameters.map((_, i) => this.#counts?.[i] !== 0)
+    this.#seen = this.#parameters.map(() => 0)
     for (const bucket of this.#buckets) {
       bucket.waiting = bucket.indices.length
       bucket.result = null
@@ -157,17 +182,51 @@ export class Reducer {
     this.#buckets = this.#assign(this.#arrivals, [Math.min(FIRST_BUCKET_BYTES, this.#capBytes), this.#capBytes])
   }
 
+  /** A backward begins, unless it has already. */
+  #begin(): void {
+    if (!this.#isArmed || this.#isRunning) return
+    this.#isRunning = true
+    queueBackwardCallback(() => this.#finish())
+    this.#used.forEach((used, i) => {
+      if (!used) this.#markReady(i)
+    })
+  }
+
   #onGradient(index: number): void {
     if (!this.#isArmed) return
-    if (!this.#isRunning) {
-      this.#isRunning = true
-      queueBackwardCallback(() => this.#finish())
-      this.#used.forEach((used, i) => {
-        if (!used) this.#markReady(i)
-      })
-    }
+    this.#begin()
+    this.#arrive(index)
+    if (!this.#isStatic) return this.#markReady(index)
+    const seen = (this.#seen[index] ?? 0) + 1
+    this.#seen[index] = seen
+    // The first backward of a static graph counts, and sends at its end.
+    if (this.#counts !== null && seen === this.#counts[index]) this.#markReady(index)
+  }
+
+  #arrive(index: number): void {
     if (!this.#isRebuilt && !this.isFrozen && !this.#arrivals.includes(index)) this.#arrivals.push(index)
-    this.#markReady(index)
+  }
+
+  /** The end of a backward of a static graph: the first is remembered, and later ones must be like it. */
+  #endStatic(): void {
+    if (this.#counts === null) {
+      this.#counts = this.#seen
+      this.#used = this.#seen.map((seen) => seen > 0)
+      for (const i of this.#parameters.keys()) {
+        this.#arrive(i)
+        this.#markReady(i)
+      }
+      return
+    }
+    const counts = this.#counts
+    const changed = this.#parameters.flatMap(({ name }, i) =>
+      this.#seen[i] === counts[i] ? [] : [`${name} (${this.#seen[i]}, ${counts[i]} before)`],
+    )
+    if (changed.length > 0)
+      throw new DistributedError(
+        'DistributedDataParallel: Your training graph has changed in this iteration, which is not compatible with staticGraph set to true. ' +
+          `Other numbers of gradients than in the first backward came for ${changed.join(', ')}. Leave staticGraph out, or use the same parameters in each iteration.`,
+      )
   }
 
   #markReady(index: number): void {
@@ -190,7 +249,13 @@ export class Reducer {
   #send(bucket: Bucket, index: number, buffer: Tensor): void {
     if (this.hook !== null) {
       const parameters = bucket.indices.map((i) => this.#parameter(i))
-      bucket.result = this.hook({ index, buffer, parameters, gradients: this.#views(bucket, buffer), isLast: index === this.#buckets.length - 1 })
+      bucket.result = this.hook({
+        index,
+        buffer,
+        parameters,
+        gradients: gradientViews(buffer, parameters),
+        isLast: index === this.#buckets.length - 1,
+      })
       return
     }
     buffer.div_(this.divisor)
@@ -198,12 +263,10 @@ export class Reducer {
   }
 
   #views(bucket: Bucket, buffer: Tensor): Tensor[] {
-    let at = 0
-    return bucket.indices.map((i) => {
-      const { shape, numel } = this.#parameter(i).tensor
-      at += numel
-      return buffer.narrow(0, at - numel, numel).view(shape)
-    })
+    return gradientViews(
+      buffer,
+      bucket.indices.map((i) => this.#parameter(i)),
+    )
   }
 
   /** The bucket's buffer with the gradients of its parameters; zeros for those without one. */
@@ -227,6 +290,7 @@ export class Reducer {
   /** At the end of backward: waits for what was sent, and gives the parameters their gradients. */
   #finish(): void {
     this.#isArmed = false
+    if (this.#isStatic) this.#endStatic()
     const missing = this.#parameters.filter((_, i) => this.#isReady[i] !== true).map(({ name }) => name)
     if (missing.length > 0)
       throw new DistributedError(
@@ -254,13 +318,16 @@ export class Reducer {
 
   /** Which parameters some rank has used. */
   #usedSomewhere(): readonly boolean[] {
-    if (!this.#findUnused) return this.#used
+    if (!this.#findUnused && !this.#isStatic) return this.#used
+    if (this.#usedByAny !== null) return this.#usedByAny
     const counts = zeros([this.#used.length], { dtype: 'int32' })
     this.#used.forEach((used, i) => {
       if (used) counts.narrow(0, i, 1).fill_(1)
     })
     allReduce(counts, { group: this.#group })
-    return [...counts.toTypedArray()].map((count) => count > 0)
+    const used = [...counts.toTypedArray()].map((count) => count > 0)
+    if (this.#isStatic) this.#usedByAny = used
+    return used
   }
 }
 

@@ -5,6 +5,7 @@ import type { World } from '../worlds.ts'
 import { checkpointsSuite } from './checkpoints.ts'
 import { collectivesSuite } from './collectives.ts'
 import { ddpSuite } from './ddp.ts'
+import { ddpHooksSuite } from './ddpHooks.ts'
 import { fsdpSuite } from './fsdp.ts'
 import { fsdpApiSuite } from './fsdpApi.ts'
 import { fsdpErrorsSuite } from './fsdpErrors.ts'
@@ -36,6 +37,7 @@ export const goldenSuites: readonly ((world: World) => void)[] = [
   collectivesSuite,
   functionalSuite,
   ddpSuite,
+  ddpHooksSuite,
   fsdpSuite,
   fsdpApiSuite,
   fsdpErrorsSuite,

@@ -1,0 +1,264 @@
+// PowerSGD: gradients that are matrices travel as the product of two narrow ones. PyTorch's torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook, after
+// https://arxiv.org/abs/1905.13727.
+import { noGrad } from '../../autograd/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { bmm, cat, norm, qr, randn, stack } from '../../ops/index.ts'
+import { checkArgument, checkOptions, valueText } from '../../protocol/index.ts'
+import { Generator, Tensor } from '../../tensor/index.ts'
+import { allReduce } from '../inPlace.ts'
+import { ProcessGroup, groupOr } from '../processGroup.ts'
+import type { Work } from '../work.ts'
+import { allreduceHook, bufferOf } from './commHooks.ts'
+import type { CommFuture, GradBucket } from './reducer.ts'
+
+/** Options of {@link PowerSGDState}. */
+export interface PowerSGDOptions {
+  /** Columns of the two narrow matrices: more of them cost more bytes, and lose less. Default 1. */
+  readonly matrixApproximationRank?: number
+  /** Steps at the start that send whole gradients. At least 2 with `useErrorFeedback` or `warmStart`. Default 1000. */
+  readonly startPowerSGDIter?: number
+  /** A gradient is sent whole unless that takes more than this many times the elements. Default 2. */
+  readonly minCompressionRate?: number
+  /** Whether what a step loses is added to the gradients of the next one. Default true. */
+  readonly useErrorFeedback?: boolean
+  /** Whether a step starts from the matrices of the one before, and not from random ones. Default true. */
+  readonly warmStart?: boolean
+  /** Added to the length of a column that is divided by it: a small value, such as 1e-8, where gradients may be 0. Default 0. */
+  readonly orthogonalizationEpsilon?: number
+  /** Seed of the random matrices, the same on all ranks. Default 0. */
+  readonly randomSeed?: number
+  /** Whether gradients of one shape are multiplied together. Default false. */
+  readonly batchTensorsWithSameShape?: boolean
+}
+
+const OPTIONS = {
+  matrixApproximationRank: 'number',
+  startPowerSGDIter: 'number',
+  minCompressionRate: 'number',
+  useErrorFeedback: 'boolean',
+  warmStart: 'boolean',
+  orthogonalizationEpsilon: 'number',
+  randomSeed: 'number',
+  batchTensorsWithSameShape: 'boolean',
+} as const
+
+/**
+ * What {@link powerSGDHook} is told, and what it remembers between steps. One for each model and rank; `processGroup` null means all ranks. PyTorch's `PowerSGDState`, with other random
+ * matrices and without logs.
+ *
+ * @throws ArgumentError for options out of range.
+ * @example
+ * const state = new PowerSGDState(null, { matrixApproximationRank: 2, startPowerSGDIter: 10 })
+ * model.registerCommHook(state, powerSGDHook)
+ */
+export class PowerSGDState {
+  readonly processGroup: ProcessGroup | null
+  readonly matrixApproximationRank: number
+  readonly startPowerSGDIter: number
+  readonly minCompressionRate: number
+  readonly useErrorFeedback: boolean
+  readonly warmStart: boolean
+  readonly orthogonalizationEpsilon: number
+  readonly batchTensorsWithSameShape: boolean
+  /** What each bucket lost on this rank in the last step, by the bucket's index. */
+  readonly errorDict: Map<number, Tensor> = new Map()
+  /** The narrow matrices of each bucket, one after the other. */
+  readonly pMemoryDict: Map<number, Tensor> = new Map()
+  readonly qMemoryDict: Map<number, Tensor> = new Map()
+  /** Steps so far. */
+  iter = 0
+  /** @internal */
+  readonly generator: Generator
+  /** @internal */
+  readonly elements: { before: number; after: number } = { before: 0, after: 0 }
+
+  constructor(processGroup: ProcessGroup | null = null, options: PowerSGDOptions = {}) {
+    const where = 'PowerSGDState'
+    checkOptions(where, options, OPTIONS)
+    const { matrixApproximationRank = 1, startPowerSGDIter = 1000, minCompressionRate = 2, useErrorFeedback = true, warmStart = true } = options
+    checkArgument(
+      processGroup === null || processGroup instanceof ProcessGroup,
+      where,
+      'processGroup',
+      'a ProcessGroup, or null for all ranks',
+      processGroup,
+    )
+    const isCount = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+    checkArgument(
+      isCount(matrixApproximationRank) && matrixApproximationRank > 0,
+      where,
+      'matrixApproximationRank',
+      'a positive integer',
+      matrixApproximationRank,
+    )
+    checkArgument(isCount(startPowerSGDIter), where, 'startPowerSGDIter', 'an integer of at least 0', startPowerSGDIter)
+    checkArgument(minCompressionRate > 0, where, 'minCompressionRate', 'a positive number', minCompressionRate)
+    if ((useErrorFeedback || warmStart) && startPowerSGDIter <= 1)
+      throw new ArgumentError(
+        `${where}: Expect startPowerSGDIter > 1 if useErrorFeedback or warmStart is enabled, because PowerSGD can only be applied after the first two iterations in DDP; got ${valueText(startPowerSGDIter)}.`,
+      )
+    this.processGroup = processGroup
+    this.matrixApproximationRank = matrixApproximationRank
+    this.startPowerSGDIter = startPowerSGDIter
+    this.minCompressionRate = minCompressionRate
+    this.useErrorFeedback = useErrorFeedback
+    this.warmStart = warmStart
+    this.orthogonalizationEpsilon = options.orthogonalizationEpsilon ?? 0
+    this.batchTensorsWithSameShape = options.batchTensorsWithSameShape ?? false
+    this.generator = new Generator(options.randomSeed ?? 0)
+  }
+
+  /** How many times fewer elements than without compression were sent since it began, and both numbers of elements. PyTorch's `compression_stats`. */
+  compressionStats(): readonly [rate: number, before: number, after: number] {
+    const { before, after } = this.elements
+    return [after > 0 ? before / after : 0, before, after]
+  }
+
+  /** Counts a step when its last bucket was sent. @internal */
+  countStep({ isLast }: GradBucket): void {
+    if (isLast) this.iter++
+  }
+}
+
+/** Gives the columns of each of `matrices` (batch x rows x columns) unit length and right angles, in place. */
+function orthogonalize(matrices: Tensor, epsilon: number): void {
+  const [, , columns = 0] = matrices.shape
+  if (columns > 2 && dtypeInfo[matrices.dtype].size > 2) {
+    matrices.copy_(qr(matrices)[0])
+    return
+  }
+  for (let i = 0; i < columns; i++) {
+    const column = matrices.narrow(2, i, 1)
+    column.div_(norm(column, 2, [1], true).add(epsilon))
+    if (i + 1 === columns) continue
+    const rest = matrices.narrow(2, i + 1, columns - i - 1)
+    rest.sub_(column.mul(rest).sum([1], true).mul(column))
+  }
+}
+
+/** Gradients that are compressed together: batch x rows x columns. */
+interface Batch {
+  readonly matrices: Tensor
+  /** The gradients themselves, where `matrices` is a copy of them. */
+  readonly copied: readonly Tensor[]
+  /** Columns of the narrow matrices. */
+  readonly columns: number
+}
+
+/** Divides gradients into those that are compressed, as matrices, and those that are sent whole. */
+function divide(state: PowerSGDState, gradients: readonly Tensor[]): { readonly batches: readonly Batch[]; readonly whole: readonly Tensor[] } {
+  const shapes = new Map<string, Tensor[]>()
+  const whole: Tensor[] = []
+  for (const gradient of gradients) {
+    const [rows = 1] = gradient.shape
+    const matrix = gradient.view([rows, gradient.numel / Math.max(rows, 1)])
+    const [n = 0, m = 0] = matrix.shape
+    const compressed = (n + m) * Math.min(n, m, state.matrixApproximationRank)
+    const isWorthIt = compressed * state.minCompressionRate < n * m
+    state.elements.before += n * m
+    state.elements.after += isWorthIt ? compressed : n * m
+    if (!isWorthIt) {
+      whole.push(gradient)
+      continue
+    }
+    const like = shapes.get(String(matrix.shape)) ?? []
+    like.push(matrix)
+    shapes.set(String(matrix.shape), like)
+  }
+  const batchOf = (matrices: Tensor, copied: readonly Tensor[]): Batch => {
+    const [, n = 0, m = 0] = matrices.shape
+    return { matrices, copied, columns: Math.min(n, m, state.matrixApproximationRank) }
+  }
+  const batches = [...shapes.values()].flatMap((like) =>
+    state.batchTensorsWithSameShape && like.length > 1 ? [batchOf(stack(like), like)] : like.map((matrix) => batchOf(matrix.unsqueeze(0), [])),
+  )
+  return { batches, whole }
+}
+
+/** A narrow matrix for each batch, with as many rows as the batch has along `dim`: views of a memory for all, which is made if there is none yet. */
+function narrowMatrices(
+  batches: readonly Batch[],
+  dim: 1 | 2,
+  memories: Map<number, Tensor>,
+  bucket: GradBucket,
+): readonly [Tensor, readonly Tensor[]] {
+  const shapes = batches.map(({ matrices, columns }) => [matrices.shape[0] ?? 0, matrices.shape[dim] ?? 0, columns])
+  const sizes = shapes.map(([a = 0, b = 0, c = 0]) => a * b * c)
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  const memory = memories.get(bucket.index) ?? Tensor.empty([total], bucket.buffer.dtype)
+  memories.set(bucket.index, memory)
+  let end = 0
+  const views = shapes.map((shape, i) => {
+    const size = sizes[i] ?? 0
+    end += size
+    return memory.narrow(0, end - size, size).view(shape)
+  })
+  return [memory, views]
+}
+
+function compress(state: PowerSGDState, bucket: GradBucket): CommFuture {
+  const group = groupOr(state.processGroup)
+  const { index, buffer } = bucket
+  const { orthogonalizationEpsilon: epsilon, warmStart, errorDict, pMemoryDict, qMemoryDict } = state
+  const lost = errorDict.get(index)
+  if (lost !== undefined) buffer.add_(lost)
+  const before = state.useErrorFeedback ? buffer.clone() : null
+  const { batches, whole } = divide(state, bucket.gradients)
+  const isFirst = !pMemoryDict.has(index)
+  const [pMemory, ps] = narrowMatrices(batches, 1, pMemoryDict, bucket)
+  const [qMemory, qs] = narrowMatrices(batches, 2, qMemoryDict, bucket)
+  for (const q of qs) {
+    if (isFirst) q.copy_(randn(q.shape, { generator: state.generator, dtype: q.dtype }))
+    orthogonalize(q, epsilon)
+  }
+  const each = (fn: (matrices: Tensor, p: Tensor, q: Tensor) => void): void =>
+    batches.forEach(({ matrices }, i) => {
+      const [p, q] = [ps[i], qs[i]]
+      if (p !== undefined && q !== undefined) fn(matrices, p, q)
+    })
+  each((matrices, p, q) => p.copy_(bmm(matrices, q)))
+  const reduce = (tensor: Tensor): Work | undefined => (tensor.numel === 0 ? undefined : allReduce(tensor, { group, asyncOp: true }))
+  const flat = whole.length === 0 ? null : cat(whole.map((gradient) => gradient.reshape([-1])))
+  const works = [flat === null ? undefined : reduce(flat), reduce(pMemory)]
+  const finish = (): Tensor => {
+    for (const work of works) work?.wait()
+    let end = 0
+    for (const gradient of whole) {
+      end += gradient.numel
+      if (flat !== null)
+        gradient.copy_(
+          flat
+            .narrow(0, end - gradient.numel, gradient.numel)
+            .div(group.size)
+            .view(gradient.shape),
+        )
+    }
+    for (const p of ps) orthogonalize(p, epsilon)
+    each((matrices, p, q) => q.copy_(bmm(matrices.transpose(1, 2), p)))
+    reduce(qMemory)?.wait()
+    qMemory.div_(group.size)
+    each((matrices, p, q) => matrices.copy_(bmm(p, q.transpose(1, 2))))
+    for (const { matrices, copied } of batches) copied.forEach((gradient, i) => gradient.copy_(matrices.select(0, i)))
+    if (before !== null) errorDict.set(index, before.sub(buffer))
+    if (!warmStart) for (const memories of [pMemoryDict, qMemoryDict]) memories.delete(index)
+    state.countStep(bucket)
+    return buffer
+  }
+  return { wait: () => noGrad(finish) }
+}
+
+/**
+ * Sends the gradients of each parameter that has rows and columns as the product of two narrow matrices, which are close to their mean, and the others whole. The first `startPowerSGDIter` steps
+ * send all of them whole. PyTorch's `powerSGD_hook`.
+ *
+ * @throws ArgumentError unless `state` is a PowerSGDState.
+ * @example model.registerCommHook(new PowerSGDState(null, { startPowerSGDIter: 10 }), powerSGDHook)
+ */
+export function powerSGDHook(state: PowerSGDState, bucket: GradBucket): Tensor | CommFuture {
+  checkArgument(state instanceof PowerSGDState, 'powerSGDHook', 'state', 'a PowerSGDState', state)
+  bufferOf('powerSGDHook', bucket)
+  if (state.iter >= state.startPowerSGDIter) return noGrad(() => compress(state, bucket))
+  state.countStep(bucket)
+  return allreduceHook(state.processGroup, bucket)
+}
