@@ -5,11 +5,10 @@ function keyOf(value, Tensor) {
   return JSON.stringify(value, (_, v) => (v instanceof Tensor ? ['tensor', v.shape, v.dtype, v.requiresGrad] : typeof v === 'number' ? String(v) : v))
 }
 
-/** What a graph takes: tensors, and numbers, which have places that it does not use. */
-function leavesOf(value, Tensor, out = []) {
-  if (value instanceof Tensor || typeof value === 'number') out.push(value)
-  else if (value !== null && typeof value === 'object') for (const item of Object.values(value)) leavesOf(item, Tensor, out)
-  return out
+/** What a graph takes: nested arguments as they are; otherwise tensors, and numbers, which have places that it does not use. */
+function inputsOf(args, Tensor) {
+  const isNested = args.some((arg) => arg !== null && typeof arg === 'object' && !(arg instanceof Tensor))
+  return isNested ? args : args.filter((arg) => arg instanceof Tensor || typeof arg === 'number')
 }
 
 /** f with results that are cut from their history: graphs of makeFx do not know what ran under noGrad. */
@@ -34,15 +33,14 @@ export function wrappers(api, backend) {
       return withoutHistory(api)((...args) => {
         const key = keyOf(args, Tensor)
         if (!traces.has(key)) traces.set(key, trace(f, args))
-        return run(() => traces.get(key).forward(...leavesOf(args, Tensor)))
+        return run(() => traces.get(key).forward(...inputsOf(args, Tensor)))
       })
     }
   return {
     compile: (f) => compile(f, { backend }),
     makeFx: traced((f, args) => makeFx(f)(...args)),
-    // Writes to views cannot be differentiated.
     // What a graph overwrites a backward may need.
-    reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...leavesOf(args, Tensor)), api.noGrad),
+    reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...inputsOf(args, Tensor)), api.noGrad),
     aot: (f) =>
       aotFunction(f, {
         fwCompiler:

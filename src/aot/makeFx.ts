@@ -1,14 +1,14 @@
 // makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
-import { makeGraphModule } from '../fx/index.ts'
+import { PyTreeCodeGen, makeGraphModule } from '../fx/index.ts'
 import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { checkArgument, checkOptions, checkSynchronous, isCallable, isClass, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { treeLeaves, treeMap } from '../pytree/index.ts'
+import { treeFlatten, treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Layout } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
@@ -44,7 +44,8 @@ function checkMakeFxOptions(options: MakeFxOptions): void {
 
 /**
  * Runs a function or module on fake tensors shaped like the arguments and records every operator below autograd (and, with `decompose`,
- * decompositions). Numbers become constants; those among the arguments keep their places, but the graph does not use them. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
+ * decompositions). Numbers become constants; those among the arguments keep their places, but the graph does not use them. The graph
+ * is called with arguments of the same structure, nested ones too. In-place operators are recorded as functional ones, and writes to views as scatters; what was written to
  * arguments, parameters and buffers is copied back at the end of the graph. Random operators draw anew whenever the graph runs. Nodes know the layer or
  * function that they come from (`meta.source_fn_stack`) and the modules around it (`meta.nn_module_stack`). PyTorch's torch.fx.experimental.proxy_tensor.make_fx.
  *
@@ -67,6 +68,8 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       onNode: (node) => sources.note(node),
     })
     const names = argumentNames(fn, args.length)
+    // With nested arguments every value in them has a placeholder, and the graph is called with nested arguments, too.
+    const isNested = call.spec.kind === 'array' && call.spec.children.some(({ kind }) => kind !== 'leaf')
     const inputs: { readonly tensor: Tensor; readonly memory: Memory; readonly layout: Layout }[] = []
     const fakes = args.map((arg, i) => {
       let leaves = 0
@@ -78,7 +81,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
           inputs.push({ tensor: fake, memory: mode.memoryOf(fake), layout: layoutOf(fake) })
           return fake
         }
-        if (typeof leaf === 'number') mode.graph.placeholder(name)
+        if (isNested || typeof leaf === 'number') mode.graph.placeholder(name)
         else leaves--
         return leaf
       })
@@ -95,7 +98,8 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       for (const { tensor, memory, layout } of inputs) mode.relayBack(tensor, memory, layout)
       mode.joinResults(treeLeaves(result))
       const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
-      mode.graph.output(nodes)
+      mode.graph.output(isNested ? (treeLeaves(nodes) as Argument) : nodes)
+      if (isNested) mode.graph.setCodegen(new PyTreeCodeGen({ origArgs: names, inSpec: call.spec, outSpec: treeFlatten(result).spec }))
       if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
       const name = fn instanceof Module ? fn.getName() : fn.name
       gm = makeGraphModule(Object.fromEntries(mode.constants), mode.graph, name === '' ? 'GraphModule' : name)

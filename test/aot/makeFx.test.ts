@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compileDifferentiable, decomposeGraph, makeFx } from 'tensorfx/aot'
+import { Interpreter } from 'tensorfx/fx'
+import { treeMap } from 'tensorfx/pytree'
 
 const { grad } = torch.autograd
 
@@ -22,6 +24,32 @@ describe('makeFx', () => {
     expect(gm.code).toContain('torch.cos(')
     const x = torch.randn([3])
     expect(torch.allclose(gm.forward(x) as Tensor, x.cos())).toBe(true)
+  })
+
+  it.each<[string, (...args: never[]) => unknown, () => readonly unknown[]]>([
+    [
+      'an object',
+      (d: { a: Tensor; b: readonly Tensor[] }) => ({ sum: d.a.add(d.b[0] ?? 0), all: d.b }),
+      () => [{ a: torch.ones([2]), b: [torch.ones([2])] }],
+    ],
+    ['a list beside a tensor', ([a, b]: [Tensor, Tensor], y: Tensor) => [a.mul(y), [b]], () => [[torch.ones([2]), torch.ones([1])], torch.ones([2])]],
+    [
+      'numbers, texts and null in it',
+      (d: { x: Tensor; k: number; how: string; no: null }) => [d.x.mul(d.k), d.how, d.no],
+      () => [{ x: torch.ones([2]), k: 3, how: 'sum', no: null }],
+    ],
+    ['a write to a nested tensor', ({ x }: { x: Tensor }) => [x.add_(1), x.view([2, 1])], () => [{ x: torch.ones([2]) }]],
+    ['one tensor as the result', ([x]: [Tensor]) => x.sin(), () => [[torch.ones([2])]]],
+  ])('a graph for nested arguments, %s, is called as the function is', (_, fn, make) => {
+    const gm = makeFx(fn)(...make())
+    gm.graph.lint()
+    const [ours, theirs] = [make(), make()]
+    const plain = (value: unknown): unknown => treeMap(value, (leaf) => (leaf instanceof torch.Tensor ? leaf.toArray() : leaf))
+    const call = fn as (...args: readonly unknown[]) => unknown
+    expect(plain(gm.forward(...ours))).toEqual(plain(call(...theirs)))
+    expect(plain(new Interpreter(gm).run(...make()))).toEqual(plain(call(...make())))
+    expect(plain(ours)).toEqual(plain(theirs))
+    expect(() => gm.forward([])).toThrow(/pytree/)
   })
 
   it('tensors from outside are constants of the module', () => {

@@ -17,8 +17,9 @@ function cachedGraphs(fn: Fn): (...args: readonly unknown[]) => unknown {
       gm = makeFx(fn)(...args)
       graphs.push(gm)
     }
-    // Its placeholders are the tensors and numbers among the arguments.
-    return gm.forward(...treeLeaves(args).filter((leaf) => leaf instanceof torch.Tensor || typeof leaf === 'number')) as unknown
+    // With plain arguments its placeholders are the tensors and numbers among them.
+    const isNested = treeLeaves(args).length !== args.length || args.some((arg, i) => treeLeaves(arg)[0] !== args[i])
+    return gm.forward(...(isNested ? args : args.filter((leaf) => leaf instanceof torch.Tensor || typeof leaf === 'number'))) as unknown
   }
 }
 
