@@ -81,7 +81,7 @@ describe.each(CHANGES)('%s', (_, change, view) => {
     expect(a.grad?.shape).toEqual(a.shape)
   })
 
-  it('compiled: a graph break with its reason, and the same results and gradients', () => {
+  it('compiled: a graph break with its reason, and the same results and gradients (difference: view-change-breaks)', () => {
     const program = (w: Tensor): Tensor => {
       const x = w.mul(2)
       const flat = x.view(-1)

@@ -175,6 +175,17 @@ describe('writes to views', () => {
     expect(gradOf(a)).toEqual([1, 1])
   })
 
+  it('to the base of a view that was made inside noGrad leave that without a history (difference: no-grad-views)', () => {
+    const a = w()
+    const z = torch.zeros([2])
+    const [apart, view] = [torch.noGrad(() => z.narrow(0, 0, 1)), z.narrow(0, 0, 1)]
+    z.copy_(a)
+    expect([apart.requiresGrad, apart.toArray(), view.requiresGrad]).toEqual([false, [2], true])
+    view.mul(apart).sum().backward()
+    expect(gradOf(a)).toEqual([2, 0])
+    expect(() => apart.mul_(a.narrow(0, 0, 1))).toThrow(/made inside noGrad/)
+  })
+
   it('of lists give the tensor behind them a history, as of any view (difference: list-views-writable)', () => {
     const a = w()
     const z = torch.zeros([2, 2])
