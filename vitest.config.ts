@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { generate as generateOps } from './scripts/generateOps.mjs'
 import { generate as generatePasses } from './scripts/generatePasses.mjs'
+import { ClosingReporter } from './test/helpers/closingReporter.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
+import { long, ownProcess } from './test/suites.ts'
 
 generateOps()
 generatePasses()
@@ -27,13 +29,27 @@ const SAME_ON_BOTH = [
   'test/pytorch/**',
 ]
 
+const excluded = built ? SAME_ON_BOTH : []
+
+/** The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. */
+const projects = [
+  {
+    extends: true as const,
+    test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: [...excluded, ...ownProcess, ...long] },
+  },
+  { extends: true as const, test: { name: 'own', include: [...ownProcess], exclude: excluded } },
+  { extends: true as const, test: { name: 'long', include: [...long], exclude: excluded } },
+]
+
 export default defineConfig({
   resolve: {
     alias: [{ find: /^tensorfx$/, replacement: file('index') }, { find: /^tensorfx\/(.+)$/, replacement: file('entries/$1') }, ...internals],
   },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: built ? SAME_ON_BOTH : [],
+    // The mutants of `npm run mutate` run in processes that it starts itself.
+    ...(process.env.TENSORFX_MUTATE === undefined ? { projects } : { include: ['test/**/*.test.ts'] }),
+    // The order of files is another one each time (vitest prints its seed), so that a file which leaves something behind is found.
+    sequence: { shuffle: { files: true, tests: false } },
     testTimeout: 30_000,
     pool: 'forks',
     // All cores: by default vitest leaves one idle, which is half of two.
@@ -42,6 +58,6 @@ export default defineConfig({
     env: { TENSORFX_VERIFY: '1' },
     // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
     setupFiles: process.env.TENSORFX_CHECK_HEAP === '1' ? ['test/helpers/checkedHeap.ts'] : [],
-    reporters: ['default', new PortedReporter()],
+    reporters: ['default', new PortedReporter(), new ClosingReporter()],
   },
 })

@@ -16,6 +16,7 @@ const unrelated = [
 /** A vitest whose sources are those of `work`/sources.json. The caller provides `mutant`: what is switched on, or null to record coverage. */
 export async function mutationVitest(work, { workers, exclude = [], bail = 0, reporter = {}, ...options }) {
   const sources = new Map(Object.entries(JSON.parse(readFileSync(join(work, 'sources.json'), 'utf8'))))
+  process.env.TENSORFX_MUTATE = work
   return createVitest(
     'test',
     {

@@ -1,0 +1,39 @@
+// Which test files run in which part of the suite. Files that are not named here share processes and run with `npm test`. Paths are globs below the root.
+
+/** Files that need a process of their own, by the reason. They are part of `npm test`. */
+const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
+  'limits the whole heap, or lets its allocations fail, which other files would meet': ['test/memory/limit.test.ts'],
+  'counts what all caches of kernels hold': ['test/kernels/boundedCache.test.ts'],
+  'registers an operator, which stays a member of tensors': ['test/ops/customOperator.test.ts'],
+  'replaces a module by another, which must not be loaded yet': [
+    'test/debug/{onnxRuntime,splitCheck,withoutOnnxruntime}.test.ts',
+    'test/fx/modules/transformToZ3.test.ts',
+  ],
+}
+
+/** Files that `npm test` leaves to `npm run test:all`, by the reason. They have a process each. Every room has tests beside them. */
+const LONG: Readonly<Record<string, readonly string[]>> = {
+  'starts worlds of several ranks': [
+    'test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi*,run,threads*}.test.ts',
+  ],
+  'draws programs, arguments or faults': [
+    'test/fuzz/**/*.test.ts',
+    'test/memory/{faults,flat,soak,whole}.test.ts',
+    'test/trust/fuzz.test.ts',
+    'test/debug/{compareSamples,faults,neverTouches,rightBackends}.test.ts',
+  ],
+  'has many cases of one path through the code': [
+    'test/fx/samples/**/*.test.ts',
+    'test/pytorch/**/*.test.ts',
+    'test/fx/z3GradualTypes.test.ts',
+    'test/dynamo/routing.test.ts',
+    'test/examples/families.test.ts',
+  ],
+  'starts processes that import the built package, again and again': [
+    'test/built/**/*.test.ts',
+    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,twoBackends}.test.ts',
+  ],
+}
+
+export const ownProcess: readonly string[] = Object.values(OWN_PROCESS).flat()
+export const long: readonly string[] = Object.values(LONG).flat()
