@@ -16,7 +16,9 @@ export class ClosingReporter implements Reporter {
       const longest = tests.toSorted((a, b) => milliseconds(b) - milliseconds(a)).slice(0, LONGEST)
       console.log(`The ${longest.length} longest tests:`)
       for (const test of longest)
-        console.log(`${(milliseconds(test) / 1000).toFixed(1).padStart(7)} s  ${test.module.relativeModuleId}  ${test.fullName}`)
+        console.log(
+          `${(milliseconds(test) / 1000).toFixed(1).padStart(7)} s  ${test.module.relativeModuleId}  ${test.fullName.replaceAll(/\s+/g, ' ')}`,
+        )
     }
     console.log(`${count('passed')} passed, ${count('failed') + broken} failed`)
   }
