@@ -1,4 +1,5 @@
 // Names of PyTorch that do not exist here, in its spelling: what to write instead, or that there is nothing yet.
+import { OTHER_LIBRARIES } from './otherLibraries.ts'
 
 type Reasons = Readonly<Record<string, string>>
 
@@ -171,5 +172,8 @@ const ABSENT = {
   },
 } satisfies Readonly<Record<string, Reasons>>
 
-/** What to write instead of PyTorch's names in `torch`, `torch.nn` and so on. */
-export const absentNames = (namespace: keyof typeof ABSENT): ReadonlyMap<string, string> => new Map(Object.entries<string>(ABSENT[namespace]))
+/** What to write instead of names that PyTorch has in `torch`, `torch.nn` and so on, or that other libraries have. */
+export const absentNames = (namespace: keyof typeof ABSENT): ReadonlyMap<string, string> => {
+  const others: Readonly<Record<string, Reasons>> = OTHER_LIBRARIES
+  return new Map(Object.entries<string>({ ...others[namespace], ...ABSENT[namespace] }))
+}

@@ -5,10 +5,13 @@ import { PackedSequence } from '../nn/recurrent/packedSequence.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { registerPytreeNode } from '../pytree/index.ts'
 import { markCopy } from './copies.ts'
+import { OTHER_LIBRARIES } from './otherLibraries.ts'
 
 const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
 
-const INSTEAD_OF_MODULE = new Map([
+const INSTEAD_OF_MODULE = new Map<string, string>([
+  ...Object.entries(OTHER_LIBRARIES.module),
+
   ['cuda', NO_MODULE_DEVICES],
   ['cpu', NO_MODULE_DEVICES],
   ['forward', 'the class of a module must define forward(x), which computes its output'],

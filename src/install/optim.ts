@@ -2,8 +2,12 @@
 import { Optimizer } from '../optim/index.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { installTensors } from './tensors.ts'
+import { OTHER_LIBRARIES } from './otherLibraries.ts'
 
-const INSTEAD_OF_OPTIMIZER = new Map([['lr', 'the learning rate belongs to the groups: optimizer.paramGroups[0].lr']])
+const INSTEAD_OF_OPTIMIZER = new Map<string, string>([
+  ...Object.entries(OTHER_LIBRARIES.optimizer),
+  ['lr', 'the learning rate belongs to the groups: optimizer.paramGroups[0].lr'],
+])
 
 /** Makes optimizers work; they explain PyTorch's spelling of their methods, and where the learning rate is. */
 export function installOptim(): void {

@@ -2,10 +2,13 @@
 import { elementByKey, setElementByKey } from '../ops/view/getitem.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import { OTHER_LIBRARIES } from './otherLibraries.ts'
 
 const NO_DEVICES = 'there are no devices here: tensors live in one memory, and every operator runs where it is'
 
-const INSTEAD_OF_TENSOR = new Map([
+const INSTEAD_OF_TENSOR = new Map<string, string>([
+  ...Object.entries(OTHER_LIBRARIES.tensor),
+
   ['length', 'x.shape[0] is the size of the first dimension, x.numel the number of elements'],
   ['numpy', 'x.toTypedArray() copies the values in row-major order, x.toArray() as nested arrays'],
   ['tolist', 'write x.toArray()'],

@@ -15,8 +15,34 @@ export type OptionNames<O extends object> = { readonly [K in keyof O]-?: KindOf<
 
 const KIND_TEXTS = { boolean: 'true or false', number: 'a number' }
 
-/** Names of other libraries, or of PyTorch's other functions, for what an option may be called here. */
-const ALIASES: Readonly<Record<string, string>> = { axis: 'dim', keepdims: 'keepdim', learningRate: 'lr', learning_rate: 'lr' }
+/** Names of other libraries, or of PyTorch's other functions, for what an option may be called here: the first that the function has. */
+export const OPTION_ALIASES: Readonly<Record<string, readonly string[]>> = {
+  axis: ['dim', 'dims'],
+  axes: ['dim', 'dims'],
+  keepdims: ['keepdim'],
+  keepDims: ['keepdim'],
+  learningRate: ['lr'],
+  learning_rate: ['lr'],
+  beta1: ['betas'],
+  beta2: ['betas'],
+  epsilon: ['eps'],
+  rate: ['p', 'dropout'],
+  useBias: ['bias'],
+  use_bias: ['bias'],
+  strides: ['stride'],
+  dilationRate: ['dilation'],
+  poolSize: ['kernelSize'],
+  units: ['outFeatures', 'hiddenSize'],
+  filters: ['outChannels'],
+  inputDim: ['numEmbeddings', 'inFeatures'],
+  outputDim: ['embeddingDim', 'outFeatures'],
+  num: ['steps'],
+  shape: ['size'],
+  minval: ['low'],
+  maxval: ['high'],
+  reps: ['repeats', 'dims'],
+  ddof: ['correction'],
+}
 
 /** What to say about options of PyTorch that have no counterpart. */
 const NO_DEVICES = 'there are no devices here'
@@ -25,8 +51,7 @@ const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memor
 
 /** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
 export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
-  const alias = entryOf(ALIASES, name)
-  const near = alias !== undefined && known.includes(alias) ? alias : nearest(name, known)
+  const near = entryOf(OPTION_ALIASES, name)?.find((alias) => known.includes(alias)) ?? nearest(name, known)
   const absent = entryOf(ABSENT, name)
   const hint = near !== null ? `did you mean '${near}'? ` : absent === undefined ? '' : `${absent}, leave it out. `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)

@@ -314,7 +314,7 @@ function otherCalls(): Call[] {
       optionNames: ['weight', 'ignoreIndex', 'reduction', 'labelSmoothing'],
     }),
     call('nn.MSELoss', [], () => [], make(nn.MSELoss), { options: () => ({ reduction: 'sum' }), optionNames: ['reduction'] }),
-    call('nn.Sequential', [required('0', 'module'), required('1', 'module')], () => [linear(), new nn.ReLU()], make(nn.Sequential)),
+    call('nn.Sequential', [optional('0', 'module'), optional('1', 'module')], () => [linear(), new nn.ReLU()], make(nn.Sequential)),
     call('nn.Parameter', [required('data', 'tensor')], () => [x()], make(nn.Parameter), { optionNames: ['requiresGrad'] }),
     call('linear', [required('input', 'tensor')], () => [x()], on(linear, 'call')),
     call(

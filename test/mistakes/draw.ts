@@ -1,6 +1,8 @@
 // Draws mistakes: one change of a right call, of a kind that people make.
 import { nn, optim, torch } from 'tensorfx'
-import { attributeName } from '../../src/protocol/index.ts'
+import { OTHER_LIBRARIES } from '../../src/install/otherLibraries.ts'
+import { attributeName, camelCase } from '../../src/protocol/index.ts'
+import { OPTION_ALIASES } from '../../src/protocol/options.ts'
 import type { Random } from '../../scripts/fuzz/random.mjs'
 import { optionsOf } from './calls.ts'
 import type { Call, Kind, Parameter } from './calls.ts'
@@ -19,6 +21,8 @@ export const MISTAKES = [
   'an argument that is missing',
   'given twice',
   'options before the rest',
+  'a name of another library',
+  'an option of another library',
 ] as const
 export type MistakeKind = (typeof MISTAKES)[number]
 
@@ -85,7 +89,7 @@ const WORDS: Readonly<Record<Kind, RegExp>> = {
   string: /string|name/,
   dtype: /dtype/,
   module: /Module/,
-  parameters: /parameters/,
+  parameters: /parameters?/,
   function: /function/,
   optimizer: /optimizer/,
   state: /Map|object/,
@@ -100,15 +104,18 @@ function withArguments(call: Call, positional: readonly unknown[], options: Read
   return () => call.run(...args)
 }
 
-type Draw = (call: Call, random: Random) => Omit<Mistake, 'kind' | 'call'> | null
+type Draw = (call: Call, random: Random) => (Omit<Mistake, 'kind' | 'call'> & { readonly call?: Call }) | null
+
+/** Whether sizes are spread over several positions. */
+const isSpread = (call: Call, positional: readonly unknown[]): boolean =>
+  positional.length > call.parameters.length ||
+  (positional.length > 1 && call.parameters[0]?.kinds[0] === 'integers' && !Array.isArray(positional[0]))
 
 /** A position that holds an argument with a known kind. */
 function drawPosition(call: Call, random: Random, positional: readonly unknown[]): { at: number; parameter: Parameter } | null {
   const places = positional.flatMap((_, at) => {
     const parameter = call.parameters[at]
-    // Sizes may be spread over several positions.
-    const isList = positional.length > call.parameters.length
-    return parameter === undefined || parameter.kinds.length === 0 || isList ? [] : [{ at, parameter }]
+    return parameter === undefined || parameter.kinds.length === 0 || isSpread(call, positional) ? [] : [{ at, parameter }]
   })
   return places.length === 0 ? null : random.pick(places)
 }
@@ -210,7 +217,7 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
     const positional = call.positional()
     const at = random.int(Math.max(1, positional.length - 1))
     const [one, other] = [call.parameters[at], call.parameters[at + 1]]
-    if (one === undefined || other === undefined || positional.length > call.parameters.length || at + 1 >= positional.length) return null
+    if (one === undefined || other === undefined || isSpread(call, positional) || at + 1 >= positional.length) return null
     const isOther = (a: Parameter, b: Parameter): boolean =>
       a.kinds.length > 0 && !a.kinds.some((kind) => b.kinds.some((k) => k === kind || (ALSO[k] ?? []).includes(kind)))
     if (!isOther(one, other) || !isOther(other, one)) return null
@@ -262,6 +269,33 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
       fixes: [/given twice/],
     }
   },
+  'a name of another library': (call, random) => {
+    const home = random.pick(Object.keys(HOMES) as (keyof typeof OTHER_LIBRARIES)[])
+    const { owner, make } = HOMES[home]
+    const [name, instead] = random.pick(Object.entries<string>(OTHER_LIBRARIES[home]))
+    // Tables are in snake case; programs write either.
+    const written = random.chance(0.5) ? camelCase(name) : name
+    return {
+      call: { ...call, name: `${owner}.${written}`, code: `${owner}.${written}` },
+      code: `${owner}.${written}`,
+      run: () => Reflect.get(make(), written),
+      names: [written],
+      fixes: [new RegExp(`does not exist here: ${instead.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}`)],
+    }
+  },
+  'an option of another library': (call, random) => {
+    const [alias, targets] = random.pick(Object.entries(OPTION_ALIASES))
+    const ours = targets.find((name) => call.optionNames.includes(name))
+    if (ours === undefined || call.optionNames.includes(alias)) return null
+    const at = call.parameters.findIndex((p) => p.name === ours)
+    const positional = at >= 0 ? call.positional().slice(0, at) : call.positional()
+    return {
+      code: `${call.code}(…, { ${alias}: … })`,
+      run: withArguments(call, positional, { ...call.options(), [alias]: 1 }),
+      names: [alias],
+      fixes: [new RegExp(`did you mean '${ours}'`)],
+    }
+  },
   'options before the rest': (call) => {
     const positional = call.positional()
     const first = call.parameters[0]
@@ -274,6 +308,16 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
       fixes: [...wordsOf(first), /last/],
     }
   },
+}
+
+/** What has no names of other libraries, by the table of what it says. */
+const HOMES: Readonly<Record<keyof typeof OTHER_LIBRARIES, { readonly owner: string; readonly make: () => object }>> = {
+  torch: { owner: 'torch', make: () => torch },
+  tensor: { owner: 'x', make: () => torch.ones([2, 3]) },
+  nn: { owner: 'torch.nn', make: () => torch.nn },
+  optim: { owner: 'torch.optim', make: () => torch.optim },
+  module: { owner: 'module', make: () => new nn.Sequential(new nn.Linear(2, 2)) },
+  optimizer: { owner: 'optimizer', make: () => new optim.SGD([new nn.Parameter(torch.ones([2]))]) },
 }
 
 /** How many calls are tried for a kind of mistake; few have an argument that holds indices. */
