@@ -10,3 +10,8 @@ export function fuzzArguments(
   library: object,
   options: { readonly seed: number; readonly rounds: number; readonly only?: string | null; readonly reset?: () => void },
 ): Promise<{ readonly functions: number; readonly calls: number; readonly findings: readonly Finding[] }>
+
+/** Calls one function of the surface, which is `of`. */
+export type SurfaceCall = ((args: readonly unknown[]) => unknown) & { readonly of: object }
+
+export function surfaceOf(entries: object, samples: object): { readonly found: ReadonlyMap<string, SurfaceCall>; readonly stale: ReadonlySet<string> }

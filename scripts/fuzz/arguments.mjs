@@ -98,7 +98,7 @@ function values({ torch, nn, fx, fake, more }) {
   }
 }
 
-/** Everything that can be called, by name: functions and classes of the entries, their static members, and methods of samples; and what is left out in vain. */
+/** Everything that can be called, by name: functions and classes of the entries, their static members, and methods of samples (`of` is the function itself); and what is left out in vain. */
 export function surfaceOf(entries, samples) {
   const found = new Map()
   const stale = new Set(Object.keys(LEFT_OUT))
@@ -108,8 +108,8 @@ export function surfaceOf(entries, samples) {
     return key !== undefined
   }
   const seen = new Set()
-  const add = (name, call) => {
-    if (!leftOut(name) && !found.has(name)) found.set(name, call)
+  const add = (name, of, call) => {
+    if (!leftOut(name) && !found.has(name)) found.set(name, Object.assign(call, { of }))
   }
   const isClass = (value) => /^class\b/.test(Function.prototype.toString.call(value))
   const visit = (path, value, depth) => {
@@ -118,7 +118,7 @@ export function surfaceOf(entries, samples) {
     // Programs catch errors, and seldom make any of ours.
     if (typeof value === 'function' && value.prototype instanceof Error) return
     if (typeof value === 'function' && !(isClass(value) && leftOut(`new ${path}`)))
-      add(path, isClass(value) ? (args) => Reflect.construct(value, args) : (args) => Reflect.apply(value, undefined, args))
+      add(path, value, isClass(value) ? (args) => Reflect.construct(value, args) : (args) => Reflect.apply(value, undefined, args))
     const prototype = Object.getPrototypeOf(value)
     const isNamespace = value[Symbol.toStringTag] === 'Module' || prototype === Object.prototype || prototype === null || typeof value === 'function'
     if (!isNamespace && depth > 0 && Object.getPrototypeOf(prototype) !== Object.prototype && path.split('.').length > 2) return
@@ -133,14 +133,15 @@ export function surfaceOf(entries, samples) {
   // Sorted, as it depends on how modules are loaded which names come first.
   for (const [entry, module] of Object.entries(entries)) for (const key of Object.keys(module).toSorted()) visit(`${entry}.${key}`, module[key], 0)
   for (const [name, make] of Object.entries(samples)) {
-    const names = new Set()
+    const methods = new Map()
     for (let level = make(); level !== null && level !== Object.prototype && level !== Function.prototype; level = Object.getPrototypeOf(level))
       for (const key of Object.getOwnPropertyNames(level)) {
         const descriptor = Object.getOwnPropertyDescriptor(level, key)
-        if (typeof descriptor?.value === 'function' && !SKIPPED_MEMBERS.has(key) && !key.startsWith('_')) names.add(key)
+        if (typeof descriptor?.value === 'function' && !SKIPPED_MEMBERS.has(key) && !key.startsWith('_') && !methods.has(key))
+          methods.set(key, descriptor.value)
       }
-    for (const key of names)
-      add(`${name}.${key}`, (args) => {
+    for (const [key, method] of methods)
+      add(`${name}.${key}`, method, (args) => {
         const self = make()
         return Reflect.apply(self[key], self, args)
       })

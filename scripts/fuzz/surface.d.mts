@@ -1,1 +1,3 @@
-export function loadSurface(load: (entry: string) => Promise<unknown>): Promise<{ readonly library: object; readonly reset: () => void }>
+export function loadSurface(
+  load: (entry: string) => Promise<unknown>,
+): Promise<{ readonly library: { readonly entries: object; readonly samples: object }; readonly reset: () => void }>

@@ -7,7 +7,7 @@ import { GuardedCache, guardedCall, watchingModules } from '../guards/index.ts'
 import type { Change } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { asStrided, copy_, detach, permute } from '../ops/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkCount, checkOptions } from '../protocol/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
@@ -28,6 +28,7 @@ import type { JointGraph } from './partition.ts'
  *     const f = aotFunction((x) => x.sin().sum(), { fwCompiler: (gm) => { console.log(gm.code); return (...i) => gm.forward(...i) } })
  */
 export function aotFunction<A extends readonly unknown[], R>(fn: (...args: A) => R, options: JointOptions): (...args: A) => R {
+  checkCount('aotFunction', arguments, 2)
   checkOptions('aotFunction', options, { fwCompiler: true, bwCompiler: true, partition: true })
   return traced(fn, options).call
 }

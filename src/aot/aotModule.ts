@@ -1,7 +1,7 @@
 // Modules ahead of time: aotFunction of a module, whose parameters and buffers are inputs of the graph.
 import { UnsupportedError } from '../errors/index.ts'
 import { Module, functionalCall } from '../module/index.ts'
-import { checkArgument, checkOptions, isModule } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isModule } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { traced } from './aotFunction.ts'
 import type { JointOptions } from './joint.ts'
@@ -56,6 +56,7 @@ function check(where: string, module: Module, options: JointOptions): void {
  * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are no Tensors.
  */
 export function aotModule<M extends Module>(module: M, options: JointOptions): AotModule<M> {
+  checkCount('aotModule', arguments, 2)
   check('aotModule', module, options)
   return new AotModule(module, options)
 }
@@ -67,6 +68,7 @@ export function aotModule<M extends Module>(module: M, options: JointOptions): A
  * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are no Tensors.
  */
 export function aotModuleSimplified(module: Module, args: readonly unknown[], options: JointOptions): (...args: readonly unknown[]) => unknown {
+  checkCount('aotModuleSimplified', arguments, 3)
   check('aotModuleSimplified', module, options)
   checkArgument(Array.isArray(args), 'aotModuleSimplified', 'args', 'an array of arguments', args)
   const { call, prepare } = tracedModule(module, options)

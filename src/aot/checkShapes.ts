@@ -9,7 +9,7 @@ import { codeFrame } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { empty } from '../ops/index.ts'
-import { checkArgument, isPlainObject, nearest, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, isPlainObject, nearest, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { FakeTensorProp } from './fakeTensorProp.ts'
@@ -138,6 +138,7 @@ function nameIn(size: string): readonly [factor: number, name: string] {
  * @throws ArgumentError for inputs that the model does not have or that are missing, and TraceError if it cannot be traced.
  */
 export function checkShapes(model: Module | TargetFunction, inputs: Readonly<Record<string, InputShape>>): ShapeReport {
+  checkCount('checkShapes', arguments, 2)
   checkArgument(isPlainObject(inputs), 'checkShapes', 'inputs', 'an object of shapes by input', inputs)
   const gm = model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model)
   const placeholders = gm.graph.findNodes({ op: 'placeholder' })

@@ -1,4 +1,5 @@
 // DecompositionInterpreter: runs a graph and records the operators that it runs into another graph, some of them replaced by others.
+import { checkCount } from '../protocol/index.ts'
 import { noGrad } from '../autograd/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { Interpreter } from '../fx/index.ts'
@@ -33,6 +34,7 @@ export class DecompositionInterpreter extends Interpreter {
   #current: Node | null = null
 
   constructor(module: GraphModule, newGraph: Graph, decompositionTable: ReadonlyMap<TargetFunction, Decomposition> = new Map()) {
+    checkCount('DecompositionInterpreter', arguments, 3)
     super(module)
     checkGraph('DecompositionInterpreter', newGraph, 'newGraph')
     this.newGraph = newGraph

@@ -1,4 +1,5 @@
 // FakeTensorProp: shapes, dtypes and strides of every value, without computing one. PyTorch's torch.fx.passes.fake_tensor_prop.
+import { checkCount } from '../protocol/index.ts'
 import { FakeTensorMode, fakeLike, withMode } from '../dispatch/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
@@ -22,6 +23,7 @@ export class FakeTensorProp extends Interpreter {
   readonly #attributes = new Map<Tensor, Tensor>()
 
   constructor(gm: GraphModule, mode: FakeTensorMode = new FakeTensorMode()) {
+    checkCount('FakeTensorProp', arguments, 2)
     super(gm)
     this.#mode = mode
   }

@@ -6,7 +6,7 @@ import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkOptions, checkSynchronous, isCallable, isClass, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, checkSynchronous, isCallable, isClass, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -54,6 +54,7 @@ function checkMakeFxOptions(options: MakeFxOptions): void {
  * @throws ArgumentError for an option that does not exist; UnsupportedError for a tensor from outside with `allowNonFakeInputs: false`.
  */
 export function makeFx(fn: Module | ((...args: never[]) => unknown), options: MakeFxOptions = {}): (...args: readonly unknown[]) => GraphModule {
+  checkCount('makeFx', arguments, 2)
   checkArgument(isCallable(fn) && !isClass(fn), 'makeFx', 'fn', 'a function or a Module', fn)
   checkMakeFxOptions(options)
   // Arguments have the types that `fn` takes, or its own checks fail.

@@ -5,7 +5,7 @@ import type { GraphModule } from '../fx/index.ts'
 import type { Module } from '../module/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { checkArray } from '../protocol/index.ts'
+import { checkArray, checkCount } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 const known = new WeakMap<GraphModule, { readonly key: string; readonly guards: Guards }>()
@@ -30,6 +30,7 @@ export function noteGuards(gm: GraphModule, { key, tensors }: GuardedCall, outer
  * @throws ArgumentError if `gm` is no graph of makeFx.
  */
 export function checkGuards(gm: GraphModule, args: readonly unknown[]): string | null {
+  checkCount('checkGuards', arguments, 2)
   checkGraphModule('checkGuards', gm)
   checkArray('checkGuards', 'args', args)
   const traced = known.get(gm)

@@ -1,5 +1,5 @@
 // Anomaly mode: backward says which line of the forward pass an error, or a NaN, comes from. PyTorch's torch.autograd.detect_anomaly.
-import { checkArgument, checkCallable } from '../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount } from '../protocol/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -85,12 +85,14 @@ export const notingPlaces = <T>(fn: () => T): T => within({ notesPlaces: true, e
  * @throws AutogradError if a gradient is NaN.
  */
 export function detectAnomaly<T>(fn: () => T): T {
+  checkCount('detectAnomaly', arguments, 1)
   checkCallable('detectAnomaly', 'fn', fn)
   return within({ enabled: true, notesPlaces: true }, fn)
 }
 
 /** Turns anomaly mode on or off from now on; see {@link detectAnomaly}. PyTorch's `torch.autograd.set_detect_anomaly`. */
 export function setDetectAnomaly(enabled: boolean): void {
+  checkCount('setDetectAnomaly', arguments, 1)
   checkArgument(typeof enabled === 'boolean', 'setDetectAnomaly', 'enabled', 'true or false', enabled)
   anomaly.enabled = enabled
   anomaly.notesPlaces = enabled

@@ -4,7 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { allocating, dtypeInfo } from '../kernels/index.ts'
 import { add, onesLike } from '../ops/index.ts'
-import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { accumulate } from './accumulate.ts'
 import { anomaly, applyChecked } from './anomaly.ts'
@@ -325,6 +325,7 @@ export function backward(
   gradTensors: Tensor | readonly (Tensor | null)[] | null = null,
   options: BackwardOptions & { readonly inputs?: readonly Tensor[] | Tensor } = {},
 ): void {
+  checkCount('backward', arguments, 3)
   checkOptions('backward', options, { retainGraph: 'boolean', createGraph: 'boolean', inputs: true })
   const roots = tensorsOf('backward', 'tensors', tensors)
   const given = gradTensors instanceof Tensor ? [gradTensors] : (gradTensors ?? [])
@@ -371,6 +372,7 @@ function withCallbacks(pass: () => void): void {
  * AutogradError outside of a backward pass. PyTorch's `Variable._execution_engine.queue_callback`.
  */
 export function queueBackwardCallback(callback: () => void): void {
+  checkCount('autograd.queueBackwardCallback', arguments, 1)
   if (callbacks === null)
     throw new AutogradError(
       'queueBackwardCallback: no backward pass is under way. Call it from a hook (registerHook, registerPostAccumulateGradHook).',
@@ -387,6 +389,7 @@ export function grad(
   inputs: Tensor | readonly Tensor[],
   options: BackwardOptions & { readonly gradOutputs?: Tensor | readonly (Tensor | null)[] | null; readonly allowUnused?: boolean } = {},
 ): (Tensor | null)[] {
+  checkCount('grad', arguments, 3)
   checkOptions('grad', options, { gradOutputs: true, retainGraph: 'boolean', createGraph: 'boolean', allowUnused: 'boolean' })
   const roots = tensorsOf('grad', 'outputs', outputs)
   const wantedTensors = tensorsOf('grad', 'inputs', inputs)

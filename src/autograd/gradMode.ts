@@ -1,5 +1,5 @@
 // Grad mode: whether operators on tensors that require grad are recorded.
-import { checkArgument, isCallable } from '../protocol/index.ts'
+import { checkArgument, checkCount, isCallable } from '../protocol/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 
 /** Restores the previous grad mode when disposed: `using _ = noGrad()`. */
@@ -59,6 +59,7 @@ function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefi
 export function noGrad(): Disposable
 export function noGrad<T>(fn: () => T): T
 export function noGrad<T>(fn?: () => T): T | Disposable {
+  checkCount('noGrad', arguments, 1)
   return withGradMode('noGrad', false, fn)
 }
 
@@ -66,6 +67,7 @@ export function noGrad<T>(fn?: () => T): T | Disposable {
 export function enableGrad(): Disposable
 export function enableGrad<T>(fn: () => T): T
 export function enableGrad<T>(fn?: () => T): T | Disposable {
+  checkCount('enableGrad', arguments, 1)
   return withGradMode('enableGrad', true, fn)
 }
 
@@ -73,11 +75,13 @@ export function enableGrad<T>(fn?: () => T): T | Disposable {
 export function inferenceMode(): Disposable
 export function inferenceMode<T>(fn: () => T): T
 export function inferenceMode<T>(fn?: () => T): T | Disposable {
+  checkCount('inferenceMode', arguments, 1)
   return withGradMode('inferenceMode', false, fn)
 }
 
 /** Turns recording on or off from now on; disposing the result restores the previous mode. PyTorch's `torch.set_grad_enabled`. */
 export function setGradEnabled(enabled: boolean): Disposable {
+  checkCount('setGradEnabled', arguments, 1)
   checkArgument(typeof enabled === 'boolean', 'setGradEnabled', 'enabled', 'true or false', enabled)
   return new GradModeGuard(enabled)
 }

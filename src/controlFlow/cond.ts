@@ -1,4 +1,5 @@
 // cond: a branch as data. Eagerly, it runs one of two functions; traced, it is a node with both as child graphs.
+import { checkCount } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { bool } from '../fx/index.ts'
 import type { BodySource } from '../fx/index.ts'
@@ -40,6 +41,7 @@ export function cond<R>(
   falseFn: (...operands: readonly unknown[]) => R,
   operands: readonly unknown[] = [],
 ): R {
+  checkCount('cond', arguments, 4)
   checkFunction('cond', 'trueFn', trueFn)
   checkFunction('cond', 'falseFn', falseFn)
   if (!Array.isArray(operands)) throw new ArgumentError(`cond: operands must be an array of arguments for the branches, got ${typeof operands}.`)

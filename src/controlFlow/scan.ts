@@ -1,6 +1,6 @@
 // scan: a loop over the slices of tensors that carries values along, as data.
 import { ArgumentError } from '../errors/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkCount, checkOptions } from '../protocol/index.ts'
 import { checkSame, higherOrder, runBody } from './higherOrder.ts'
 import type { Body } from './higherOrder.ts'
 import { slicesOf, stacked } from './slices.ts'
@@ -55,6 +55,7 @@ export const scanOp: (
  *     const [total, sums] = scan((sum, x) => [sum.add(x), sum.add(x)], torch.zeros([3]), xs)
  */
 export function scan<C, X, Y>(combineFn: (carry: C, x: X) => readonly [C, Y], init: C, xs: X, options: ScanOptions = {}): readonly [C, Y] {
+  checkCount('scan', arguments, 4)
   checkFunction('scan', 'combineFn', combineFn)
   checkOptions('scan', options, { dim: 'number', reverse: 'boolean' })
   const { dim = 0, reverse = false } = options

@@ -1,4 +1,5 @@
 // whileLoop: a loop of unknown length, as data.
+import { checkCount } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { bool, tuple } from '../fx/index.ts'
 import type { BodySource } from '../fx/index.ts'
@@ -37,6 +38,7 @@ export function whileLoop<A extends unknown[] | []>(
   bodyFn: (...carried: [...A]) => NoInfer<A>,
   carried: A,
 ): A {
+  checkCount('whileLoop', arguments, 3)
   checkFunction('whileLoop', 'condFn', condFn)
   checkFunction('whileLoop', 'bodyFn', bodyFn)
   if (!Array.isArray(carried)) throw new ArgumentError(`whileLoop: carried must be an array of the loop's values, got ${typeof carried}.`)

@@ -1,6 +1,6 @@
 // Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
-import { checkArray, checkOptions } from '../protocol/index.ts'
+import { checkArray, checkCount, checkOptions } from '../protocol/index.ts'
 import { config, lookupBackend, runnable, resultsOf } from '../dynamo/index.ts'
 import { Graph, GraphModule, Interpreter } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
@@ -31,6 +31,7 @@ export interface AnalyzeOptions {
  * parameters require gradients, the backward graph is analyzed on what it gets from eager kernels (`DIVERGED at name of the backward: reason`).
  */
 export function analyze(gm: GraphModule, inputs: readonly unknown[], backend: string, options: AnalyzeOptions = {}): string {
+  checkCount('analyze', arguments, 4)
   checkGraphModule('analyze', gm)
   checkArray('analyze', 'inputs', inputs)
   checkOptions('analyze', options, {

@@ -3,7 +3,7 @@ import { mapAggregate } from '../fx/index.ts'
 import type { Argument, GraphModule, Node } from '../fx/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { bfloat16, double, float, half } from '../ops/index.ts'
-import { checkArray } from '../protocol/index.ts'
+import { checkArray, checkCount } from '../protocol/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { isolatedInFloat64 } from './isolated.ts'
 
@@ -17,6 +17,7 @@ const CONVERSIONS: ReadonlySet<unknown> = new Set(['float', 'half', 'bfloat16', 
  * @throws ArgumentError for anything but a GraphModule and an array.
  */
 export function castToFp64(gm: GraphModule, inputs: readonly unknown[]): { gm: GraphModule; inputs: unknown[] } {
+  checkCount('castToFp64', arguments, 2)
   checkGraphModule('castToFp64', gm)
   checkArray('castToFp64', 'inputs', inputs)
   const wide = isolatedInFloat64(gm, inputs)

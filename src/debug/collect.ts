@@ -4,7 +4,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { add, clone, div, sum, zerosLike } from '../ops/index.ts'
-import { checkArray, checkCallable, checkDepth, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkCount, checkDepth, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
@@ -13,6 +13,7 @@ import type { Runnable } from './observe.ts'
 
 /** A copy of each tensor that keeps its layout, its gradient and whether it requires grad; other values are returned as they are. PyTorch's `clone_inputs_retaining_gradness`. */
 export function cloneInputsRetainingGradness(inputs: readonly unknown[]): unknown[] {
+  checkCount('cloneInputsRetainingGradness', arguments, 1)
   checkArray('cloneInputsRetainingGradness', 'inputs', inputs)
   // Each by itself: PyTorch makes two clones of a tensor that is given twice.
   return inputs.map((input) => {
@@ -42,6 +43,7 @@ export interface RunOptions {
  * @throws ArgumentError for bad arguments, and for an output that cannot be reduced to a loss; and whatever the model throws.
  */
 export function runFwdMaybeBwd(model: Runnable, inputs: readonly unknown[], options: RunOptions = {}): unknown {
+  checkCount('runFwdMaybeBwd', arguments, 3)
   checkCallable('runFwdMaybeBwd', 'model', model)
   checkArray('runFwdMaybeBwd', 'inputs', inputs)
   checkOptions('runFwdMaybeBwd', options, { onlyFwd: 'boolean', disableClone: 'boolean' })
@@ -75,6 +77,7 @@ function total(a: Tensor | null, b: Tensor | null): Tensor | null {
  * @throws ArgumentError if the model is neither a Module nor a compiled one.
  */
 export function collectResults(model: Runnable, prediction: unknown, loss: unknown, exampleInputs: readonly unknown[]): unknown[] {
+  checkCount('collectResults', arguments, 4)
   checkCallable('collectResults', 'model', model)
   checkArray('collectResults', 'exampleInputs', exampleInputs)
   const owner = moduleOf(model)
@@ -102,6 +105,7 @@ function listOf(owner: Module | null, prediction: unknown, loss: unknown, exampl
  * @throws ArgumentError for a text, a fraction, or an object of another class.
  */
 export function requiresBwdPass(out: unknown): boolean {
+  checkCount('requiresBwdPass', arguments, 1)
   return requiresGrad(out, 0)
 }
 
@@ -129,6 +133,7 @@ const PREDICTION: ReadonlyMap<string, string> = new Map([
  * @throws ArgumentError if a part is neither.
  */
 export function reduceToScalarLoss(out: unknown): Tensor {
+  checkCount('reduceToScalarLoss', arguments, 1)
   return reduced(out, 0)
 }
 

@@ -1,6 +1,6 @@
 // Where dumps go: the file system in Node, memory in a browser (the page offers the files for download).
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkString, hostProcess, isFunction, isObject } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkString, hostProcess, isFunction, isObject } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
 export interface FileStore {
@@ -123,6 +123,7 @@ export function fileStore(): FileStore {
 
 /** Uses another store (tests, pages). Returns the previous one. Throws ArgumentError for what has no methods `read` and `write`. */
 export function setFileStore(store: FileStore): FileStore {
+  checkCount('setFileStore', arguments, 1)
   checkStore('setFileStore', store)
   const previous = fileStore()
   current = store

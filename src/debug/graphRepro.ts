@@ -3,7 +3,7 @@
 import { backendImports, config } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { Graph, GraphModule } from '../fx/index.ts'
-import { checkArgument, checkArray, checkOptions, checkPositive, checkString } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkOptions, checkPositive, checkString } from '../protocol/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { whyNotNameable } from './backendModule.ts'
 import { dumpCheckpoint } from './checkpoint.ts'
@@ -51,6 +51,7 @@ export interface GraphReproOptions {
  *     const text = saveGraphRepro(gm, [x], { compilerName: 'inductor', accuracy: true })
  */
 export function saveGraphRepro(graph: Graph | GraphModule, inputs: readonly unknown[], options: GraphReproOptions = {}): string {
+  checkCount('saveGraphRepro', arguments, 3)
   const gm = moduleOf('saveGraphRepro', graph, inputs)
   checkOptions('saveGraphRepro', options, {
     compilerName: true,
@@ -77,6 +78,7 @@ export function generateStandaloneRepro(
   inputs: readonly unknown[],
   options: { readonly savePath?: string | null } = {},
 ): string {
+  checkCount('generateStandaloneRepro', arguments, 3)
   const where = 'generateStandaloneRepro'
   const gm = moduleOf(where, graph, inputs)
   checkOptions(where, options, { savePath: true })
@@ -95,6 +97,7 @@ export function dumpToMinify(
   compilerName: string,
   options: Pick<GraphReproOptions, 'accuracy'> = {},
 ): string {
+  checkCount('dumpToMinify', arguments, 4)
   const gm = moduleOf('dumpToMinify', graph, inputs)
   checkOptions('dumpToMinify', options, { accuracy: true })
   const { script, saveDir } = launcherPaths(debugDirectory(config.debugDirRoot))
@@ -109,6 +112,7 @@ export function dumpCompilerGraphState(
   compilerName: string,
   options: Pick<GraphReproOptions, 'accuracy'> = {},
 ): string {
+  checkCount('dumpCompilerGraphState', arguments, 4)
   const where = 'dumpCompilerGraphState'
   const gm = moduleOf(where, graph, inputs)
   checkOptions(where, options, { accuracy: true })
@@ -135,6 +139,7 @@ export async function isolateFails(
   compilerName: string,
   options: IsolateFailsOptions = {},
 ): Promise<boolean> {
+  checkCount('isolateFails', arguments, 4)
   const where = 'isolateFails'
   const gm = moduleOf(where, graph, inputs)
   checkOptions(where, options, { accuracy: true, checkStr: true, startHelper: true, timeoutMs: 'number' })
@@ -155,6 +160,7 @@ export async function isolateFails(
 
 /** Whether inductor fails to compile or to run a graph that runs eagerly, with an error that contains `checkStr`. PyTorch's inductor_fails. */
 export function inductorFails(graph: Graph | GraphModule, inputs: readonly unknown[], checkStr: string | null = null): boolean {
+  checkCount('inductorFails', arguments, 3)
   const gm = moduleOf('inductorFails', graph, inputs)
   return judge(gm, inputs, settings('inductorFails', gm, { accuracy: 'none', checkStr }).spec).status === 'fails'
 }

@@ -3,7 +3,17 @@
 import { present } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { checkArgument, checkOptions, checkString, isPlainObject, lineComment, propertyKey, quote, scalarLiteral } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkCount,
+  checkOptions,
+  checkString,
+  isPlainObject,
+  lineComment,
+  propertyKey,
+  quote,
+  scalarLiteral,
+} from '../protocol/index.ts'
 import { Tensor, isContiguous, windowNumel } from '../tensor/index.ts'
 import { ContentStore } from './contentStore.ts'
 import { checkStore } from './fileStore.ts'
@@ -46,6 +56,7 @@ export class InputWriter {
 
   /** Storages that are too large for the script go to `dir`/storages/. Without a store or a folder, everything is in the script. */
   constructor(store: FileStore | null, dir: string | null, options: InputWriterOptions = {}) {
+    checkCount('InputWriter', arguments, 3)
     if (store !== null) checkStore('InputWriter', store)
     if (dir !== null) checkString('InputWriter', 'dir', dir)
     checkOptions('InputWriter', options, { inlineBytes: 'number', wholeStorages: 'boolean' })
@@ -61,16 +72,19 @@ export class InputWriter {
    * written, for any other value.
    */
   add(name: string, value: unknown): void {
+    checkCount('add', arguments, 2)
     this.#push({ name, value, line: null })
   }
 
   /** What is added from here on are the inputs of the next call. */
   nextCall(): void {
+    checkCount('nextCall', arguments, 0)
     this.use('', undefined, () => 'reader.nextCall()')
   }
 
   /** Adds a value that is no input; `line` gets the expression that loads it. */
   use(name: string, value: unknown, line: (expression: string) => string): void {
+    checkCount('use', arguments, 3)
     this.#push({ name, value, line })
   }
 
@@ -83,11 +97,13 @@ export class InputWriter {
 
   /** The source lines. Writes the storages that the script does not hold. */
   lines(): readonly string[] {
+    checkCount('lines', arguments, 0)
     return (this.#lines ??= new Source(this.#entries, this.#files, this.#inlineBytes, this.#whole, (paths) => (this.#paths = paths)).lines())
   }
 
   /** The files that were written, or were there already. */
   paths(): readonly string[] {
+    checkCount('paths', arguments, 0)
     return this.#paths
   }
 

@@ -1,6 +1,6 @@
 // The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
 // isolated one.
-import { checkArgument, checkArray, isObject } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, isObject } from '../protocol/index.ts'
 import { withConfig } from '../dynamo/index.ts'
 import type { Backend } from '../dynamo/index.ts'
 import { GraphModule } from '../fx/index.ts'
@@ -64,6 +64,7 @@ export interface Outcome {
  * starts another hunt.
  */
 export function judge(gm: GraphModule, inputs: readonly unknown[], spec: FailureSpec, given?: string | Backend, earlier: Calls = []): Outcome {
+  checkCount('judge', arguments, 5)
   checkGraphModule('judge', gm)
   checkArray('judge', 'inputs', inputs)
   checkArgument(isObject(spec), 'judge', 'spec', 'what counts as a failure', spec)

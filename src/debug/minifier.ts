@@ -6,7 +6,7 @@ import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { captureValues, loaded } from './concreteValues.ts'
 import type { Offload } from './concreteValues.ts'
 import { operatorsOf } from './cut.ts'
@@ -110,6 +110,7 @@ export async function minifier(
   moduleFails: ModuleFails,
   options: MinifierOptions = {},
 ): Promise<MinifierResult> {
+  checkCount('minifier', arguments, 4)
   checkGraphModule('minifier', failing, 'failing')
   checkArray('minifier', 'inputs', inputs)
   checkCallable('minifier', 'moduleFails', moduleFails)

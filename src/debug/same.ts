@@ -7,6 +7,7 @@ import { to } from '../ops/index.ts'
 import {
   checkArgument,
   checkCallable,
+  checkCount,
   checkDepth,
   checkOptionNames,
   checkOptions,
@@ -69,6 +70,7 @@ const DEFAULTS: Required<SameOptions> = {
  * @throws ArgumentError for an unknown option, and for a tolerance or a threshold that is no number.
  */
 export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, options: SameOptions = {}): boolean {
+  checkCount('same', arguments, 4)
   checkOptionNames('same', options, Object.keys(DEFAULTS))
   const { tol, iouThreshold, logError } = { ...DEFAULTS, ...options }
   checkArgument(typeof tol === 'number' && tol >= 0, 'same', 'options.tol', 'a number that is not negative', tol)
@@ -79,6 +81,7 @@ export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, option
 
 /** Whether two results are equal in every element. PyTorch's `bitwise_same`, which lets 0 equal -0. Throws ArgumentError for an unknown option. */
 export function bitwiseSame(ref: unknown, res: unknown, options: Pick<SameOptions, 'equalNan' | 'logError'> = {}): boolean {
+  checkCount('bitwiseSame', arguments, 3)
   checkOptions('bitwiseSame', options, { equalNan: 'boolean', logError: true })
   return new Comparison({ ...options, tol: 0 }, { exactIntegers: true }).same(ref, res, null)
 }
@@ -98,6 +101,7 @@ export function judgedSame(ref: unknown, res: unknown, fp64Ref: unknown, options
 
 /** Root mean square error of two tensors of one shape; NaN if they have no elements. PyTorch's `torch._dynamo.utils.rmse`. Throws ArgumentError for anything else. */
 export function rmse(ref: Tensor, res: Tensor): number {
+  checkCount('rmse', arguments, 2)
   checkArgument(isTensorLike(ref), 'rmse', 'ref', 'a Tensor', ref)
   checkArgument(isTensorLike(res), 'rmse', 'res', 'a Tensor', res)
   checkArgument(sameShape(ref.shape, res.shape), 'rmse', 'res', `a Tensor of shape ${formatShape(ref.shape)}`, res)

@@ -5,7 +5,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
 import { zerosLike } from '../ops/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { castToFp64 } from './castToFp64.ts'
 import { describe } from './describeError.ts'
@@ -185,6 +185,7 @@ function orZero(a: unknown, b: unknown): readonly [unknown, unknown] {
  * @throws ArgumentError for bad arguments, and with `requireFp64` if there is no float64 reference; and what the graph throws without the backend.
  */
 export function sameTwoModels(gm: Module, compiled: Runnable, inputs: readonly unknown[], options: TwoModelsOptions = {}): boolean {
+  checkCount('sameTwoModels', arguments, 4)
   checkArgument(gm instanceof Module, 'sameTwoModels', 'gm', 'a GraphModule or another Module', gm)
   checkCallable('sameTwoModels', 'compiled', compiled)
   checkArray('sameTwoModels', 'inputs', inputs)

@@ -3,6 +3,7 @@
 //   level 1: on failure write the graph as repro.mjs        level 3: write the launcher before every run (for crashes that kill the process)
 //   level 2: on failure write minifier_launcher.mjs          level 4: also judge every call (callCheck.ts), and write the launcher if it is wrong; after aot, how graphs are split (splitCheck.ts)
 // The program computes what it computes without: compiled code is called once with the program's inputs, and everything else runs on copies.
+import { checkCount } from '../protocol/index.ts'
 import { splitting } from '../aot/joint.ts'
 import { noGrad } from '../autograd/index.ts'
 import { config, interceptBackends, runnable, resultsOf } from '../dynamo/index.ts'
@@ -26,11 +27,13 @@ export function installDebug(): void {
 
 /** Watches a backend as dynamo calls it. PyTorch's WrapBackendDebug. */
 export function wrapBackendDebug(backend: Backend, name: string): Backend {
+  checkCount('wrapBackendDebug', arguments, 2)
   return watch(backend, name, 'dynamo')
 }
 
 /** Watches a compiler of forward or backward graphs. PyTorch's wrap_compiler_debug. */
 export function wrapCompilerDebug(compiler: Backend, name: string): Backend {
+  checkCount('wrapCompilerDebug', arguments, 2)
   return watch(compiler, name, 'aot')
 }
 

@@ -1,6 +1,6 @@
 // Device meshes: the ranks of the world as a grid, with a process group for each line of it. PyTorch's torch.distributed.device_mesh.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { checkArgument, checkOptions, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { getRank, getWorldSize, newGroup } from './processGroup.ts'
 import type { ProcessGroup } from './processGroup.ts'
 
@@ -27,6 +27,7 @@ export class DeviceMesh {
 
   /** @internal */
   constructor(deviceType: 'cpu', dims: readonly MeshDim[]) {
+    checkCount('DeviceMesh', arguments, 2)
     this.deviceType = deviceType
     this.#dims = dims
   }
@@ -133,6 +134,7 @@ function linesAlong(shape: readonly number[], dim: number): readonly (readonly n
  * const model = new FullyShardedDataParallel(new Net(), { shardingStrategy: 'HYBRID_SHARD', deviceMesh })
  */
 export function initDeviceMesh(deviceType: 'cpu', meshShape: readonly number[], options: DeviceMeshOptions = {}): DeviceMesh {
+  checkCount('initDeviceMesh', arguments, 3)
   checkOptions(WHERE, options, { meshDimNames: true })
   checkArgument(deviceType === 'cpu', WHERE, 'deviceType', "'cpu', the only one there is", deviceType)
   checkArgument(

@@ -7,7 +7,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { publish } from '../library/index.ts'
 import { cat, chunk, makeOp, registerOp } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
-import { declareEffects, valueText } from '../protocol/index.ts'
+import { checkCount, declareEffects, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Arg } from '../dispatch/index.ts'
@@ -176,6 +176,7 @@ export const allReduce = (tensor: Tensor, op: ReduceOp = 'sum', group?: ProcessG
 
 /** All ranks' tensors, joined along `dim`. PyTorch's functional `all_gather_tensor`. */
 export function allGatherTensor(tensor: Tensor, dim = 0, group?: ProcessGroup): Tensor {
+  checkCount('allGatherTensor', arguments, 3)
   const { size, name } = groupOr(group)
   const rows = call(allGatherOp, tensor, size, name)
   return dim === 0 ? rows : cat(chunk(rows, size, 0), dim)
@@ -183,6 +184,7 @@ export function allGatherTensor(tensor: Tensor, dim = 0, group?: ProcessGroup): 
 
 /** This rank's part, along `dim`, of the reduction of all ranks' tensors. PyTorch's functional `reduce_scatter_tensor`. */
 export function reduceScatterTensor(tensor: Tensor, op: ReduceOp = 'sum', dim = 0, group?: ProcessGroup): Tensor {
+  checkCount('reduceScatterTensor', arguments, 4)
   const { size, name } = groupOr(group)
   checkTensor('reduceScatterTensor', 'tensor', tensor)
   const length = tensor.shape[dim] ?? 1
@@ -198,6 +200,7 @@ export function allToAllSingle(
   inputSplits: readonly number[] | null = null,
   group?: ProcessGroup,
 ): Tensor {
+  checkCount('allToAllSingle', arguments, 4)
   const { size, name } = groupOr(group)
   checkTensor('allToAllSingle', 'tensor', tensor)
   const equal = Array.from({ length: size }, () => (tensor.shape[0] ?? 0) / size)

@@ -3,7 +3,7 @@ import { noGrad } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { cat } from '../ops/index.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { checkReduceOp } from './collective.ts'
 import type { Collective, ReduceOp } from './collective.ts'
@@ -47,6 +47,7 @@ function inGroup(where: string, name: string, rank: number, group: ProcessGroup)
 
 /** Reduces the tensors of all ranks; every rank gets the result in its tensor. PyTorch's `all_reduce`. */
 export function allReduce(tensor: Tensor, options: ReduceOptions = {}): Work | undefined {
+  checkCount('allReduce', arguments, 2)
   const where = 'allReduce'
   checkOptions(where, options, REDUCE_OPTIONS)
   const group = groupOr(options.group)
@@ -68,6 +69,7 @@ export function allReduce(tensor: Tensor, options: ReduceOptions = {}): Work | u
 
 /** Reduces the tensors of all ranks; rank `dst` gets the result in its tensor. PyTorch's `reduce`. */
 export function reduce(tensor: Tensor, dst: number, options: ReduceOptions = {}): Work | undefined {
+  checkCount('reduce', arguments, 3)
   const where = 'reduce'
   checkOptions(where, options, REDUCE_OPTIONS)
   const group = groupOr(options.group)
@@ -86,6 +88,7 @@ export function reduce(tensor: Tensor, dst: number, options: ReduceOptions = {})
 
 /** The tensor of rank `src`, on every rank. PyTorch's `broadcast`. */
 export function broadcast(tensor: Tensor, src: number, options: CollectiveOptions = {}): Work | undefined {
+  checkCount('broadcast', arguments, 3)
   checkOptions('broadcast', options, OPTIONS)
   const group = groupOr(options.group)
   const root = inGroup('broadcast', 'src', src, group)
@@ -108,6 +111,7 @@ function checkParts(where: string, whole: Tensor, part: Tensor, size: number, [w
 
 /** Every rank's `input`, one after the other along dimension 0, in `output` on every rank. PyTorch's `all_gather_into_tensor`. */
 export function allGatherIntoTensor(output: Tensor, input: Tensor, options: CollectiveOptions = {}): Work | undefined {
+  checkCount('allGatherIntoTensor', arguments, 3)
   const where = 'allGatherIntoTensor'
   checkOptions(where, options, OPTIONS)
   const [own, all] = [contiguous(where, 'input', input), contiguous(where, 'output', output)]
@@ -117,6 +121,7 @@ export function allGatherIntoTensor(output: Tensor, input: Tensor, options: Coll
 
 /** Every rank's tensor in a list of tensors. PyTorch's `all_gather`. */
 export function allGather(outputs: readonly Tensor[], input: Tensor, options: CollectiveOptions = {}): Work | undefined {
+  checkCount('allGather', arguments, 3)
   const where = 'allGather'
   checkOptions(where, options, OPTIONS)
   return gatherInto(where, outputs, input, options, null)
@@ -124,6 +129,7 @@ export function allGather(outputs: readonly Tensor[], input: Tensor, options: Co
 
 /** Every rank's tensor in a list of tensors of rank `dst`; other ranks pass null. PyTorch's `gather`. */
 export function gather(input: Tensor, outputs: readonly Tensor[] | null, dst: number, options: CollectiveOptions = {}): Work | undefined {
+  checkCount('gather', arguments, 4)
   checkOptions('gather', options, OPTIONS)
   return gatherInto('gather', outputs, input, options, inGroup('gather', 'dst', dst, groupOr(options.group)))
 }
@@ -159,6 +165,7 @@ function gatherInto(
 
 /** One tensor of the list that rank `src` has, in `output` of each rank; other ranks pass null. PyTorch's `scatter`. */
 export function scatter(output: Tensor, inputs: readonly Tensor[] | null, src: number, options: CollectiveOptions = {}): Work | undefined {
+  checkCount('scatter', arguments, 4)
   const where = 'scatter'
   checkOptions(where, options, OPTIONS)
   const group = groupOr(options.group)
@@ -186,6 +193,7 @@ function joined(where: string, inputs: readonly Tensor[], like: Tensor): Tensor 
 
 /** Reduces the `input` of all ranks; each gets its part along dimension 0 in `output`. PyTorch's `reduce_scatter_tensor`. */
 export function reduceScatterTensor(output: Tensor, input: Tensor, options: ReduceOptions = {}): Work | undefined {
+  checkCount('reduceScatterTensor', arguments, 3)
   const where = 'reduceScatterTensor'
   checkOptions(where, options, REDUCE_OPTIONS)
   const group = groupOr(options.group)
@@ -202,6 +210,7 @@ export function reduceScatterTensor(output: Tensor, input: Tensor, options: Redu
 
 /** Reduces lists of tensors of all ranks; each gets the one at its rank in `output`. PyTorch's `reduce_scatter`. */
 export function reduceScatter(output: Tensor, inputs: readonly Tensor[], options: ReduceOptions = {}): Work | undefined {
+  checkCount('reduceScatter', arguments, 3)
   checkOptions('reduceScatter', options, REDUCE_OPTIONS)
   checkList('reduceScatter', 'inputs', inputs, groupOr(options.group).size)
   const whole = joined('reduceScatter', inputs, output)
@@ -231,6 +240,7 @@ export function allToAllSingle(
   inputSplits?: readonly number[] | null,
   options: CollectiveOptions = {},
 ): Work | undefined {
+  checkCount('allToAllSingle', arguments, 5)
   const where = 'allToAllSingle'
   checkOptions(where, options, OPTIONS)
   const { size } = groupOr(options.group)
@@ -253,6 +263,7 @@ export function allToAllSingle(
 
 /** Sends `inputs[r]` to rank r, and receives what rank r sends in `outputs[r]`. Sizes may differ between pairs of ranks. PyTorch's `all_to_all`. */
 export function allToAll(outputs: readonly Tensor[], inputs: readonly Tensor[], options: CollectiveOptions = {}): Work | undefined {
+  checkCount('allToAll', arguments, 3)
   const where = 'allToAll'
   checkOptions(where, options, OPTIONS)
   const { size } = groupOr(options.group)
@@ -277,12 +288,14 @@ export function allToAll(outputs: readonly Tensor[], inputs: readonly Tensor[], 
 
 /** Waits until all ranks have come. PyTorch's `barrier`. */
 export function barrier(options: CollectiveOptions = {}): Work | undefined {
+  checkCount('barrier', arguments, 1)
   checkOptions('barrier', options, OPTIONS)
   return run({ kind: 'barrier' }, options, null)
 }
 
 /** A barrier with a timeout of its own (milliseconds), which names the rank that did not come. PyTorch's `monitored_barrier`. */
 export function monitoredBarrier(options: { readonly group?: ProcessGroup; readonly timeout?: number } = {}): void {
+  checkCount('monitoredBarrier', arguments, 1)
   checkOptions('monitoredBarrier', options, { group: true, timeout: 'number' })
   const group = groupOr(options.group)
   const work = group.start({ kind: 'barrier' }, null, options.timeout)
@@ -308,6 +321,7 @@ const MESSAGE_OPTIONS = { group: true, tag: 'number' } as const
 
 /** Sends a tensor to rank `dst`, and returns at once. PyTorch's `isend`. */
 export function isend(tensor: Tensor, dst: number, options: MessageOptions = {}): Work {
+  checkCount('isend', arguments, 3)
   checkOptions('isend', options, MESSAGE_OPTIONS)
   const group = groupOr(options.group)
   const peer = inGroup('isend', 'dst', dst, group)
@@ -317,6 +331,7 @@ export function isend(tensor: Tensor, dst: number, options: MessageOptions = {})
 
 /** Receives a tensor from rank `src`, or from any rank if that is null, and returns at once. PyTorch's `irecv`. */
 export function irecv(tensor: Tensor, src: number | null = null, options: MessageOptions = {}): Work {
+  checkCount('irecv', arguments, 3)
   checkOptions('irecv', options, MESSAGE_OPTIONS)
   const group = groupOr(options.group)
   const peer = src === null ? null : inGroup('irecv', 'src', src, group)
@@ -327,11 +342,13 @@ export function irecv(tensor: Tensor, src: number | null = null, options: Messag
 
 /** Sends a tensor to rank `dst`. PyTorch's `send`. */
 export function send(tensor: Tensor, dst: number, options: MessageOptions = {}): void {
+  checkCount('send', arguments, 3)
   isend(tensor, dst, options).wait()
 }
 
 /** Receives a tensor from rank `src`, or from any rank if that is null. Returns the sender's rank. PyTorch's `recv`. */
 export function recv(tensor: Tensor, src: number | null = null, options: MessageOptions = {}): number {
+  checkCount('recv', arguments, 3)
   const work = irecv(tensor, src, options)
   work.wait()
   const sender = groupOr(options.group).ranks[work.source ?? -1]

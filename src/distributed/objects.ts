@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { decode as decodeAs, integer, list, object, record } from '../protocol/decode.ts'
 import type { Decoder } from '../protocol/decode.ts'
-import { isPlainObject, valueText } from '../protocol/index.ts'
+import { checkCount, isPlainObject, valueText } from '../protocol/index.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { tensorBytes } from './bytes.ts'
 import { groupOr } from './processGroup.ts'
@@ -49,6 +49,7 @@ function vector(bytes: Uint8Array): Tensor {
 
 /** Everybody's value, by rank. Values travel as JSON. PyTorch's `all_gather_object`. */
 export function allGatherObject(value: unknown, group?: ProcessGroup): unknown[] {
+  checkCount('allGatherObject', arguments, 2)
   const members = groupOr(group)
   const bytes = encode('allGatherObject', value)
   const lengths = Tensor.empty([members.size], 'int32')
@@ -72,6 +73,7 @@ export function allGatherObject(value: unknown, group?: ProcessGroup): unknown[]
 /** The value of rank `src` (of the group), on every rank. It travels as JSON. PyTorch's `broadcast_object_list`. */
 export function broadcastObject<T>(value: T, src: number, group?: ProcessGroup): T
 export function broadcastObject(value: unknown, src: number, group?: ProcessGroup): unknown {
+  checkCount('broadcastObject', arguments, 3)
   const members = groupOr(group)
   const bytes = members.rank === src ? encode('broadcastObject', value) : new Uint8Array(0)
   const length = Tensor.empty([1], 'int32')
@@ -91,6 +93,7 @@ export function broadcastObject(value: unknown, src: number, group?: ProcessGrou
  */
 export function scatterObject<T>(values: readonly T[] | null, src: number, group?: ProcessGroup): T
 export function scatterObject(values: readonly unknown[] | null, src: number, group?: ProcessGroup): unknown {
+  checkCount('scatterObject', arguments, 3)
   const where = 'scatterObject'
   const { rank, size } = groupOr(group)
   if (rank === src && (!Array.isArray(values) || values.length !== size))

@@ -1,6 +1,6 @@
 // The world that this process belongs to, and groups of its ranks.
 import { ArgumentError } from '../errors/index.ts'
-import { checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
 import type { Backend, Channel, Progress, Task } from './backend.ts'
 import { describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
@@ -287,6 +287,7 @@ async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promi
  * const model = new DistributedDataParallel(new Net())
  */
 export async function initProcessGroup(options: InitOptions = {}): Promise<void> {
+  checkCount('initProcessGroup', arguments, 1)
   checkOptions('initProcessGroup', options, { backend: true, timeout: 'number', debugLevel: true, rank: 'number', worldSize: 'number' })
   if (world !== null) throw new DistributedError('initProcessGroup: this process has a world already. Call destroyProcessGroup() first.')
   const { timeout = DEFAULT_TIMEOUT, backend: name } = options
@@ -353,6 +354,7 @@ function theWorld(): World {
 
 /** Leaves the world, when all ranks are done. PyTorch's `destroy_process_group`. */
 export function destroyProcessGroup(): void {
+  checkCount('destroyProcessGroup', arguments, 0)
   const { backend, groups } = theWorld()
   for (const group of groups.values()) group.close()
   lastProgress = progressOfWorld()
@@ -404,6 +406,7 @@ export const getDebugLevel = (): DebugLevel => world?.debugLevel ?? 'off'
 
 /** Changes the debug level; all ranks must do so. PyTorch's `set_debug_level`. */
 export function setDebugLevel(level: DebugLevel): void {
+  checkCount('setDebugLevel', arguments, 1)
   const own = theWorld()
   own.debugLevel = readDebugLevel(level)
   own.history = own.debugLevel === 'detail' ? (own.history ?? openHistory(own.backend)) : null
@@ -414,6 +417,7 @@ export function setDebugLevel(level: DebugLevel): void {
  * `new_group`.
  */
 export function newGroup(ranks?: readonly number[]): ProcessGroup | null {
+  checkCount('newGroup', arguments, 1)
   const { backend, groups } = theWorld()
   const all = ranks ?? Array.from({ length: backend.size }, (_, i) => i)
   if (

@@ -1,7 +1,7 @@
 // A tensor of which each rank holds a part. PyTorch's ShardedTensor.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { TENSOR, checkArgument, checkArray, isPlainObject, valueText } from '../protocol/index.ts'
+import { TENSOR, checkArgument, checkArray, checkCount, isPlainObject, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -121,6 +121,7 @@ export class ShardedTensor implements TensorLike {
    * @throws ArgumentError unless the parts cover the shape, each element once, in one dtype.
    */
   static fromLocalShards(shards: readonly Shard[], shape: readonly number[], dtype: DType, group?: ProcessGroup): ShardedTensor {
+    checkCount('fromLocalShards', arguments, 4)
     const where = 'ShardedTensor.fromLocalShards'
     const members = groupOr(group)
     let problem = ''
@@ -162,6 +163,7 @@ export class ShardedTensor implements TensorLike {
 
   /** This rank's rows of a tensor that all ranks have. Nothing is sent. */
   static chunk(whole: Tensor, group?: ProcessGroup): ShardedTensor {
+    checkCount('ShardedTensor.chunk', arguments, 2)
     const members = groupOr(group)
     checkTensor('ShardedTensor.chunk', 'whole', whole)
     const [rows = 0, ...rest] = whole.shape
@@ -177,6 +179,7 @@ export class ShardedTensor implements TensorLike {
 
   /** The whole tensor, on every rank. All ranks of the group must call it. */
   fullTensor(): Tensor {
+    checkCount('fullTensor', arguments, 0)
     const full = Tensor.empty(this.shape, this.dtype)
     const own = [...this.localShards]
     for (const { offsets, sizes, rank } of this.metadata) {

@@ -1,5 +1,5 @@
 // How much a rank has sent, and when: counts per kind of collective, and a timeline that chrome://tracing and a later report can read.
-import { checkCallable } from '../protocol/index.ts'
+import { checkCallable, checkCount } from '../protocol/index.ts'
 import { bytesSent, describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
 
@@ -82,6 +82,7 @@ export const collectiveStats = (): Readonly<Record<string, CollectiveCount>> =>
   Object.fromEntries([...counts].map(([kind, count]) => [kind, { ...count }]))
 
 export function resetCollectiveStats(): void {
+  checkCount('resetCollectiveStats', arguments, 0)
   counts.clear()
 }
 

@@ -6,7 +6,7 @@ import { remover } from '../events/index.ts'
 import type { Remover } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { checkArgument, checkCallable, checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount, checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -59,6 +59,7 @@ const builtIn = (): readonly string[] => ['inductor', ...Object.keys(defaultBack
  * @throws ArgumentError if the name is empty or taken, or `backend` is not a function.
  */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
+  checkCount('registerBackend', arguments, 3)
   checkOptions('registerBackend', options, { module: true, tags: true })
   if (typeof name !== 'string' || name === '' || !isCallable(backend))
     throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
@@ -119,6 +120,7 @@ const interceptors: Record<'dynamo' | 'aot', readonly BackendInterceptor[]> = { 
  *     })
  */
 export function interceptBackends(where: 'dynamo' | 'aot', interceptor: BackendInterceptor): Remover {
+  checkCount('interceptBackends', arguments, 2)
   checkArgument(where === 'dynamo' || where === 'aot', 'interceptBackends', 'where', "'dynamo' or 'aot'", where)
   checkCallable('interceptBackends', 'interceptor', interceptor)
   // A function of its own for each registration: the same interceptor may be registered twice.

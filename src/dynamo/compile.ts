@@ -5,7 +5,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { harmless } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkCallable, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { labelOf, lookupBackend } from './backends.ts'
@@ -104,11 +104,13 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
 
 /** Drops everything that was compiled. PyTorch's torch._dynamo.reset. */
 export function reset(): void {
+  checkCount('reset', arguments, 0)
   for (const compiled of compiledFunctions) compiled.reset()
 }
 
 /** Returns a function that runs `fn`, a function or a module, eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
 export function disable<F extends Callable>(fn: F): F {
+  checkCount('disable', arguments, 1)
   checkCallable('disable', 'fn', fn)
   const { name } = fn instanceof Module ? fn.constructor : fn
   return function (this: unknown, ...args: never[]): unknown {
@@ -121,6 +123,7 @@ export function disable<F extends Callable>(fn: F): F {
 
 /** Ends the graph here; does nothing outside of a compiled function. PyTorch's torch._dynamo.graph_break. */
 export function graphBreak(): void {
+  checkCount('graphBreak', arguments, 0)
   if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], breakCauses.graphBreak)
 }
 
@@ -133,6 +136,7 @@ export const isCompiling = (): boolean => dispatchState.modes.some((mode) => mod
  * the backward of a custom Function runs as JavaScript at every call. Throws ArgumentError for anything else. PyTorch's torch.compiler.allow_in_graph.
  */
 export function allowInGraph<F extends Callable | typeof AutogradFunction>(target: F): F {
+  checkCount('allowInGraph', arguments, 1)
   const given: unknown = target
   if (!isFunction(given))
     throw new ArgumentError(`allowInGraph: expected a function or a subclass of torch.autograd.Function, got ${valueText(target)}.`)
@@ -148,6 +152,7 @@ export function allowInGraph<F extends Callable | typeof AutogradFunction>(targe
 
 /** explain(fn)(...args) captures the function once, from scratch, and reports its graphs and breaks. PyTorch's torch._dynamo.explain. */
 export function explain(fn: Callable | Module): (...args: readonly unknown[]) => ExplainOutput {
+  checkCount('explain', arguments, 1)
   return (...args) => {
     const compiled = newCompiled(fn, { backend: 'eager' })
     compiled.call(undefined, args)

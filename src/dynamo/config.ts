@@ -1,7 +1,7 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
 import { checkedLimit, hostLimit, memoryLimit, recordLines, recordsLines, setMemoryLimit } from '../kernels/index.ts'
-import { checkCallable, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
 
 export interface Config {
   /** Where the debugger watches: 'dynamo' (the captured graph), 'aot' (forward and backward graphs), or null. */
@@ -117,6 +117,7 @@ export const config: Config = new Proxy(fromEnvironment(), {
 
 /** Runs `fn` with some settings changed. */
 export function withConfig<T>(patch: Partial<Config>, fn: () => T): T {
+  checkCount('withConfig', arguments, 2)
   checkCallable('withConfig', 'fn', fn)
   for (const [key, value] of Object.entries(patch)) check(key, value)
   const before = { ...config }

@@ -1,6 +1,6 @@
 // Logs: which artifacts are printed, from setLogs or the environment variable TENSORFX_LOGS. PyTorch's torch._logging.
 import { ArgumentError } from '../errors/index.ts'
-import { checkString, environmentVariable, nearest, valueText } from '../protocol/index.ts'
+import { checkCount, checkString, environmentVariable, nearest, valueText } from '../protocol/index.ts'
 import { LogState, artifacts } from './artifacts.ts'
 import type { ArtifactName } from './artifacts.ts'
 import { log } from './sink.ts'
@@ -106,6 +106,7 @@ let isSet = false
  *     setLogs() // nothing
  */
 export function setLogs(settings: LogSettings = {}): void {
+  checkCount('setLogs', arguments, 1)
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
     throw new ArgumentError(`setLogs: argument 'settings' must be an object such as { graph_breaks: true }, got ${valueText(settings)}.`)
   const chosen = new Set<ArtifactName>()

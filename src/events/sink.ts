@@ -1,5 +1,5 @@
 // Where messages go: logs of the compiler, warnings about failing compiles, and the minifier's progress. One place, so that tests and pages can listen.
-import { checkCallable } from '../protocol/index.ts'
+import { checkCallable, checkCount } from '../protocol/index.ts'
 
 export type LogLevel = 'info' | 'warning' | 'error'
 export type LogSink = (level: LogLevel, message: string) => void
@@ -14,6 +14,7 @@ let sink: LogSink = toConsole
 
 /** Sends messages of the debugger and logs to `next` (null: back to the console's standard error). Returns the previous sink. Throws ArgumentError unless `next` is a function or null. */
 export function setLogSink(next: LogSink | null): LogSink {
+  checkCount('setLogSink', arguments, 1)
   if (next !== null) checkCallable('setLogSink', 'next', next)
   const previous = sink
   sink = next ?? toConsole

@@ -1,6 +1,6 @@
 // The stream of events: who listens, and where the program is. It is off until someone listens; `eventState.on` is the one variable that running code tests.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArray, checkCallable, checkOptions, nearest, valueText } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkCount, checkOptions, nearest, valueText } from '../protocol/index.ts'
 import { count } from './counters.ts'
 import type { Fact } from './counters.ts'
 import { detailKinds, eventKinds, isEventKind } from './kinds.ts'
@@ -68,6 +68,7 @@ export function remover(undo: () => void): Remover {
  *     using listening = onEvent((event) => console.log(event.reason), { kinds: ['break', 'recompile'] })
  */
 export function onEvent<K extends EventKind = EventKind>(listener: EventListener<K>, options: ListenOptions<K> = {}): Remover {
+  checkCount('onEvent', arguments, 2)
   checkCallable('onEvent', 'listener', listener)
   checkOptions('onEvent', options, { kinds: true })
   const kinds = checkedKinds(options.kinds)

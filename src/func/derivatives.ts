@@ -2,7 +2,7 @@
 import { enableGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { onesLike, reshape, zerosLike, eye } from '../ops/index.ts'
-import { checkCallable, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
 import { treeEqual, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
 import { gradients, inputFor, needsTape, release, runOn, tensorsOf } from './differentiable.ts'
@@ -76,6 +76,7 @@ type Fn<A extends readonly unknown[]> = (...args: A) => unknown
  * `[gradient, [value, others]]`. PyTorch's torch.func.grad_and_value.
  */
 export function gradAndValue<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => readonly [unknown, unknown] {
+  checkCount('gradAndValue', arguments, 2)
   return gradientOf('gradAndValue', fn, options)
 }
 
@@ -112,6 +113,7 @@ export function grad<A extends readonly unknown[]>(
   options: DerivativeOptions & { readonly hasAux: true },
 ): (...args: A) => readonly [unknown, unknown]
 export function grad<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  checkCount('grad', arguments, 2)
   const both = gradientOf('grad', fn, options)
   return (...args) => {
     const [found, value] = both(...args)
@@ -199,6 +201,7 @@ function pushforwardOf<A extends readonly unknown[], R>(where: string, fn: (...a
  *     jvp((x) => x.square(), [torch.tensor([1, 2])], [torch.tensor([1, 0])]) // [tensor([1., 4.]), tensor([2., 0.])]
  */
 export function jvp<A extends readonly unknown[], R>(fn: (...args: A) => R, primals: A, tangents: A): readonly [value: R, derivative: R] {
+  checkCount('jvp', arguments, 3)
   // For callers in JavaScript.
   const lists: readonly unknown[] = [primals, tangents]
   if (!lists.every((list) => Array.isArray(list)))
@@ -235,6 +238,7 @@ function byElement(batch: Tensor, tensors: readonly Tensor[]): readonly Tensor[]
  * functions with fewer results than arguments. PyTorch's torch.func.jacrev.
  */
 export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  checkCount('jacrev', arguments, 2)
   const { argnums, hasAux } = readOptions('jacrev', fn, options)
   return (...args) => {
     const { value, withValue } = choose('jacrev', args, argnums)
@@ -271,6 +275,7 @@ export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: Derivat
 
 /** The same as {@link jacrev}, column by column: for functions with fewer arguments than results. PyTorch's torch.func.jacfwd. */
 export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  checkCount('jacfwd', arguments, 2)
   const { argnums, hasAux } = readOptions('jacfwd', fn, options)
   return (...args) => {
     const { value, withValue } = choose('jacfwd', args, argnums)
@@ -308,6 +313,7 @@ const range = (from: number, to: number): number[] => Array.from({ length: to - 
 
 /** A function that returns the second derivatives of `fn`: the Jacobian of its Jacobian. PyTorch's torch.func.hessian. */
 export function hessian<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
+  checkCount('hessian', arguments, 2)
   readOptions('hessian', fn, options)
   return jacfwd(jacrev(fn, options), options)
 }

@@ -1,6 +1,6 @@
 // torch.autograd.functional: derivatives of a function at a point.
 import { isGradEnabled, noGrad } from '../autograd/index.ts'
-import { checkArray, checkCallable, checkOptions } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkCount, checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { grad, hessian as hessianOf, jacrev, jvp as jvpOf, vjp as vjpOf } from './derivatives.ts'
 
@@ -31,18 +31,21 @@ function run<T>(where: string, fn: Fn, options: FunctionalOptions, compute: () =
 
 /** The Jacobian of `fn` at the inputs: for several inputs an array for each result. PyTorch's torch.autograd.functional.jacobian. */
 export function jacobian(fn: Fn, inputs: Inputs, options: FunctionalOptions = {}): unknown {
+  checkCount('jacobian', arguments, 3)
   const list = listOf('jacobian', 'inputs', inputs)
   return run('jacobian', fn, options, () => jacrev(fn, { argnums: argnumsOf(inputs) })(...list))
 }
 
 /** The second derivatives of `fn`, which returns a number. PyTorch's torch.autograd.functional.hessian. */
 export function hessian(fn: Fn, inputs: Inputs, options: FunctionalOptions = {}): unknown {
+  checkCount('hessian', arguments, 3)
   const list = listOf('hessian', 'inputs', inputs)
   return run('hessian', fn, options, () => hessianOf(fn, { argnums: argnumsOf(inputs) })(...list))
 }
 
 /** The value of `fn`, and `v` times its Jacobian: `[value, product]`. PyTorch's torch.autograd.functional.vjp. */
 export function vjp(fn: Fn, inputs: Inputs, v: unknown, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
+  checkCount('vjp', arguments, 4)
   const list = listOf('vjp', 'inputs', inputs)
   return run('vjp', fn, options, () => {
     const [value, pullback] = vjpOf(fn, ...list)
@@ -52,6 +55,7 @@ export function vjp(fn: Fn, inputs: Inputs, v: unknown, options: FunctionalOptio
 
 /** The value of `fn`, and its Jacobian times `v`: `[value, product]`. PyTorch's torch.autograd.functional.jvp. */
 export function jvp(fn: Fn, inputs: Inputs, v: Inputs, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
+  checkCount('jvp', arguments, 4)
   const [list, tangents] = [listOf('jvp', 'inputs', inputs), listOf('jvp', 'v', v)]
   return run('jvp', fn, options, () => jvpOf(fn, list, tangents))
 }
@@ -75,10 +79,12 @@ function second(
 
 /** The value of `fn`, and its second derivatives times `v`. PyTorch's torch.autograd.functional.hvp. */
 export function hvp(fn: Fn, inputs: Inputs, v: Inputs, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
+  checkCount('hvp', arguments, 4)
   return second('hvp', fn, inputs, v, options, true)
 }
 
 /** The value of `fn`, and `v` times its second derivatives. PyTorch's torch.autograd.functional.vhp. */
 export function vhp(fn: Fn, inputs: Inputs, v: Inputs, options: FunctionalOptions = {}): readonly [value: unknown, product: unknown] {
+  checkCount('vhp', arguments, 4)
   return second('vhp', fn, inputs, v, options, false)
 }

@@ -3,7 +3,7 @@ import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { detach, mul, randnLike, reshape, sum, tensor, to } from '../ops/index.ts'
-import { checkArray, checkCallable, checkOptions, checkSynchronous, valueText } from '../protocol/index.ts'
+import { checkArray, checkCallable, checkCount, checkOptions, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
@@ -37,6 +37,7 @@ function floatOutputs(where: string, result: unknown): readonly Tensor[] {
  *     gradcheck((x) => x.sin(), [torch.randn([3], { dtype: 'float64', requiresGrad: true })])
  */
 export function gradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
+  checkCount('gradcheck', arguments, 3)
   return check('gradcheck', fn, inputs, options)
 }
 
@@ -83,6 +84,7 @@ function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: read
 
 /** The same as {@link gradcheck} for the gradients themselves: checks second derivatives. PyTorch's torch.autograd.gradgradcheck. */
 export function gradgradcheck(fn: (...inputs: Tensor[]) => unknown, inputs: readonly Tensor[], options: GradcheckOptions = {}): boolean {
+  checkCount('gradgradcheck', arguments, 3)
   checkCallable('gradgradcheck', 'fn', fn)
   checkArray('gradgradcheck', 'inputs', inputs)
   const wanted = inputs.flatMap((x, i) => (x instanceof Tensor && x.requiresGrad ? [i] : []))

@@ -2,7 +2,7 @@
 import { withMode } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { expand, movedim } from '../ops/index.ts'
-import { checkCallable, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
@@ -65,6 +65,7 @@ function dimOf(x: Tensor, dim: number): number {
  *     const perExample = vmap(grad(loss), { inDims: [null, 0, 0] })(weights, inputs, targets)
  */
 export function vmap<A extends readonly unknown[], R>(fn: (...args: A) => R, options: VmapOptions = {}): (...args: A) => R {
+  checkCount('vmap', arguments, 2)
   checkCallable('vmap', 'fn', fn)
   checkOptions('vmap', options, { inDims: true, outDims: true, randomness: true })
   const { inDims = 0, outDims = 0, randomness = 'error' } = ownCopy(options)

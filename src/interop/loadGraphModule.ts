@@ -9,7 +9,7 @@ import type { Trust, TrustOptions } from '../fx/text/readJson.ts'
 import { Module, setAttribute, splitPath } from '../module/index.ts'
 import { boolean, integer, list, mapOf, name as nameText, object, optional, Place } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'
-import { isObject, isPlainObject } from '../protocol/index.ts'
+import { checkCount, isObject, isPlainObject } from '../protocol/index.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { CODEGEN, codegenFromJson } from './codegenJson.ts'
@@ -58,6 +58,7 @@ const FILE = object({ version: integer(), module: MODULE, shared: mapOf(nameText
  * `trust: 'code'` the graph may call any method and read any attribute, so pass that only for files whose author you trust as the author of a program.
  */
 export function loadGraphModule(bytes: Uint8Array, options: TrustOptions = {}): GraphModule {
+  checkCount('loadGraphModule', arguments, 2)
   const trust = trustOf(WHERE, options)
   const { tensors, metadata } = readSafetensors(bytes)
   const text = Object.hasOwn(metadata, KEY) ? metadata[KEY] : undefined

@@ -1,5 +1,5 @@
 // Weights from files, as model.loadStateDict takes them: the safetensors format, and what torch.save writes.
-import { checkOptions } from '../protocol/index.ts'
+import { checkCount, checkOptions } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { bytesOf, withParts } from './fileSource.ts'
 import type { FileSource } from './fileSource.ts'
@@ -12,6 +12,7 @@ import { streamSafetensors } from './safetensors.ts'
  *     model.loadStateDict(await loadSafetensors('model.safetensors'))
  */
 export async function loadSafetensors(source: FileSource): Promise<Map<string, Tensor>> {
+  checkCount('loadSafetensors', arguments, 1)
   return (await withParts('loadSafetensors', source, streamSafetensors)).tensors
 }
 
@@ -29,6 +30,7 @@ export interface LoadTorchFileOptions {
  *     model.loadStateDict(await loadTorchFile('model.pt'))
  */
 export async function loadTorchFile(source: FileSource, options: LoadTorchFileOptions = {}): Promise<Map<string, Tensor>> {
+  checkCount('loadTorchFile', arguments, 2)
   checkOptions('loadTorchFile', options, { key: true })
   const [bytes, { readStateDict }] = await Promise.all([bytesOf('loadTorchFile', source), import('./torchFile/stateDict.ts')])
   return readStateDict('loadTorchFile', bytes, options.key ?? null)

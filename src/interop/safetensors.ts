@@ -5,7 +5,7 @@ import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { decode, integer, list, mapOf, name as nameText, object, string } from '../protocol/decode.ts'
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
-import { checkArray, checkIterable, isPlainObject, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArray, checkCount, checkIterable, isPlainObject, uncalledHint, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { OTHER_DTYPES } from './otherDtypes.ts'
 import type { OtherDtype } from './otherDtypes.ts'
@@ -50,6 +50,7 @@ export function writeSafetensors(
   tensors: Iterable<readonly [string, TensorLike]>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
+  checkCount('writeSafetensors', arguments, 2)
   checkIterable('writeSafetensors', 'tensors', tensors)
   const header = new Map<string, unknown>()
   if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(metadata))
@@ -107,6 +108,7 @@ function checkTexts(metadata: Readonly<Record<string, string>>): Readonly<Record
  * after the other, without overlaps and holes.
  */
 export function readSafetensors(bytes: Uint8Array): Safetensors {
+  checkCount('readSafetensors', arguments, 1)
   if (!(bytes instanceof Uint8Array))
     throw new ArgumentError(
       `readSafetensors: argument 'bytes' must be the bytes of a file as a Uint8Array, got ${valueText(bytes)}.${uncalledHint(bytes)}`,

@@ -5,7 +5,7 @@ import { GraphModule } from '../fx/index.ts'
 import { encodeMeta, graphToJson } from '../fx/text/json.ts'
 import type { GraphJson, JsonValue } from '../fx/text/json.ts'
 import { Module, splitPath } from '../module/index.ts'
-import { isParameter } from '../protocol/index.ts'
+import { checkCount, isParameter } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenToJson } from './codegenJson.ts'
 import type { CodegenJson } from './codegenJson.ts'
@@ -64,6 +64,7 @@ interface FileJson {
  * GraphModule, without meta.
  */
 export function saveGraphModule(gm: GraphModule): Uint8Array<ArrayBuffer> {
+  checkCount('saveGraphModule', arguments, 1)
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('saveGraphModule: the argument must be a GraphModule; trace the model with symbolicTrace first.')
   const tensors = new Map<string, Tensor>()

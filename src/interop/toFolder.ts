@@ -7,6 +7,7 @@ import { opOf } from '../ops/index.ts'
 import {
   checkArgument,
   checkArray,
+  checkCount,
   checkString,
   isFunction,
   isIdentifier,
@@ -41,6 +42,7 @@ export interface FolderFiles {
  * express: modules that are neither layers of `nn` nor GraphModules, functions without a registered name, and constants without a literal.
  */
 export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
+  checkCount('folderFiles', arguments, 2)
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('toFolder: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (!isIdentifier(name)) throw new ArgumentError(`toFolder: '${name}' is not a valid name for a class; use an identifier.`)
@@ -52,6 +54,7 @@ export function folderFiles(gm: GraphModule, name = 'FxModule'): FolderFiles {
  * one each file is replaced as a whole. Only works in Node. PyTorch's GraphModule.to_folder.
  */
 export async function toFolder(gm: GraphModule, directory: string, name = 'FxModule'): Promise<void> {
+  checkCount('toFolder', arguments, 3)
   checkGraphModule('toFolder', gm)
   checkString('toFolder', 'directory', directory)
   await writeFolder('toFolder', directory, { ...folderFiles(gm, name) })

@@ -1,5 +1,5 @@
 // `torch.memory`: how much memory is in use, how much there may be, and who has it. PyTorch has these functions in `torch.cuda.memory`.
-import { checkArgument } from '../protocol/index.ts'
+import { checkArgument, checkCount } from '../protocol/index.ts'
 import { budget, memoryLimit, peakBytes, reclaimables, resetPeaks, scratchBytes, scratchUses } from './budget.ts'
 import { heapStats, releaseChunks } from './heap.ts'
 import { memoryOwners, ownerText, recordLines, recordedOnHeap, sizeText } from './owners.ts'
@@ -45,6 +45,7 @@ export interface MemoryStats {
 
 /** What is in use, reserved and allowed. It takes no time, and looks for no dead tensors: `emptyCache()` does. PyTorch's `memory_stats`. */
 export function stats(): MemoryStats {
+  checkCount('torch.memory.stats', arguments, 0)
   const { inUse, capacity } = heapStats()
   const peaks = peakBytes()
   const { allocations, frees, retries, failures, spilled } = budget
@@ -83,6 +84,7 @@ export const resetPeakMemoryStats = (): void => resetPeaks(heapStats().capacity)
  * task; there it frees what the collector has found so far. PyTorch's `empty_cache`.
  */
 export function emptyCache(): void {
+  checkCount('torch.memory.emptyCache', arguments, 0)
   collectBlocks()
   for (const memory of reclaimables) memory.reclaim()
   releaseChunks()
@@ -93,6 +95,7 @@ export function emptyCache(): void {
  * as `config.memoryHistory`. PyTorch's `_record_memory_history`.
  */
 export function recordMemoryHistory(enabled: boolean = true): void {
+  checkCount('torch.memory.recordMemoryHistory', arguments, 1)
   checkArgument(typeof enabled === 'boolean', 'torch.memory.recordMemoryHistory', 'enabled', 'true or false', enabled)
   recordLines(enabled)
 }
@@ -114,6 +117,7 @@ export interface MemorySnapshot {
  *     for (const { bytes, operator, frames } of torch.memory.snapshot().owners) console.log(bytes, operator, frames?.at(-1))
  */
 export function snapshot(): MemorySnapshot {
+  checkCount('torch.memory.snapshot', arguments, 0)
   collectBlocks()
   const now = stats()
   const recorded = recordedOnHeap()
@@ -130,6 +134,7 @@ export function snapshot(): MemorySnapshot {
 
 /** {@link snapshot} as a text. PyTorch's `memory_summary`. */
 export function memorySummary(): string {
+  checkCount('torch.memory.memorySummary', arguments, 0)
   const { stats: now, owners, small } = snapshot()
   const row = (name: string, allocated: number, peak: number): string =>
     `${name.padEnd(10)}${sizeText(allocated).padStart(12)}${sizeText(peak).padStart(12)}`

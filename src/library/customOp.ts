@@ -6,7 +6,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { makeOp, opOf, registerOp } from '../ops/index.ts'
 import type { ArgumentsOf, BackwardOf, CallOf, OpFunction, ResultOf, TupleHint } from '../ops/index.ts'
 import type { FunctionSchema } from '../protocol/index.ts'
-import { isCallable, valueText } from '../protocol/index.ts'
+import { checkCount, isCallable, valueText } from '../protocol/index.ts'
 import { derivativeOf } from './backward.ts'
 import type { UntypedBackward } from './backward.ts'
 import { mutatingRules } from './mutating.ts'
@@ -73,6 +73,7 @@ const OPTIONS = ['schema', 'forward', 'fake', 'backward', 'module']
  */
 export function customOp<const S extends string>(name: string, options: CustomOpOptions<S>): CustomOp<S>
 export function customOp(name: string, options: UntypedOptions): CustomOp {
+  checkCount('torch.library.customOp', arguments, 2)
   const where = 'torch.library.customOp'
   const known = readName(where, name)
   for (const key of Object.keys(options))
@@ -145,6 +146,7 @@ function partsOf(where: string, fn: unknown): [OpDef, Parts] {
  */
 export function registerFake<const S extends string>(op: CustomOp<S>, fake: Forward<S>): void
 export function registerFake(fn: unknown, given: (...args: never[]) => unknown): void {
+  checkCount('torch.library.registerFake', arguments, 2)
   const where = 'torch.library.registerFake'
   const [op, parts] = partsOf(where, fn)
   if (parts.fake !== null) throw new ArgumentError(`${where}: ${op.qualname} already has a fake impl registered.`)
@@ -159,6 +161,7 @@ export function registerFake(fn: unknown, given: (...args: never[]) => unknown):
  */
 export function registerAutograd<const S extends string>(op: CustomOp<S>, backward: BackwardOf<S>): void
 export function registerAutograd(fn: unknown, given: (...args: never[]) => unknown): void {
+  checkCount('torch.library.registerAutograd', arguments, 2)
   const where = 'torch.library.registerAutograd'
   const [op, parts] = partsOf(where, fn)
   if (parts.backward !== null) throw new ArgumentError(`${where}: ${op.qualname} already has a backward registered.`)

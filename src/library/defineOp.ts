@@ -1,5 +1,6 @@
 // Operators whose computation is given as loops or as other operators, so that compilers can look inside: the operator table's own declarations, in a namespace of the
 // program's.
+import { checkCount } from '../protocol/index.ts'
 import type { Arg, PointwiseRule, PromotionRule, ResultSpec, Result } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { makeOp, registerOp } from '../ops/index.ts'
@@ -53,6 +54,7 @@ export function defineOp<const S extends string, const P extends PromotionRule =
   options: DefineOpOptions<S, P, B>,
 ): DefinedOp<S, P>
 export function defineOp(name: string, options: UntypedOptions): DefinedOp<string> {
+  checkCount('torch.library.defineOp', arguments, 2)
   const where = 'torch.library.defineOp'
   const known = readName(where, name)
   for (const key of Object.keys(options))

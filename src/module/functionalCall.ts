@@ -1,6 +1,6 @@
 // functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkOptions, childPath, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, childPath, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 import { lend } from './replaced.ts'
@@ -26,6 +26,7 @@ export function functionalCall(
   args: readonly unknown[],
   options: FunctionalCallOptions = {},
 ): unknown {
+  checkCount('functionalCall', arguments, 4)
   checkArgument(isModule(module), 'functionalCall', 'module', 'a Module', module)
   checkArgument(isPlainObject(state), 'functionalCall', 'state', 'an object of tensors by name', state)
   checkArgument(Array.isArray(args), 'functionalCall', 'args', 'an array of arguments', args)

@@ -8,6 +8,7 @@ import {
   attributeName,
   checkArgument,
   checkCallable,
+  checkCount,
   checkModule,
   checkOptions,
   checkString,
@@ -120,16 +121,19 @@ export abstract class Module extends CallableObject {
 
   /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
+    checkCount('registerForwardPreHook', arguments, 1)
     return addHook(this, 'forwardPre', hook)
   }
 
   /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
+    checkCount('registerForwardHook', arguments, 1)
     return addHook(this, 'forward', hook)
   }
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
+    checkCount('registerBuffer', arguments, 3)
     checkOptions('registerBuffer', options, { persistent: 'boolean' })
     checkName('registerBuffer', name, this)
     if (tensor !== null && !isTensorLike(tensor))
@@ -141,6 +145,7 @@ export abstract class Module extends CallableObject {
 
   /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
   registerParameter(name: string, parameter: TensorLike | null): void {
+    checkCount('registerParameter', arguments, 2)
     checkName('registerParameter', name, this)
     if (parameter !== null && !isParameter(parameter))
       throw new ArgumentError(
@@ -152,6 +157,7 @@ export abstract class Module extends CallableObject {
 
   /** Adds a child whose name is only known at run time. Otherwise, assign a property. PyTorch's add_module. */
   addModule(name: string, module: Module): void {
+    checkCount('addModule', arguments, 2)
     checkName('addModule', name, this)
     checkModule('addModule', name, module)
     checkFree('addModule', this, name, peek(this, name) instanceof Module)
@@ -160,15 +166,20 @@ export abstract class Module extends CallableObject {
 
   /** Direct children by name. */
   *namedChildren(): Generator<[string, Module]> {
+    checkCount('namedChildren', arguments, 0)
     for (const [name, value] of ownEntries(this)) if (value instanceof Module) yield [name, value]
   }
 
-  *children(): Generator<Module> {
-    for (const [, child] of this.namedChildren()) yield child
+  children(): Generator<Module> {
+    checkCount('children', arguments, 0)
+    return secondOf(this.namedChildren())
   }
 
   /** This module and all modules below it, each once, with dotted paths ('' for this module). */
   *namedModules(prefix = '', seen: Set<Module> = new Set()): Generator<[string, Module]> {
+    checkCount('namedModules', arguments, 2)
+    checkString('namedModules', 'prefix', prefix)
+    checkArgument(seen instanceof Set, 'namedModules', 'seen', 'a Set of modules', seen)
     if (seen.has(this)) return
     const isRoot = seen.size === 0
     seen.add(this)
@@ -180,8 +191,9 @@ export abstract class Module extends CallableObject {
     warnOfArrays(seen)
   }
 
-  *modules(): Generator<Module> {
-    for (const [, module] of this.namedModules()) yield module
+  modules(): Generator<Module> {
+    checkCount('modules', arguments, 0)
+    return secondOf(this.namedModules())
   }
 
   /** The module's own parameters, without those of children. */
@@ -191,6 +203,7 @@ export abstract class Module extends CallableObject {
 
   /** Whether the module itself has a buffer of that name. */
   hasBuffer(name: string): boolean {
+    checkCount('hasBuffer', arguments, 1)
     return knownBuffers(this)?.has(name) === true
   }
 
@@ -201,26 +214,38 @@ export abstract class Module extends CallableObject {
     }
   }
 
-  /** All parameters with dotted names. A shared parameter is listed once, under its first name. */
-  *namedParameters(): Generator<[string, TensorLike]> {
-    yield* listedOnce(this, (module) => module.ownParameters())
+  /**
+   * All parameters with dotted names, which start with `prefix`; without `recurse` the module's own ones only. A shared parameter is listed once, under its first name. PyTorch's
+   * named_parameters.
+   */
+  namedParameters(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+    checkListing('namedParameters', arguments, prefix, recurse)
+    return listedOnce(this, (module) => module.ownParameters(), prefix, recurse)
   }
 
-  *parameters(): Generator<TensorLike> {
-    for (const [, parameter] of this.namedParameters()) yield parameter
+  /** All parameters, each once; without `recurse` the module's own ones only. */
+  parameters(recurse = true): Generator<TensorLike> {
+    checkCount('parameters', arguments, 1)
+    checkRecurse('parameters', recurse)
+    return secondOf(this.namedParameters('', recurse))
   }
 
-  /** All buffers with dotted names. A shared buffer is listed once, under its first name. */
-  *namedBuffers(): Generator<[string, TensorLike]> {
-    yield* listedOnce(this, (module) => module.ownBuffers())
+  /** All buffers with dotted names, as {@link namedParameters} lists parameters. PyTorch's named_buffers. */
+  namedBuffers(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+    checkListing('namedBuffers', arguments, prefix, recurse)
+    return listedOnce(this, (module) => module.ownBuffers(), prefix, recurse)
   }
 
-  *buffers(): Generator<TensorLike> {
-    for (const [, buffer] of this.namedBuffers()) yield buffer
+  /** All buffers, each once; without `recurse` the module's own ones only. */
+  buffers(recurse = true): Generator<TensorLike> {
+    checkCount('buffers', arguments, 1)
+    checkRecurse('buffers', recurse)
+    return secondOf(this.namedBuffers('', recurse))
   }
 
   /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
+    checkCount('getSubmodule', arguments, 1)
     checkString('getSubmodule', 'path', path)
     if (path === '') return this
     let module: Module = this
@@ -235,6 +260,7 @@ export abstract class Module extends CallableObject {
 
   /** The parameter at a dotted path. Throws ArgumentError if there is none. */
   getParameter(path: string): TensorLike {
+    checkCount('getParameter', arguments, 1)
     const [owner, name] = placeOf(this, path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
     return readTensor(owner, name)
@@ -242,6 +268,7 @@ export abstract class Module extends CallableObject {
 
   /** The buffer at a dotted path. Throws ArgumentError if there is none. */
   getBuffer(path: string): TensorLike {
+    checkCount('getBuffer', arguments, 1)
     const [owner, name] = placeOf(this, path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
@@ -250,6 +277,7 @@ export abstract class Module extends CallableObject {
 
   /** Sets the training mode of this module and all modules below it. */
   train(mode = true): this {
+    checkCount('train', arguments, 1)
     checkArgument(typeof mode === 'boolean', 'train', 'mode', 'true or false', mode)
     for (const module of this.modules()) module.training = mode
     return this
@@ -257,11 +285,13 @@ export abstract class Module extends CallableObject {
 
   /** Leaves training mode: `train(false)`. */
   eval(): this {
+    checkCount('eval', arguments, 0)
     return this.train(false)
   }
 
   /** Sets `requiresGrad` of all parameters. */
   requiresGrad_(value = true): this {
+    checkCount('requiresGrad_', arguments, 1)
     checkArgument(typeof value === 'boolean', 'requiresGrad_', 'value', 'true or false', value)
     for (const parameter of this.parameters()) parameter.requiresGrad = value
     return this
@@ -269,11 +299,13 @@ export abstract class Module extends CallableObject {
 
   /** Removes the gradients of all parameters. */
   zeroGrad(): void {
+    checkCount('zeroGrad', arguments, 0)
     for (const parameter of this.parameters()) parameter.grad = null
   }
 
   /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
+    checkCount('apply', arguments, 1)
     checkCallable('apply', 'fn', fn)
     for (const child of this.children()) child.apply(fn)
     fn(this)
@@ -285,6 +317,7 @@ export abstract class Module extends CallableObject {
    * `runningMean`, so that PyTorch loads a file of them. Names that are not in camel case (`LayerNorm`, `A_log`) stay as they are.
    */
   stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
+    checkCount('stateDict', arguments, 1)
     checkOptions('stateDict', options, { names: true })
     const { names = 'own' } = options
     if (names !== 'own' && names !== 'pytorch')
@@ -302,6 +335,7 @@ export abstract class Module extends CallableObject {
     state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
     options: { readonly strict?: boolean } = {},
   ): LoadStateResult {
+    checkCount('loadStateDict', arguments, 2)
     checkOptions('loadStateDict', options, { strict: 'boolean' })
     return loadState(this, state, options.strict ?? true)
   }
@@ -312,6 +346,7 @@ export abstract class Module extends CallableObject {
    * (`#x`) has to override `cloneWith`. PyTorch's copy.deepcopy.
    */
   deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
+    checkCount('Module.deepCopy', arguments, 1)
     checkOptions('Module.deepCopy', options, { shareTensors: 'boolean' })
     return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }
@@ -379,6 +414,20 @@ function checkFree(where: string, module: Module, name: string, known: boolean):
     throw new ArgumentError(
       `${where}: the module has '${name}' already, ${valueText(value)}. Choose another name, or set module.${name} to null first.`,
     )
+}
+
+/** Checks the arguments of a method that lists tensors by name. */
+function checkListing(where: string, given: ArrayLike<unknown>, prefix: string, recurse: boolean): void {
+  checkCount(where, given, 2)
+  checkString(where, 'prefix', prefix)
+  checkRecurse(where, recurse)
+}
+
+const checkRecurse = (where: string, recurse: boolean): void =>
+  checkArgument(typeof recurse === 'boolean', where, 'recurse', 'true or false', recurse)
+
+function* secondOf<T>(pairs: Iterable<readonly [string, T]>): Generator<T> {
+  for (const [, value] of pairs) yield value
 }
 
 /** A tensor of a module. While the module is being traced, it is a traced value that stands for the tensor. */

@@ -8,20 +8,22 @@ import type { HookKind } from './internals.ts'
 /** What state dicts need of a module. Class Module implements it. */
 interface Stateful {
   readonly ['constructor']: { readonly name: string }
-  namedModules(): Iterable<readonly [path: string, module: Stateful]>
+  namedModules(prefix?: string): Iterable<readonly [path: string, module: Stateful]>
   /** Without it, the paths are those of {@link namedModules}. */
   namedChildren?(): Iterable<readonly [name: string, module: Stateful]>
   ownParameters(): Iterable<readonly [name: string, parameter: TensorLike]>
   ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
 }
 
-/** The tensors of all modules in `root`, with dotted names. A shared one is listed under its first name. */
+/** The tensors of all modules in `root`, or its own, with dotted names after `prefix`. A shared one is listed under its first name. */
 export function* listedOnce(
   root: Stateful,
   tensorsOf: (module: Stateful) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
+  prefix: string,
+  recurse: boolean,
 ): Generator<[string, TensorLike]> {
   const seen = new Set<unknown>()
-  for (const [path, module] of root.namedModules())
+  for (const [path, module] of recurse ? root.namedModules(prefix) : [[prefix, root] as const])
     for (const [name, value] of tensorsOf(module)) {
       if (seen.has(value)) continue
       seen.add(value)

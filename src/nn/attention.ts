@@ -1,4 +1,5 @@
 // Multi-head attention.
+import { checkCount } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
@@ -132,6 +133,7 @@ export class MultiheadAttention extends Module {
 
   /** Attends from `query` to `key` and `value`. The weights are null with `needWeights: false`. */
   override forward(query: Tensor, key: Tensor, value: Tensor, options: AttentionCallOptions = {}): readonly [output: Tensor, weights: Tensor | null] {
+    checkCount(this, arguments, 4)
     const where = 'nn.MultiheadAttention'
     const defaults: Required<AttentionCallOptions> = {
       keyPaddingMask: null,

@@ -5,7 +5,7 @@ import { noGrad } from '../autograd/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
 import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
-import { channelsLastHint, py, pyFloat } from '../protocol/index.ts'
+import { channelsLastHint, checkCount, py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -93,6 +93,7 @@ abstract class BatchNormLayer extends Module {
   protected abstract checkInput(input: Tensor): void
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     // A traced value has no shape to look at.
     if (input instanceof Tensor) this.checkInput(input)
     let momentum = this.momentum ?? 0
@@ -176,6 +177,7 @@ abstract class InstanceNormLayer extends BatchNormLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     // A traced value has no shape to look at.
     if (!(input instanceof Tensor)) return this.normalize(input)
     this.checkInput(input)

@@ -2,7 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { abs, add, amax, clamp, clamp_, mul, mul_, norm, pow, reciprocal, stack, sum, zeros } from '../ops/index.ts'
-import { checkArgument, isTensorLike, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, isTensorLike, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { readOptions } from './options.ts'
@@ -37,6 +37,7 @@ function vectorNorm(x: Tensor, normType: number): Tensor {
  * Throws ArgumentError for a norm type that is not positive.
  */
 export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: ClipGradNormOptions = {}): Tensor {
+  checkCount('clipGradNorm_', arguments, 3)
   const { normType, errorIfNonfinite } = readOptions('nn.utils.clipGradNorm_', { normType: 2, errorIfNonfinite: false }, [options])
   const grads = gradients('nn.utils.clipGradNorm_', parameters)
   if (typeof maxNorm !== 'number' || Number.isNaN(maxNorm))
@@ -62,6 +63,7 @@ export function clipGradNorm_(parameters: Parameters, maxNorm: number, options: 
 
 /** Bounds every element of the gradients to [-clipValue, clipValue]. PyTorch's `nn.utils.clip_grad_value_`. */
 export function clipGradValue_(parameters: Parameters, clipValue: number): void {
+  checkCount('clipGradValue_', arguments, 2)
   if (typeof clipValue !== 'number' || !(clipValue >= 0))
     throw new ArgumentError(`nn.utils.clipGradValue_: clipValue must be at least 0, got ${valueText(clipValue)}.`)
   noGrad(() => {

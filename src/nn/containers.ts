@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkIterable, checkString, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkIterable, checkString, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -66,11 +66,13 @@ export class Sequential extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Module {
+    checkCount('at', arguments, 1)
     return itemAt('nn.Sequential.at', [...this.children()], index)
   }
 
   /** Adds a module at the end; returns this. */
   append(module: Module): this {
+    checkCount('append', arguments, 1)
     addChild('nn.Sequential.append', this, String(this.length), module)
     return this
   }
@@ -80,6 +82,7 @@ export class Sequential extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     let value: unknown = input
     for (const module of this.children()) value = Reflect.apply(module, undefined, [value])
     return value as Tensor
@@ -89,6 +92,7 @@ export class Sequential extends Module {
 /** Modules in an array, so that they are registered: `for (const layer of this.layers) x = layer(x)`. PyTorch's `nn.ModuleList`. */
 export class ModuleList<M extends Module = Module> extends Module {
   constructor(modules: Iterable<M> = []) {
+    checkCount('nn.ModuleList', arguments, 1)
     super()
     this.extend(modules)
   }
@@ -100,22 +104,26 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): M {
+    checkCount('at', arguments, 1)
     return itemAt('nn.ModuleList.at', [...this], index)
   }
 
   /** Replaces the module at a position. */
   set(index: number, module: M): void {
+    checkCount('set', arguments, 2)
     addChild('nn.ModuleList.set', this, String(wrapIndex('nn.ModuleList.set', index, this.length)), module)
   }
 
   /** Adds a module at the end; returns this. */
   append(module: M): this {
+    checkCount('append', arguments, 1)
     addChild('nn.ModuleList.append', this, String(this.length), module)
     return this
   }
 
   /** Adds modules at the end; returns this. */
   extend(modules: Iterable<M>): this {
+    checkCount('extend', arguments, 1)
     checkIterable('nn.ModuleList', 'modules', modules)
     for (const module of modules) this.append(module)
     return this
@@ -123,6 +131,7 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** Adds a module before `index`; returns this. */
   insert(index: number, module: M): this {
+    checkCount('insert', arguments, 2)
     const rest = [...this]
     if (!Number.isInteger(index) || Math.abs(index) > rest.length)
       throw new ArgumentError(`nn.ModuleList.insert: index ${valueText(index)} is out of range for ${rest.length} module(s).`)
@@ -159,6 +168,7 @@ export class ModuleList<M extends Module = Module> extends Module {
 /** Modules by name, so that they are registered. A name must not be that of one of its methods. PyTorch's `nn.ModuleDict`. */
 export class ModuleDict<M extends Module = Module> extends Module {
   constructor(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M> = {}) {
+    checkCount('nn.ModuleDict', arguments, 1)
     super()
     this.update(modules)
   }
@@ -170,17 +180,20 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** The module of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): M {
+    checkCount('get', arguments, 1)
     for (const [own, module] of this.entries()) if (own === name) return module
     throw new ArgumentError(`nn.ModuleDict.get: there is no module ${valueText(name)}. The modules are ${[...this.keys()].join(', ')}.`)
   }
 
   has(name: string): boolean {
+    checkCount('has', arguments, 1)
     checkString('nn.ModuleDict', 'name', name)
     return Object.hasOwn(this, name) && Reflect.get(this, name) instanceof Module
   }
 
   /** Adds or replaces a module; returns this. */
   set(name: string, module: M): this {
+    checkCount('set', arguments, 2)
     checkString('nn.ModuleDict', 'name', name)
     addChild('nn.ModuleDict.set', this, name, module)
     return this
@@ -188,11 +201,13 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** Removes a module; false when there was none. */
   delete(name: string): boolean {
+    checkCount('delete', arguments, 1)
     return this.has(name) && Reflect.deleteProperty(this, name)
   }
 
   /** Adds or replaces modules; returns this. */
   update(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M>): this {
+    checkCount('update', arguments, 1)
     for (const [name, module] of entriesOf('nn.ModuleDict', modules)) addChild('nn.ModuleDict', this, name, module)
     return this
   }
@@ -206,6 +221,7 @@ export class ModuleDict<M extends Module = Module> extends Module {
   }
 
   entries(): IterableIterator<[string, M]> {
+    checkCount('entries', arguments, 0)
     return this.namedChildren() as IterableIterator<[string, M]>
   }
 

@@ -1,4 +1,5 @@
 // Distances and similarities of vectors, as layers.
+import { checkCount } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { cosineSimilarity, pairwiseDistance } from './functional.ts'
 import { markLeaf } from './leaf.ts'
@@ -15,6 +16,7 @@ export class CosineSimilarity extends OptionLayer {
   }
 
   override forward(x1: Tensor, x2: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return cosineSimilarity(x1, x2, this.dim, this.eps)
   }
 }
@@ -40,6 +42,7 @@ export class PairwiseDistance extends OptionLayer {
   }
 
   override forward(x1: Tensor, x2: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return pairwiseDistance(x1, x2, this.p, this.eps, this.keepdim)
   }
 }

@@ -1,7 +1,7 @@
 // Dropout as layers: of elements, and of whole channels.
 import { Module } from '../module/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { py, pyFloat } from '../protocol/index.ts'
+import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { alphaDropout, dropout, dropout1d, dropout2d, dropout3d, featureAlphaDropout } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkNumber, readOptions } from './options.ts'
@@ -48,6 +48,7 @@ export class Dropout extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(dropout, input)
   }
 }
@@ -59,6 +60,7 @@ export class Dropout1d extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(dropout1d, input)
   }
 }
@@ -70,6 +72,7 @@ export class Dropout2d extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(dropout2d, input)
   }
 }
@@ -81,6 +84,7 @@ export class Dropout3d extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(dropout3d, input)
   }
 }
@@ -92,6 +96,7 @@ export class AlphaDropout extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(alphaDropout, input)
   }
 }
@@ -103,6 +108,7 @@ export class FeatureAlphaDropout extends DropoutLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.drop(featureAlphaDropout, input)
   }
 }

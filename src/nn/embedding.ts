@@ -1,7 +1,7 @@
 // Embedding and EmbeddingBag: a table of vectors, looked up by index, one by one or in bags.
 import { ArgumentError } from '../errors/index.ts'
 import type { EmbeddingBagMode } from '../ops/index.ts'
-import { py, valueText } from '../protocol/index.ts'
+import { checkCount, py, valueText } from '../protocol/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { EmbeddingTable, withRows } from './embeddingTable.ts'
@@ -49,6 +49,7 @@ export class Embedding extends EmbeddingTable {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { weight, paddingIdx, maxNorm, normType, scaleGradByFreq } = this
     return embedding(input, weight, { paddingIdx, maxNorm, normType, scaleGradByFreq })
   }

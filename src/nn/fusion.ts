@@ -4,7 +4,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { foldNorm } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
-import { checkArgument, checkModule } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkModule } from '../protocol/index.ts'
 import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { BatchNorm1d, BatchNorm2d, BatchNorm3d } from './batchNorm.ts'
@@ -37,6 +37,7 @@ export function fuseConvBnWeights(
   bnB: Tensor | null,
   transpose = false,
 ): Weights {
+  checkCount('fuseConvBnWeights', arguments, 8)
   for (const [name, value] of Object.entries({ convW, bnRm, bnRv })) checkTensor(WHERE, name, value)
   for (const [name, value] of Object.entries({ convB, bnW, bnB })) if (value !== null) checkTensor(WHERE, name, value)
   checkArgument(typeof bnEps === 'number', WHERE, 'bnEps', 'a number', bnEps)
@@ -66,6 +67,7 @@ export function fuseLinearBnWeights(
   bnW: Tensor | null,
   bnB: Tensor | null,
 ): Weights {
+  checkCount('fuseLinearBnWeights', arguments, 7)
   return fuseConvBnWeights(linearW, linearB, bnRm, bnRv, bnEps, bnW, bnB)
 }
 
@@ -79,6 +81,7 @@ export function fuseLinearBnWeights(
  * const fused = nn.utils.fusion.fuseConvBnEval(conv.eval(), norm.eval())
  */
 export function fuseConvBnEval<L extends Layer>(conv: L, bn: BatchNorm, transpose = false): L {
+  checkCount('fuseConvBnEval', arguments, 3)
   checkModule(WHERE, 'the layer', conv)
   checkModule(WHERE, 'the norm', bn)
   const { runningMean, runningVar, eps, weight, bias } = bn
@@ -100,5 +103,6 @@ export function fuseConvBnEval<L extends Layer>(conv: L, bn: BatchNorm, transpos
  * @throws ShapeError unless the norm has as many features as the layer has outputs, or one.
  */
 export function fuseLinearBnEval<L extends Layer>(linear: L, bn: BatchNorm): L {
+  checkCount('fuseLinearBnEval', arguments, 2)
   return fuseConvBnEval(linear, bn)
 }

@@ -16,7 +16,6 @@ export {
   LeakyReLU,
   LogSigmoid,
   Mish,
-  PReLU,
   RReLU,
   ReLU,
   ReLU6,
@@ -30,7 +29,9 @@ export {
   Tanhshrink,
   Threshold,
 } from './activation/activation.ts'
-export type { HardtanhOptions, InplaceOptions, PReLUOptions, RReLUOptions } from './activation/activation.ts'
+export { PReLU } from './activation/prelu.ts'
+export type { PReLUOptions } from './activation/prelu.ts'
+export type { HardtanhOptions, InplaceOptions, RReLUOptions } from './activation/activation.ts'
 export { GLU, LogSoftmax, Softmax, Softmax2d, Softmin } from './activation/softmax.ts'
 export {
   CircularPad1d,

@@ -24,7 +24,7 @@ import {
   sub,
   uniform_ as drawUniform,
 } from '../ops/index.ts'
-import { checkArgument, checkOptions, isObject } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isObject } from '../protocol/index.ts'
 import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
 import { checkNumber, readOptions } from './options.ts'
@@ -55,33 +55,39 @@ interface DrawOptions {
 
 /** Fills with uniform numbers in [from, to). PyTorch's `init.uniform_`. */
 export function uniform_(tensor: Tensor, from = 0, to = 1, options: DrawOptions = {}): Tensor {
+  checkCount('init.uniform_', arguments, 4)
   checkOptions('init.uniform_', options, { generator: true })
   return noGrad(() => drawUniform(tensor, from, to, { generator: options.generator ?? null }))
 }
 
 /** Fills with normal numbers. PyTorch's `init.normal_`. */
 export function normal_(tensor: Tensor, mean = 0, std = 1, options: DrawOptions = {}): Tensor {
+  checkCount('init.normal_', arguments, 4)
   checkOptions('init.normal_', options, { generator: true })
   return noGrad(() => drawNormal(tensor, mean, std, { generator: options.generator ?? null }))
 }
 
 /** Fills with one value. PyTorch's `init.constant_`. */
 export function constant_(tensor: Tensor, value: number): Tensor {
+  checkCount('nn.init.constant_', arguments, 2)
   return noGrad(() => fill_(tensor, value))
 }
 
 /** Fills with 0. PyTorch's `init.zeros_`. */
 export function zeros_(tensor: Tensor): Tensor {
+  checkCount('nn.init.zeros_', arguments, 1)
   return constant_(tensor, 0)
 }
 
 /** Fills with 1. PyTorch's `init.ones_`. */
 export function ones_(tensor: Tensor): Tensor {
+  checkCount('nn.init.ones_', arguments, 1)
   return constant_(tensor, 1)
 }
 
 /** Makes a matrix the identity. Throws ShapeError for other dimensions. PyTorch's `init.eye_`. */
 export function eye_(tensor: Tensor): Tensor {
+  checkCount('init.eye_', arguments, 1)
   checkTensor('init.eye_', 'tensor', tensor)
   const [rows, columns, ...others] = tensor.shape
   if (rows === undefined || columns === undefined || others.length > 0)
@@ -91,6 +97,7 @@ export function eye_(tensor: Tensor): Tensor {
 
 /** Connections into and out of one unit of a weight [out, in, ...window]. Throws ShapeError below two dimensions. PyTorch's `_calculate_fan_in_and_fan_out`. */
 export function calculateFanInAndFanOut(tensor: Pick<Tensor, 'shape'>): readonly [fanIn: number, fanOut: number] {
+  checkCount('init.calculateFanInAndFanOut', arguments, 1)
   // Whatever has a shape has fans.
   const given: unknown = tensor
   if (!isObject(given) || !Array.isArray(Reflect.get(given, 'shape'))) checkTensor('init.calculateFanInAndFanOut', 'tensor', tensor)
@@ -106,6 +113,7 @@ export function calculateFanInAndFanOut(tensor: Pick<Tensor, 'shape'>): readonly
 
 /** The factor that keeps the variance through an activation; `param` is the slope of leaky_relu. PyTorch's `init.calculate_gain`. */
 export function calculateGain(nonlinearity: Nonlinearity, param = 0.01): number {
+  checkCount('nn.init.calculateGain', arguments, 2)
   checkArgument(typeof param === 'number', 'init.calculateGain', 'param', 'a number', param)
   switch (nonlinearity) {
     case 'linear':

@@ -4,7 +4,7 @@ import { Module } from '../module/index.ts'
 import { add, einsum, empty } from '../ops/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { py } from '../protocol/index.ts'
+import { checkCount, py } from '../protocol/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
 import { markLeaf } from './leaf.ts'
@@ -51,6 +51,7 @@ export class Linear extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return linear(input, this.weight, this.bias)
   }
 
@@ -91,6 +92,7 @@ export class Bilinear extends Module {
   }
 
   override forward(input1: Tensor, input2: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const product = einsum('...i,oij,...j->...o', [input1, this.weight, input2])
     return this.bias === null ? product : add(product, this.bias)
   }
@@ -108,6 +110,7 @@ export class Identity extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return input
   }
 }
@@ -134,6 +137,7 @@ export class Flatten extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return input.flatten(this.startDim, this.endDim)
   }
 

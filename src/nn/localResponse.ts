@@ -4,7 +4,7 @@ import { ShapeError } from '../errors/index.ts'
 import { add, detach, matmul, mul, pow, reshape, square, sub } from '../ops/index.ts'
 import { formatShape, tensorFromValues } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { py, pyFloat } from '../protocol/index.ts'
+import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { localResponseNorm } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { OptionLayer } from './optionLayer.ts'
@@ -50,6 +50,7 @@ export class LocalResponseNorm extends ChannelNorm {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return localResponseNorm(input, this.size, this.alpha, this.beta, this.k)
   }
 
@@ -78,6 +79,7 @@ export class CrossMapLRN2d extends ChannelNorm {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     if (input.ndim !== 4) throw new ShapeError(`nn.CrossMapLRN2d: the input must be [N, C, H, W], got shape ${formatShape(input.shape)}.`)
     const { size, alpha, beta, k } = this
     const squares = square(reshape(input, [input.shape[0] ?? 0, input.shape[1] ?? 0, -1]))

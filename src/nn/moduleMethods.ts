@@ -7,7 +7,7 @@ import type { DType } from '../kernels/index.ts'
 import { Module, addHook, setAttribute } from '../module/index.ts'
 import type { LoadStateResult, RemovableHandle } from '../module/index.ts'
 import { to } from '../ops/index.ts'
-import { checkCallable, isCallable, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, isCallable, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -152,31 +152,40 @@ function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
 /** Methods that the composition root gives to Module. */
 export const moduleMethods: object = {
   to(this: Module, dtype: DType): Module {
+    checkCount('Module.to', arguments, 1)
     convert(this, dtype)
     return this
   },
   float(this: Module): Module {
+    checkCount('float', arguments, 0)
     return this.to('float32')
   },
   double(this: Module): Module {
+    checkCount('double', arguments, 0)
     return this.to('float64')
   },
   half(this: Module): Module {
+    checkCount('half', arguments, 0)
     return this.to('float16')
   },
   bfloat16(this: Module): Module {
+    checkCount('bfloat16', arguments, 0)
     return this.to('bfloat16')
   },
   registerFullBackwardHook(this: Module, hook: FullBackwardHook): RemovableHandle {
+    checkCount('registerFullBackwardHook', arguments, 1)
     return backwardHook(this, hook)
   },
   registerStateDictPostHook(this: Module, hook: StateHook): RemovableHandle {
+    checkCount('registerStateDictPostHook', arguments, 1)
     return addHook(this, 'stateDict', hook)
   },
   registerLoadStateDictPreHook(this: Module, hook: StateHook): RemovableHandle {
+    checkCount('registerLoadStateDictPreHook', arguments, 1)
     return addHook(this, 'loadStateDictPre', hook)
   },
   registerLoadStateDictPostHook(this: Module, hook: (module: Module, result: LoadStateResult) => void): RemovableHandle {
+    checkCount('registerLoadStateDictPostHook', arguments, 1)
     return addHook(this, 'loadStateDictPost', hook)
   },
 }

@@ -1,5 +1,5 @@
 // Normalization within one sample: layer norm, group norm and RMS norm.
-import { checkArgument, py, pyFloat } from '../protocol/index.ts'
+import { checkArgument, checkCount, py, pyFloat } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
@@ -62,6 +62,7 @@ export class LayerNorm extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { weight, bias, eps } = this
     return layerNorm(input, this.normalizedShape, { weight, bias, eps })
   }
@@ -116,6 +117,7 @@ export class GroupNorm extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { weight, bias, eps } = this
     return groupNorm(input, this.numGroups, { weight, bias, eps })
   }
@@ -160,6 +162,7 @@ export class RMSNorm extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { normalizedShape, weight } = this
     const dims = normalizedShape.map((_, i) => i - normalizedShape.length)
     // A traced value has no shape to look at.

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import type { PadMode } from '../ops/index.ts'
-import { ownCopy, py, valueText } from '../protocol/index.ts'
+import { checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { pad } from './functional.ts'
 import { markLeaf } from './leaf.ts'
@@ -29,6 +29,7 @@ abstract class PadLayer extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return pad(input, this.padding, { mode: this.mode, value: this.value })
   }
 
@@ -40,6 +41,7 @@ abstract class PadLayer extends Module {
 /** Pads the last dimension with the mirror image, without the edge. PyTorch's `nn.ReflectionPad1d`. */
 export class ReflectionPad1d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReflectionPad1d', arguments, 1)
     super('nn.ReflectionPad1d', 1, 'reflect', padding, 0)
   }
 }
@@ -47,6 +49,7 @@ export class ReflectionPad1d extends PadLayer {
 /** Pads the last two dimensions with the mirror image, without the edge. PyTorch's `nn.ReflectionPad2d`. */
 export class ReflectionPad2d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReflectionPad2d', arguments, 1)
     super('nn.ReflectionPad2d', 2, 'reflect', padding, 0)
   }
 }
@@ -54,6 +57,7 @@ export class ReflectionPad2d extends PadLayer {
 /** Pads the last three dimensions with the mirror image, without the edge. PyTorch's `nn.ReflectionPad3d`. */
 export class ReflectionPad3d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReflectionPad3d', arguments, 1)
     super('nn.ReflectionPad3d', 3, 'reflect', padding, 0)
   }
 }
@@ -61,6 +65,7 @@ export class ReflectionPad3d extends PadLayer {
 /** Pads the last dimension with the edge. PyTorch's `nn.ReplicationPad1d`. */
 export class ReplicationPad1d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReplicationPad1d', arguments, 1)
     super('nn.ReplicationPad1d', 1, 'replicate', padding, 0)
   }
 }
@@ -68,6 +73,7 @@ export class ReplicationPad1d extends PadLayer {
 /** Pads the last two dimensions with the edge. PyTorch's `nn.ReplicationPad2d`. */
 export class ReplicationPad2d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReplicationPad2d', arguments, 1)
     super('nn.ReplicationPad2d', 2, 'replicate', padding, 0)
   }
 }
@@ -75,6 +81,7 @@ export class ReplicationPad2d extends PadLayer {
 /** Pads the last three dimensions with the edge. PyTorch's `nn.ReplicationPad3d`. */
 export class ReplicationPad3d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ReplicationPad3d', arguments, 1)
     super('nn.ReplicationPad3d', 3, 'replicate', padding, 0)
   }
 }
@@ -82,6 +89,7 @@ export class ReplicationPad3d extends PadLayer {
 /** Pads the last dimension with the other side. PyTorch's `nn.CircularPad1d`. */
 export class CircularPad1d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.CircularPad1d', arguments, 1)
     super('nn.CircularPad1d', 1, 'circular', padding, 0)
   }
 }
@@ -89,6 +97,7 @@ export class CircularPad1d extends PadLayer {
 /** Pads the last two dimensions with the other side. PyTorch's `nn.CircularPad2d`. */
 export class CircularPad2d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.CircularPad2d', arguments, 1)
     super('nn.CircularPad2d', 2, 'circular', padding, 0)
   }
 }
@@ -96,6 +105,7 @@ export class CircularPad2d extends PadLayer {
 /** Pads the last three dimensions with the other side. PyTorch's `nn.CircularPad3d`. */
 export class CircularPad3d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.CircularPad3d', arguments, 1)
     super('nn.CircularPad3d', 3, 'circular', padding, 0)
   }
 }
@@ -103,6 +113,7 @@ export class CircularPad3d extends PadLayer {
 /** Pads the last dimension with zeros. PyTorch's `nn.ZeroPad1d`. */
 export class ZeroPad1d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ZeroPad1d', arguments, 1)
     super('nn.ZeroPad1d', 1, 'constant', padding, 0)
   }
 }
@@ -110,6 +121,7 @@ export class ZeroPad1d extends PadLayer {
 /** Pads the last two dimensions with zeros. PyTorch's `nn.ZeroPad2d`. */
 export class ZeroPad2d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ZeroPad2d', arguments, 1)
     super('nn.ZeroPad2d', 2, 'constant', padding, 0)
   }
 }
@@ -117,6 +129,7 @@ export class ZeroPad2d extends PadLayer {
 /** Pads the last three dimensions with zeros. PyTorch's `nn.ZeroPad3d`. */
 export class ZeroPad3d extends PadLayer {
   constructor(padding: PaddingSides) {
+    checkCount('nn.ZeroPad3d', arguments, 1)
     super('nn.ZeroPad3d', 3, 'constant', padding, 0)
   }
 }
@@ -130,6 +143,7 @@ abstract class ConstantPad extends PadLayer {
 /** Pads the last dimension with one value. PyTorch's `nn.ConstantPad1d`. */
 export class ConstantPad1d extends ConstantPad {
   constructor(padding: PaddingSides, value: number) {
+    checkCount('nn.ConstantPad1d', arguments, 2)
     super('nn.ConstantPad1d', 1, 'constant', padding, value)
   }
 }
@@ -137,6 +151,7 @@ export class ConstantPad1d extends ConstantPad {
 /** Pads the last two dimensions with one value. PyTorch's `nn.ConstantPad2d`. */
 export class ConstantPad2d extends ConstantPad {
   constructor(padding: PaddingSides, value: number) {
+    checkCount('nn.ConstantPad2d', arguments, 2)
     super('nn.ConstantPad2d', 2, 'constant', padding, value)
   }
 }
@@ -144,6 +159,7 @@ export class ConstantPad2d extends ConstantPad {
 /** Pads the last three dimensions with one value. PyTorch's `nn.ConstantPad3d`. */
 export class ConstantPad3d extends ConstantPad {
   constructor(padding: PaddingSides, value: number) {
+    checkCount('nn.ConstantPad3d', arguments, 2)
     super('nn.ConstantPad3d', 3, 'constant', padding, value)
   }
 }

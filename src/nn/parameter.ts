@@ -4,7 +4,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, DTypeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { copy_ } from '../ops/index.ts'
-import { checkOptions, isParameter, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, isParameter, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
@@ -45,6 +45,7 @@ function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter 
 /** Makes parameters: `this.scale = new Parameter(torch.ones([3]))`. `x instanceof Parameter` tells them from other tensors. PyTorch's `torch.nn.Parameter`. */
 export const Parameter: ParameterConstructor = class {
   constructor(data: Tensor, options?: ParameterOptions) {
+    checkCount('nn.Parameter', arguments, 2)
     return makeParameter(data, options)
   }
 

@@ -1,7 +1,7 @@
 // Layers that only rearrange: Unflatten and ChannelShuffle; and the fixed forms of Upsample.
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, ownCopy, py, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
@@ -15,6 +15,7 @@ export class Unflatten extends Module {
   readonly unflattenedSize: readonly number[]
 
   constructor(dim: number, unflattenedSize: readonly number[]) {
+    checkCount('nn.Unflatten', arguments, 2)
     super()
     if (!Number.isInteger(dim)) throw new ArgumentError(`nn.Unflatten: dim must be an integer, got ${valueText(dim)}.`)
     checkArgument(Array.isArray(unflattenedSize), 'nn.Unflatten', 'unflattenedSize', 'an array of sizes', unflattenedSize)
@@ -23,6 +24,7 @@ export class Unflatten extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return input.unflatten(this.dim, this.unflattenedSize)
   }
 
@@ -36,12 +38,14 @@ export class ChannelShuffle extends Module {
   readonly groups: number
 
   constructor(groups: number) {
+    checkCount('nn.ChannelShuffle', arguments, 1)
     super()
     checkInteger('nn.ChannelShuffle', 'groups', groups)
     this.groups = groups
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return channelShuffle(input, this.groups)
   }
 

@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, full, triu } from '../ops/index.ts'
-import { checkModule, isFunction, valueText } from '../protocol/index.ts'
+import { checkCount, checkModule, isFunction, valueText } from '../protocol/index.ts'
 import { Tensor, getDefaultDtype } from '../tensor/index.ts'
 import { MultiheadAttention } from './attention.ts'
 import { ModuleList } from './containers.ts'
@@ -109,6 +109,7 @@ export class TransformerEncoderLayer extends TransformerLayer {
   }
 
   override forward(src: Tensor, masks: EncoderLayerMasks = {}): Tensor {
+    checkCount(this, arguments, 2)
     const { srcMask, srcKeyPaddingMask } = readOptions<Required<EncoderLayerMasks>>(
       'nn.TransformerEncoderLayer.forward',
       { srcMask: null, srcKeyPaddingMask: null },
@@ -160,6 +161,7 @@ export class TransformerDecoderLayer extends TransformerLayer {
   }
 
   override forward(tgt: Tensor, memory: Tensor, masks: DecoderLayerMasks = {}): Tensor {
+    checkCount(this, arguments, 3)
     const given = readOptions('nn.TransformerDecoderLayer.forward', decoderMasks(), [masks])
     const self = (x: Tensor): Tensor =>
       this.dropout1.call(this.selfAttn.call(x, x, x, { attnMask: given.tgtMask, keyPaddingMask: given.tgtKeyPaddingMask, needWeights: false })[0])
@@ -206,6 +208,7 @@ export class TransformerEncoder extends Module {
   }
 
   override forward(src: Tensor, masks: { readonly mask?: Tensor | null; readonly srcKeyPaddingMask?: Tensor | null } = {}): Tensor {
+    checkCount(this, arguments, 2)
     const { mask, srcKeyPaddingMask } = readOptions<{ mask: Tensor | null; srcKeyPaddingMask: Tensor | null }>(
       'nn.TransformerEncoder.forward',
       { mask: null, srcKeyPaddingMask: null },
@@ -229,6 +232,7 @@ export class TransformerDecoder extends Module {
   }
 
   override forward(tgt: Tensor, memory: Tensor, masks: DecoderLayerMasks = {}): Tensor {
+    checkCount(this, arguments, 3)
     const given = readOptions('nn.TransformerDecoder.forward', decoderMasks(), [masks])
     let x = tgt
     for (const layer of this.layers) if (layer instanceof TransformerDecoderLayer) x = layer.call(x, memory, given)
@@ -274,6 +278,7 @@ export class Transformer extends Module {
   }
 
   override forward(src: Tensor, tgt: Tensor, masks: TransformerMasks = {}): Tensor {
+    checkCount(this, arguments, 3)
     const { srcMask, srcKeyPaddingMask, ...decoder } = readOptions<Required<TransformerMasks>>(
       'nn.Transformer.forward',
       { ...decoderMasks(), srcMask: null, srcKeyPaddingMask: null },
@@ -284,6 +289,7 @@ export class Transformer extends Module {
 
   /** The mask that lets each position attend to itself and those before it: -Infinity above the diagonal, else 0. */
   static generateSquareSubsequentMask(size: number): Tensor {
+    checkCount('generateSquareSubsequentMask', arguments, 1)
     return triu(full([size, size], -Infinity), 1)
   }
 }

@@ -2,7 +2,7 @@
 import { Module } from '../module/index.ts'
 import type { InterpolateMode } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { py, pyFloat } from '../protocol/index.ts'
+import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
 import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
@@ -47,6 +47,7 @@ export class Upsample extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { size, scaleFactor, mode, alignCorners, recomputeScaleFactor } = this
     return interpolate(input, { size, scaleFactor, mode, alignCorners, recomputeScaleFactor })
   }
@@ -63,12 +64,14 @@ export class PixelShuffle extends Module {
   readonly upscaleFactor: number
 
   constructor(upscaleFactor: number) {
+    checkCount('nn.PixelShuffle', arguments, 1)
     super()
     checkInteger('nn.PixelShuffle', 'upscaleFactor', upscaleFactor)
     this.upscaleFactor = upscaleFactor
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return pixelShuffle(input, this.upscaleFactor)
   }
 
@@ -82,12 +85,14 @@ export class PixelUnshuffle extends Module {
   readonly downscaleFactor: number
 
   constructor(downscaleFactor: number) {
+    checkCount('nn.PixelUnshuffle', arguments, 1)
     super()
     checkInteger('nn.PixelUnshuffle', 'downscaleFactor', downscaleFactor)
     this.downscaleFactor = downscaleFactor
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return pixelUnshuffle(input, this.downscaleFactor)
   }
 

@@ -2,7 +2,7 @@
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { cat, copy_, reshape } from '../ops/index.ts'
-import { checkIterable, valueText } from '../protocol/index.ts'
+import { checkCount, checkIterable, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
 
@@ -16,11 +16,13 @@ function listOf(where: string, parameters: Iterable<TensorLike>): readonly Tenso
 
 /** All elements of all parameters, one after the other. Gradients flow through it. PyTorch's `parameters_to_vector`. */
 export function parametersToVector(parameters: Iterable<TensorLike>): Tensor {
+  checkCount('parametersToVector', arguments, 1)
   return cat(listOf('parametersToVector', parameters).map((p) => reshape(p, [-1])))
 }
 
 /** Copies the elements of a vector into the parameters. Throws ShapeError if their number differs. PyTorch's `vector_to_parameters`. */
 export function vectorToParameters(vector: Tensor, parameters: Iterable<TensorLike>): void {
+  checkCount('vectorToParameters', arguments, 2)
   const list = listOf('vectorToParameters', parameters)
   checkTensor('vectorToParameters', 'vector', vector)
   const count = list.reduce((sum, p) => sum + p.numel, 0)

@@ -2,7 +2,7 @@
 import { ArgumentError, NotCloseError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { checkOptions, isFunction, isPlainObject, pyFloat, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, isFunction, isPlainObject, pyFloat, valueText } from '../protocol/index.ts'
 import { Tensor, exactElements, sameShape } from '../tensor/index.ts'
 import { isClose } from './compare.ts'
 import { abs, div, sub } from './pointwise/arithmetic.ts'
@@ -211,6 +211,7 @@ const placeOf = (path: Path): string =>
  * Throws NotCloseError for values that differ, ArgumentError for values that cannot be compared and for only one of `rtol` and `atol`.
  */
 export function assertClose(actual: unknown, expected: unknown, options: AssertCloseOptions = {}): void {
+  checkCount('torch.testing.assertClose', arguments, 3)
   const where = 'torch.testing.assert_close'
   checkOptions(where, options, {
     rtol: true,

@@ -1,5 +1,5 @@
 // Whether two tensors hold the same values. These functions read data and return booleans, so they are not operators.
-import { checkArgument, checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions } from '../protocol/index.ts'
 import { Tensor, sameShape, exactElements } from '../tensor/index.ts'
 
 import type { ElementValue } from '../kernels/index.ts'
@@ -15,6 +15,7 @@ export interface AllcloseOptions {
 
 /** Whether |self - other| <= atol + rtol * |other| everywhere; false if the shapes differ. PyTorch's `torch.allclose`. */
 export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions = {}): boolean {
+  checkCount('torch.allclose', arguments, 3)
   checkTensors('torch.allclose', self, other)
   checkOptions('torch.allclose', options, { rtol: 'number', atol: 'number', equalNan: 'boolean' })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
@@ -37,6 +38,7 @@ export function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: nu
 
 /** Whether two tensors have the same shape and the same values. PyTorch's `torch.equal`. */
 export function equal(self: Tensor, other: Tensor): boolean {
+  checkCount('torch.equal', arguments, 2)
   checkTensors('torch.equal', self, other)
   return sameShape(self.sizes, other.sizes) && allclose(self, other, { rtol: 0, atol: 0 })
 }

@@ -1,6 +1,6 @@
 // Histograms: how many elements fall into intervals, of one dimension or of several.
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { checkCount, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor, formatShape, sameShape } from '../tensor/index.ts'
 import { arange, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -169,6 +169,7 @@ export function histogramdd(
   bins: number | readonly (number | Tensor)[],
   { range = null, weight = null, density = false }: HistogramddOptions = {},
 ): readonly [Tensor, readonly Tensor[]] {
+  checkCount('torch.histogramdd', arguments, 3)
   const op = 'torch.histogramdd'
   checkTensor(op, 'self', self)
   if (self.ndim < 2)

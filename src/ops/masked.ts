@@ -1,7 +1,7 @@
 // Reductions, scans and normalizations of the elements where a mask holds. PyTorch's torch.masked: functions composed of operators, with a mask that broadcasts to the input.
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { checkArgument, checkOptions, isPlainObject } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isPlainObject } from '../protocol/index.ts'
 import { Tensor, iinfo } from '../tensor/index.ts'
 import { onesLike } from './creation.ts'
 import { asFloating } from './eager/promotion.ts'
@@ -107,7 +107,8 @@ function dimsOf(op: string, dim: unknown): Dims {
 
 function reduction(name: string, fill: Fill, reduce: (input: Tensor, dim: Dims, keepdim: boolean) => Tensor): MaskedReduction {
   const op = `torch.masked.${name}`
-  return (input, dim, given) => {
+  return function (input, dim, given) {
+    checkCount(op, arguments, 3)
     const options = reductionOptions(op, dim, given)
     return reduce(filled(op, input, options, fill), options.dim ?? null, options.keepdim === true)
   }
@@ -115,7 +116,8 @@ function reduction(name: string, fill: Fill, reduce: (input: Tensor, dim: Dims, 
 
 function alongDim(name: string, fill: Fill, compute: (input: Tensor, dim: number) => Tensor): MaskedAlongDim {
   const op = `torch.masked.${name}`
-  return (input, dim, options = {}) => {
+  return function (input, dim, options = {}) {
+    checkCount(op, arguments, 3)
     checkArgument(Number.isInteger(dim), op, 'dim', 'an integer', dim)
     checkOptions<MaskedOptions>(op, options, KNOWN)
     return compute(filled(op, input, options, fill), dim)
@@ -145,8 +147,9 @@ const countOf = (input: Tensor, options: MaskedOptions, dim: Dims, keepdim: bool
   sum(onesLike(input, { dtype: 'int64' }), { mask: options.mask ?? null, dim, keepdim })
 
 /** The mean of the elements where the mask holds; NaN of none. PyTorch's `torch.masked.mean`. */
-export const mean: MaskedReduction = (input, dim, given) => {
+export const mean: MaskedReduction = function (input, dim, given) {
   const op = 'torch.masked.mean'
+  checkCount(op, arguments, 3)
   const options = reductionOptions(op, dim, given)
   const x = filled(op, input, options, 0)
   const [over, keepdim] = [options.dim ?? null, options.keepdim === true]
@@ -155,12 +158,13 @@ export const mean: MaskedReduction = (input, dim, given) => {
 }
 
 /** The median along `dim` of the elements where the mask holds; NaN of none. PyTorch's `torch.masked.median`. */
-export const median: MaskedAlongDim & ((input: Tensor, dim: number, options?: MaskedReductionOptions) => Tensor) = (
+export const median: MaskedAlongDim & ((input: Tensor, dim: number, options?: MaskedReductionOptions) => Tensor) = function (
   input: Tensor,
   dim: number,
   options: MaskedReductionOptions = {},
-) => {
+) {
   const op = 'torch.masked.median'
+  checkCount(op, arguments, 3)
   checkArgument(Number.isInteger(dim), op, 'dim', 'an integer', dim)
   checkOptions<MaskedReductionOptions>(op, options, REDUCTION)
   const floating = { ...options, dtype: asFloating(options.dtype ?? input.dtype) }
@@ -168,13 +172,14 @@ export const median: MaskedAlongDim & ((input: Tensor, dim: number, options?: Ma
 }
 
 /** The p-norm of the elements where the mask holds. PyTorch's `torch.masked.norm`. */
-export const norm = (
+export function norm(
   input: Tensor,
   ord: number | (MaskedReductionOptions & { readonly ord?: number }) = 2,
   dim?: Dims | MaskedReductionOptions,
   given?: MaskedReductionOptions,
-): Tensor => {
+): Tensor {
   const op = 'torch.masked.norm'
+  checkCount(op, arguments, 4)
   const { ord: order = 2, ...rest } = typeof ord === 'number' ? { ord } : ord
   const options = reductionOptions(op, typeof ord === 'number' ? dim : rest, given)
   return vectorNorm(filled(op, input, options, order === -Infinity ? 'greatest' : 0), order, options.dim ?? null, options.keepdim === true)
@@ -196,9 +201,15 @@ function moment(op: string, input: Tensor, dim: unknown, unbiased: unknown, give
 }
 
 /** The variance of the elements where the mask holds. PyTorch's `torch.masked.var`. */
-export const variance: MaskedMoment = (input, dim, unbiased, options) => moment('torch.masked.var', input, dim, unbiased, options)
+export const variance: MaskedMoment = function (input, dim, unbiased, options) {
+  checkCount('torch.masked.var', arguments, 4)
+  return moment('torch.masked.var', input, dim, unbiased, options)
+}
 /** The standard deviation of the elements where the mask holds. PyTorch's `torch.masked.std`. */
-export const std: MaskedMoment = (input, dim, unbiased, options) => sqrt(moment('torch.masked.std', input, dim, unbiased, options))
+export const std: MaskedMoment = function (input, dim, unbiased, options) {
+  checkCount('torch.masked.std', arguments, 4)
+  return sqrt(moment('torch.masked.std', input, dim, unbiased, options))
+}
 
 /** Sums up to each position; elements where the mask does not hold count as 0. PyTorch's `torch.masked.cumsum`. */
 export const cumsum: MaskedAlongDim = alongDim('cumsum', 0, (x, dim) => plainCumsum(x, dim))
@@ -212,16 +223,18 @@ export const logSoftmax: MaskedAlongDim = alongDim('log_softmax', 'least', (x, d
 export const softmin: MaskedAlongDim = alongDim('softmin', 'greatest', (x, dim) => plainSoftmin(x, dim))
 
 /** The input divided by the p-norm along `dim` of the elements where the mask holds, which is at least `eps`; 0 elsewhere. PyTorch's `torch.masked.normalize`. */
-export const normalize = (input: Tensor, ord: number, dim: number, given: MaskedOptions & { readonly eps?: number } = {}): Tensor => {
+export function normalize(input: Tensor, ord: number, dim: number, given: MaskedOptions & { readonly eps?: number } = {}): Tensor {
   const op = 'torch.masked.normalize'
+  checkCount(op, arguments, 4)
   checkOptions<MaskedOptions & { readonly eps?: number }>(op, given, { ...KNOWN, eps: 'number' })
   const { eps = 1e-12, ...options } = given
   return div(filled(op, input, options, 0), clamp(norm(input, ord, dim, { ...options, keepdim: true }), eps))
 }
 
 /** log(e^input + e^other), where elements whose mask does not hold count as nothing. PyTorch's `torch.masked.logaddexp`. */
-export const logaddexp = (input: Tensor, other: Tensor, options: MaskedPairOptions = {}): Tensor => {
+export function logaddexp(input: Tensor, other: Tensor, options: MaskedPairOptions = {}): Tensor {
   const op = 'torch.masked.logaddexp'
+  checkCount(op, arguments, 3)
   checkOptions<MaskedPairOptions>(op, options, { dtype: true, inputMask: true, otherMask: true })
   const { dtype = null, inputMask = null, otherMask = null } = options
   return plainLogaddexp(filled(op, input, { dtype, mask: inputMask }, 'least'), filled(op, other, { dtype, mask: otherMask }, 'least'))

@@ -1,7 +1,7 @@
 // PyTorch's torch.signal.windows: windows of signal processing by their parameters. A window that is not `sym` is periodic: one of one more value, without the last.
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { checkArgument, checkOptionNames } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptionNames } from '../protocol/index.ts'
 import { getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { asLeaf, empty, linspace, ones } from './creation.ts'
@@ -68,16 +68,21 @@ function cosines(name: string, length: number, a: readonly number[], options: Si
 
 /** A triangle from 0 to 1 and back. PyTorch's `torch.signal.windows.bartlett`. */
 export function bartlett(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.bartlett', arguments, 2)
   return window('bartlett', M, options, [], nothing, ({ whole, from }) => (M === 1 ? one(1) : add(neg(abs(from(-1, 2 / (whole - 1)))), 1)))
 }
 
 const nothing = (): void => {}
 
 /** Blackman's window: three cosines. PyTorch's `torch.signal.windows.blackman`. */
-export const blackman = (M: number, options: SignalWindowOptions = {}): Tensor => cosines('blackman', M, [0.42, 0.5, 0.08], options)
+export function blackman(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.blackman', arguments, 2)
+  return cosines('blackman', M, [0.42, 0.5, 0.08], options)
+}
 
 /** Half a turn of the sine. PyTorch's `torch.signal.windows.cosine`. */
 export function cosine(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.cosine', arguments, 2)
   return window('cosine', M, options, [], nothing, ({ whole, from }) => sin(from((0.5 * Math.PI) / whole, Math.PI / whole)))
 }
 
@@ -91,6 +96,7 @@ export interface ExponentialWindowOptions extends SignalWindowOptions {
 
 /** e^(-|n - center| / tau). PyTorch's `torch.signal.windows.exponential`. */
 export function exponential(M: number, options: ExponentialWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.exponential', arguments, 2)
   const { center = null, tau = 1, sym = true } = options
   const op = 'torch.signal.windows.exponential'
   const check = (): void => {
@@ -103,15 +109,21 @@ export function exponential(M: number, options: ExponentialWindowOptions = {}): 
 }
 
 /** A sum of cosines with the coefficients `a`, with alternating signs. PyTorch's `torch.signal.windows.general_cosine`. */
-export const generalCosine = (M: number, { a, ...options }: SignalWindowOptions & { readonly a: readonly number[] }): Tensor =>
-  cosines('general_cosine', M, a, options)
+export function generalCosine(M: number, options: SignalWindowOptions & { readonly a: readonly number[] }): Tensor {
+  checkCount('torch.signal.windows.general_cosine', arguments, 2)
+  const { a, ...rest } = options
+  return cosines('general_cosine', M, a, rest)
+}
 
 /** alpha - (1 - alpha) cos of a turn. PyTorch's `torch.signal.windows.general_hamming`. */
-export const generalHamming = (M: number, { alpha = 0.54, ...options }: SignalWindowOptions & { readonly alpha?: number } = {}): Tensor =>
-  cosines('general_hamming', M, [alpha, 1 - alpha], options)
+export function generalHamming(M: number, { alpha = 0.54, ...options }: SignalWindowOptions & { readonly alpha?: number } = {}): Tensor {
+  checkCount('torch.signal.windows.general_hamming', arguments, 2)
+  return cosines('general_hamming', M, [alpha, 1 - alpha], options)
+}
 
 /** The bell of the normal distribution. PyTorch's `torch.signal.windows.gaussian`. */
 export function gaussian(M: number, options: SignalWindowOptions & { readonly std?: number } = {}): Tensor {
+  checkCount('torch.signal.windows.gaussian', arguments, 2)
   const { std = 1 } = options
   const check = (): void => {
     if (!(std > 0)) throw new ArgumentError(`torch.signal.windows.gaussian: option 'std' must be positive, got ${std}.`)
@@ -121,13 +133,20 @@ export function gaussian(M: number, options: SignalWindowOptions & { readonly st
 }
 
 /** Hamming's window: 0.54 - 0.46 cos of a turn. PyTorch's `torch.signal.windows.hamming`. */
-export const hamming = (M: number, options: SignalWindowOptions = {}): Tensor => cosines('hamming', M, [0.54, 0.46], options)
+export function hamming(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.hamming', arguments, 2)
+  return cosines('hamming', M, [0.54, 0.46], options)
+}
 
 /** Hann's window: 0.5 - 0.5 cos of a turn. PyTorch's `torch.signal.windows.hann`. */
-export const hann = (M: number, options: SignalWindowOptions = {}): Tensor => cosines('hann', M, [0.5, 0.5], options)
+export function hann(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.hann', arguments, 2)
+  return cosines('hann', M, [0.5, 0.5], options)
+}
 
 /** Kaiser's window: I0(sqrt(beta^2 - x^2)) / I0(beta), x from -beta to beta. PyTorch's `torch.signal.windows.kaiser`. */
 export function kaiser(M: number, options: SignalWindowOptions & { readonly beta?: number } = {}): Tensor {
+  checkCount('torch.signal.windows.kaiser', arguments, 2)
   const { beta = 12 } = options
   const check = (): void => {
     if (!(beta >= 0)) throw new ArgumentError(`torch.signal.windows.kaiser: option 'beta' must not be negative, got ${beta}.`)
@@ -140,5 +159,7 @@ export function kaiser(M: number, options: SignalWindowOptions & { readonly beta
 }
 
 /** Nuttall's window: four cosines. PyTorch's `torch.signal.windows.nuttall`. */
-export const nuttall = (M: number, options: SignalWindowOptions = {}): Tensor =>
-  cosines('nuttall', M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], options)
+export function nuttall(M: number, options: SignalWindowOptions = {}): Tensor {
+  checkCount('torch.signal.windows.nuttall', arguments, 2)
+  return cosines('nuttall', M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], options)
+}

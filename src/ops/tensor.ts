@@ -3,7 +3,7 @@ import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { checkOptions, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor, getDefaultDtype, notADType, tensorFromValues } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
@@ -43,6 +43,7 @@ export function tensor(data: TensorData, options: CreationOptions = {}): Tensor 
     throw new ArgumentError(
       `torch.tensor: the data must be one array, got the numbers one by one; write torch.tensor([${valueText(data)}, ${valueText(options)}, …]).`,
     )
+  checkCount('torch.tensor', arguments, 2)
   checkOptions('torch.tensor', options, { dtype: true, requiresGrad: 'boolean' })
   const { dtype = null } = options
   if ((dtype !== null && !isDType(dtype)) || ('dtype' in options && options.dtype === undefined))
@@ -121,6 +122,7 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
  * @example torch.asTensor([1, 2], { dtype: 'int64' }).dtype // 'int64'
  */
 export function asTensor(data: TensorData | Tensor, options: { readonly dtype?: DType | null } = {}): Tensor {
+  checkCount('torch.asTensor', arguments, 2)
   if (!(data instanceof Tensor)) return tensor(data, options)
   checkOptions('torch.asTensor', options, { dtype: true })
   const { dtype } = options

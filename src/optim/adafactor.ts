@@ -2,7 +2,7 @@
 import { withChangingNumbers, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clamp, div, lerp_, matmul, mean, mul, mul_, neg, norm, rsqrt, square, sub_, zeros } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { checkCount, valueText } from '../protocol/index.ts'
 import { finfo } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer } from './optimizer.ts'
@@ -34,6 +34,7 @@ function shapesOf({ shape }: Tensor): ReadonlyMap<string, readonly number[]> {
 /** Steps in proportion to the size of the parameters, with little memory. PyTorch's `torch.optim.Adafactor`. */
 export class Adafactor extends Optimizer<AdafactorOptions> {
   constructor(params: Params<AdafactorOptions>, options?: AdafactorOptions) {
+    checkCount('optim.Adafactor', arguments, 2)
     super('Adafactor', params, { lr: 1e-2, beta2Decay: -0.8, eps: [null, 1e-3], d: 1, weightDecay: 0, maximize: false }, options)
   }
 

@@ -1,4 +1,5 @@
 // Adam and AdamW.
+import { checkCount } from '../protocol/index.ts'
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { add, addcdiv_, addcmul_, copy_, div, lerp_, maximum, mul_, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -75,6 +76,7 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
 /** Adam; weight decay is added to the gradient. PyTorch's `torch.optim.Adam`. */
 export class Adam extends AdamBase {
   constructor(params: Params<AdamOptions>, options?: AdamOptions) {
+    checkCount('optim.Adam', arguments, 2)
     super('Adam', { weightDecay: 0, decoupledWeightDecay: false }, params, options)
   }
 }
@@ -82,6 +84,7 @@ export class Adam extends AdamBase {
 /** Adam with decoupled weight decay. PyTorch's `torch.optim.AdamW`. */
 export class AdamW extends AdamBase {
   constructor(params: Params<AdamOptions>, options?: AdamOptions) {
+    checkCount('optim.AdamW', arguments, 2)
     super('AdamW', { weightDecay: 0.01, decoupledWeightDecay: true }, params, options)
   }
 }

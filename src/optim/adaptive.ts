@@ -1,4 +1,5 @@
 // Optimizers that adapt the step to the size of past gradients: RMSprop, Adagrad, Adadelta, Adamax.
+import { checkCount } from '../protocol/index.ts'
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { abs, add, add_, addcdiv_, addcmul_, copy_, div, fullLike, lerp_, maximum, mul, mul_, sqrt, square, sub } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -28,6 +29,7 @@ interface RMSpropState extends ParamState {
 /** Divides the gradient by the root of a running mean of its squares. PyTorch's `torch.optim.RMSprop`. */
 export class RMSprop extends Optimizer<RMSpropOptions> {
   constructor(params: Params<RMSpropOptions>, options?: RMSpropOptions) {
+    checkCount('optim.RMSprop', arguments, 2)
     super('RMSprop', params, { lr: 1e-2, alpha: 0.99, eps: 1e-8, weightDecay: 0, momentum: 0, centered: false, maximize: false }, options)
   }
 
@@ -79,6 +81,7 @@ interface AdagradState extends ParamState {
 /** Divides the gradient by the root of the sum of its squares. PyTorch's `torch.optim.Adagrad`. */
 export class Adagrad extends Optimizer<AdagradOptions> {
   constructor(params: Params<AdagradOptions>, options?: AdagradOptions) {
+    checkCount('optim.Adagrad', arguments, 2)
     super('Adagrad', params, { lr: 1e-2, lrDecay: 0, weightDecay: 0, initialAccumulatorValue: 0, eps: 1e-10, maximize: false }, options)
   }
 
@@ -117,6 +120,7 @@ interface AdadeltaState extends ParamState {
 /** Steps in the units of past steps. PyTorch's `torch.optim.Adadelta`. */
 export class Adadelta extends Optimizer<AdadeltaOptions> {
   constructor(params: Params<AdadeltaOptions>, options?: AdadeltaOptions) {
+    checkCount('optim.Adadelta', arguments, 2)
     super('Adadelta', params, { lr: 1, rho: 0.9, eps: 1e-6, weightDecay: 0, maximize: false }, options)
   }
 
@@ -158,6 +162,7 @@ interface AdamaxState extends ParamState {
 /** Adam with the greatest size of past gradients in place of the root of their mean square. PyTorch's `torch.optim.Adamax`. */
 export class Adamax extends Optimizer<AdamaxOptions> {
   constructor(params: Params<AdamaxOptions>, options?: AdamaxOptions) {
+    checkCount('optim.Adamax', arguments, 2)
     super('Adamax', params, { lr: 2e-3, betas: [0.9, 0.999], eps: 1e-8, weightDecay: 0, maximize: false }, options)
   }
 

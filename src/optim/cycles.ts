@@ -1,7 +1,7 @@
 // Schedules of the rate and, against it, of the momentum: OneCycleLR and CyclicLR. And ReduceLROnPlateau, which watches a number.
 import { ArgumentError } from '../errors/index.ts'
 import { decode, integer, number, object } from '../protocol/decode.ts'
-import { checkCallable, checkOptions, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { LRScheduler, checkScheduled, perGroup } from './lrScheduler.ts'
 import type { PerGroup, ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -62,6 +62,7 @@ export class OneCycleLR extends MomentumCycle {
   private readonly phases: readonly Phase[]
 
   constructor(optimizer: ScheduledOptimizer, maxLr: PerGroup, options: OneCycleOptions) {
+    checkCount('optim.OneCycleLR', arguments, 3)
     super(optimizer)
     checkOptions('optim.OneCycleLR', options, {
       totalSteps: 'number',
@@ -151,6 +152,7 @@ export class CyclicLR extends MomentumCycle {
   private readonly given: Required<CyclicOptions>
 
   constructor(optimizer: ScheduledOptimizer, baseLr: PerGroup, maxLr: PerGroup, options: CyclicOptions = {}) {
+    checkCount('optim.CyclicLR', arguments, 4)
     super(optimizer)
     checkOptions('optim.CyclicLR', options, {
       stepSizeUp: 'number',
@@ -253,6 +255,7 @@ export class ReduceLROnPlateau {
   readonly #minLrs: readonly number[]
 
   constructor(optimizer: ScheduledOptimizer, options: PlateauOptions = {}) {
+    checkCount('optim.ReduceLROnPlateau', arguments, 2)
     checkOptions('optim.ReduceLROnPlateau', options, {
       mode: true,
       factor: 'number',
@@ -279,6 +282,7 @@ export class ReduceLROnPlateau {
 
   /** Looks at the number, and reduces the rates if it has not improved for too long. */
   step(metric: number): void {
+    checkCount('step', arguments, 1)
     // For callers in JavaScript.
     if (typeof metric !== 'number')
       throw new ArgumentError(`optim.ReduceLROnPlateau: step takes the number that it watches, got ${valueText(metric)}.`)
@@ -303,16 +307,19 @@ export class ReduceLROnPlateau {
 
   /** The current rates. PyTorch's `get_last_lr`. */
   getLastLr(): readonly number[] {
+    checkCount('getLastLr', arguments, 0)
     return this.optimizer.paramGroups.map((group) => group.lr)
   }
 
   stateDict(): PlateauState {
+    checkCount('stateDict', arguments, 0)
     const { best, cooldownCounter, lastEpoch, numBadEpochs } = this
     return { best, cooldownCounter, lastEpoch, numBadEpochs }
   }
 
   /** Loads a state dict. The rates are in the optimizer's. Throws ArgumentError for anything else. */
   loadStateDict(given: PlateauState): void {
+    checkCount('loadStateDict', arguments, 1)
     Object.assign(this, decode('ReduceLROnPlateau.loadStateDict', PLATEAU_STATE, given, 'the state'))
   }
 }

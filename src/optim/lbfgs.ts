@@ -3,7 +3,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { beyondLimit } from '../kernels/index.ts'
 import { abs, add, add_, cat, clone, copy_, dot, max, mul, neg, reshape, sub, sum, zeros } from '../ops/index.ts'
-import { checkArgument, isCallable, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, isCallable, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import { strongWolfe } from './lineSearch.ts'
 import { Optimizer, closureResult } from './optimizer.ts'
@@ -57,6 +57,7 @@ const greatest = (t: Tensor): number => number(max(abs(t)))
  */
 export class LBFGS extends Optimizer<LBFGSOptions> {
   constructor(params: Params<LBFGSOptions>, options?: LBFGSOptions) {
+    checkCount('optim.LBFGS', arguments, 2)
     const defaults = { lr: 1, maxIter: 20, maxEval: null, toleranceGrad: 1e-7, toleranceChange: 1e-9, historySize: 100, lineSearchFn: null }
     super('LBFGS', params, defaults, options)
     if (this.paramGroups.length !== 1)
@@ -109,6 +110,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
   override step(): void
   override step<T>(closure: () => T): T
   override step<T>(closure?: () => T): T {
+    checkCount('step', arguments, 1)
     if (!isCallable(closure))
       throw new ArgumentError(`optim.LBFGS.step: needs a function that computes the loss and its gradients, got ${valueText(closure)}.`)
     return noGrad(() => this.#undoneOnError(() => this.#step(closure)))

@@ -1,7 +1,7 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { decode, integer, list, number, object } from '../protocol/decode.ts'
-import { checkArgument, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -29,8 +29,7 @@ export function perGroup(where: string, name: string, { paramGroups }: Scheduled
 
 /** Throws ArgumentError unless a schedule is given an optimizer: callers in JavaScript may give anything. */
 export function checkScheduled(name: string, optimizer: ScheduledOptimizer): void {
-  if (!Array.isArray(optimizer?.paramGroups))
-    throw new ArgumentError(`optim.${name}: the first argument must be an optimizer, got ${valueText(optimizer)}.`)
+  checkArgument(Array.isArray(optimizer?.paramGroups), `optim.${name}`, 'optimizer', 'an optimizer', optimizer)
 }
 
 /** Base class of schedules; PyTorch's `torch.optim.lr_scheduler.LRScheduler`. */
@@ -42,6 +41,7 @@ export abstract class LRScheduler {
   lastEpoch = 0
 
   constructor(optimizer: ScheduledOptimizer) {
+    checkCount('optim.LRScheduler', arguments, 1)
     checkScheduled(new.target.name, optimizer)
     this.optimizer = optimizer
     this.baseLrs = optimizer.paramGroups.map((group) => (group.initialLr ??= group.lr))
@@ -62,21 +62,25 @@ export abstract class LRScheduler {
 
   /** Advances by one step. */
   step(): void {
+    checkCount('step', arguments, 0)
     this.lastEpoch++
     this.apply()
   }
 
   /** The current rates. PyTorch's `get_last_lr`. */
   getLastLr(): readonly number[] {
+    checkCount('getLastLr', arguments, 0)
     return this.optimizer.paramGroups.map((group) => group.lr)
   }
 
   stateDict(): LRSchedulerState {
+    checkCount('stateDict', arguments, 0)
     return { baseLrs: [...this.baseLrs], lastEpoch: this.lastEpoch }
   }
 
   /** Loads a state dict. Throws ArgumentError if the number of groups differs. */
   loadStateDict(given: LRSchedulerState): void {
+    checkCount('loadStateDict', arguments, 1)
     const state = decode('LRScheduler.loadStateDict', STATE, given, 'the state')
     if (state.baseLrs.length !== this.baseLrs.length)
       throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)
@@ -97,6 +101,7 @@ export class StepLR extends LRScheduler {
   readonly gamma: number
 
   constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
+    checkCount('optim.StepLR', arguments, 3)
     super(optimizer)
     positive('optim.StepLR', 'stepSize', stepSize)
     checkOptions('optim.StepLR', options, { gamma: 'number' })
@@ -116,6 +121,7 @@ export class CosineAnnealingLR extends LRScheduler {
   readonly etaMin: number
 
   constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
+    checkCount('optim.CosineAnnealingLR', arguments, 3)
     super(optimizer)
     positive('optim.CosineAnnealingLR', 'tMax', tMax)
     checkOptions('optim.CosineAnnealingLR', options, { etaMin: 'number' })
@@ -134,6 +140,7 @@ export class LambdaLR extends LRScheduler {
   readonly lambdas: readonly ((epoch: number) => number)[]
 
   constructor(optimizer: ScheduledOptimizer, lrLambda: ((epoch: number) => number) | readonly ((epoch: number) => number)[]) {
+    checkCount('optim.LambdaLR', arguments, 2)
     super(optimizer)
     const count = this.baseLrs.length
     checkArgument(

@@ -2,7 +2,7 @@
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { add_, addmm, clamp, div, lerp, lerp_, mm, mul_, norm, t, to } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { checkCount, valueText } from '../protocol/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, stateZeros } from './optimizer.ts'
@@ -53,6 +53,7 @@ function orthogonal(update: Tensor, { nsCoefficients, nsSteps, eps }: Required<M
 /** Momentum for weight matrices, made orthogonal before each step; other parameters need another optimizer. PyTorch's `torch.optim.Muon`. */
 export class Muon extends Optimizer<MuonOptions> {
   constructor(params: Params<MuonOptions>, options?: MuonOptions) {
+    checkCount('optim.Muon', arguments, 2)
     const defaults = { lr: 1e-3, weightDecay: 0.1, momentum: 0.95, nesterov: true, nsCoefficients: [3.4445, -4.775, 2.0315] }
     super('Muon', params, { ...defaults, eps: 1e-7, nsSteps: 5, adjustLrFn: null }, options)
     for (const group of this.paramGroups) for (const parameter of group.params) this.newState(parameter)

@@ -1,4 +1,5 @@
 // NAdam and RAdam: Adam with Nesterov's momentum, and Adam that waits until it knows the variance of the gradients.
+import { checkCount } from '../protocol/index.ts'
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { add, addcdiv_, addcmul_, add_, div, lerp_, mul_, sqrt } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -42,6 +43,7 @@ function follow({ expAvg, expAvgSq }: Averages, g: Tensor, [beta1, beta2]: reado
 /** Adam with Nesterov's momentum. PyTorch's `torch.optim.NAdam`. */
 export class NAdam extends Optimizer<NAdamOptions> {
   constructor(params: Params<NAdamOptions>, options?: NAdamOptions) {
+    checkCount('optim.NAdam', arguments, 2)
     const defaults = { lr: 2e-3, eps: 1e-8, weightDecay: 0, momentumDecay: 4e-3, decoupledWeightDecay: false, maximize: false }
     super('NAdam', params, { ...defaults, betas: [0.9, 0.999] }, options)
   }
@@ -77,6 +79,7 @@ export class NAdam extends Optimizer<NAdamOptions> {
 /** Adam whose first steps are plain momentum, until the variance of the gradients is known. PyTorch's `torch.optim.RAdam`. */
 export class RAdam extends Optimizer<RAdamOptions> {
   constructor(params: Params<RAdamOptions>, options?: RAdamOptions) {
+    checkCount('optim.RAdam', arguments, 2)
     const defaults = { lr: 1e-3, eps: 1e-8, weightDecay: 0, decoupledWeightDecay: false, maximize: false }
     super('RAdam', params, { ...defaults, betas: [0.9, 0.999] }, options)
   }

@@ -2,7 +2,7 @@
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { add_, addcmul_, clamp, copy_, fullLike, gt, lerp_, lt, maskedFill, mul, mul_, neg, sign, where } from '../ops/index.ts'
-import { valueText } from '../protocol/index.ts'
+import { checkCount, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { Optimizer, descent, stateZeros } from './optimizer.ts'
 import type { BaseOptions, DecayOptions, ParamGroup, Params } from './optimizer.ts'
@@ -26,6 +26,7 @@ interface RpropState extends ParamState {
 /** Steps by the signs of the gradient alone, for batches of all data. PyTorch's `torch.optim.Rprop`. */
 export class Rprop extends Optimizer<RpropOptions> {
   constructor(params: Params<RpropOptions>, options?: RpropOptions) {
+    checkCount('optim.Rprop', arguments, 2)
     super('Rprop', params, { lr: 1e-2, etas: [0.5, 1.2], stepSizes: [1e-6, 50], maximize: false }, options)
   }
 
@@ -79,6 +80,7 @@ interface ASGDState extends ParamState {
 /** Gradient descent that also keeps the mean of the parameters, in the state `ax`. PyTorch's `torch.optim.ASGD`. */
 export class ASGD extends Optimizer<ASGDOptions> {
   constructor(params: Params<ASGDOptions>, options?: ASGDOptions) {
+    checkCount('optim.ASGD', arguments, 2)
     const defaults = { lr: 1e-2, lambd: 1e-4, alpha: 0.75, t0: 1e6, weightDecay: 0, maximize: false }
     super('ASGD', params, defaults, options)
   }

@@ -1,6 +1,6 @@
 // More learning-rate schedules in closed form: each says the rate of a group after a number of steps.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkArray, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
 import { LRScheduler } from './lrScheduler.ts'
 import type { ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -15,6 +15,7 @@ export class MultiStepLR extends LRScheduler {
   readonly gamma: number
 
   constructor(optimizer: ScheduledOptimizer, milestones: readonly number[], options: { readonly gamma?: number } = {}) {
+    checkCount('optim.MultiStepLR', arguments, 3)
     super(optimizer)
     checkArray('optim.MultiStepLR', 'milestones', milestones)
     checkOptions('optim.MultiStepLR', options, { gamma: 'number' })
@@ -34,6 +35,7 @@ export class ConstantLR extends LRScheduler {
   readonly totalIters: number
 
   constructor(optimizer: ScheduledOptimizer, options: { readonly factor?: number; readonly totalIters?: number } = {}) {
+    checkCount('optim.ConstantLR', arguments, 2)
     super(optimizer)
     checkOptions('optim.ConstantLR', options, { factor: 'number', totalIters: 'number' })
     this.factor = options.factor ?? 1 / 3
@@ -56,6 +58,7 @@ export class LinearLR extends LRScheduler {
     optimizer: ScheduledOptimizer,
     options: { readonly startFactor?: number; readonly endFactor?: number; readonly totalIters?: number } = {},
   ) {
+    checkCount('optim.LinearLR', arguments, 2)
     super(optimizer)
     checkOptions('optim.LinearLR', options, { startFactor: 'number', endFactor: 'number', totalIters: 'number' })
     this.startFactor = options.startFactor ?? 1 / 3
@@ -76,6 +79,7 @@ export class ExponentialLR extends LRScheduler {
   readonly gamma: number
 
   constructor(optimizer: ScheduledOptimizer, gamma: number) {
+    checkCount('optim.ExponentialLR', arguments, 2)
     super(optimizer)
     checkArgument(typeof gamma === 'number', 'optim.ExponentialLR', 'gamma', 'a number', gamma)
     this.gamma = gamma
@@ -93,6 +97,7 @@ export class PolynomialLR extends LRScheduler {
   readonly power: number
 
   constructor(optimizer: ScheduledOptimizer, options: { readonly totalIters?: number; readonly power?: number } = {}) {
+    checkCount('optim.PolynomialLR', arguments, 2)
     super(optimizer)
     checkOptions('optim.PolynomialLR', options, { totalIters: 'number', power: 'number' })
     this.totalIters = options.totalIters ?? 5
@@ -113,6 +118,7 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
   readonly etaMin: number
 
   constructor(optimizer: ScheduledOptimizer, t0: number, options: { readonly tMult?: number; readonly etaMin?: number } = {}) {
+    checkCount('optim.CosineAnnealingWarmRestarts', arguments, 3)
     super(optimizer)
     checkOptions('optim.CosineAnnealingWarmRestarts', options, { tMult: 'number', etaMin: 'number' })
     this.t0 = t0
@@ -138,6 +144,7 @@ export class MultiplicativeLR extends LRScheduler {
   readonly lrLambda: (epoch: number) => number
 
   constructor(optimizer: ScheduledOptimizer, lrLambda: (epoch: number) => number) {
+    checkCount('optim.MultiplicativeLR', arguments, 2)
     super(optimizer)
     // For callers in JavaScript.
     if (!isFunction(lrLambda)) throw new ArgumentError('optim.MultiplicativeLR: the second argument must be a function of the number of steps.')
@@ -158,6 +165,7 @@ export class SequentialLR extends LRScheduler {
   readonly milestones: readonly number[]
 
   constructor(optimizer: ScheduledOptimizer, schedulers: readonly LRScheduler[], milestones: readonly number[]) {
+    checkCount('optim.SequentialLR', arguments, 3)
     super(optimizer)
     if (schedulers.length === 0 || milestones.length !== schedulers.length - 1)
       throw new ArgumentError(
@@ -180,6 +188,7 @@ export class ChainedScheduler extends LRScheduler {
   readonly schedulers: readonly LRScheduler[]
 
   constructor(schedulers: readonly LRScheduler[]) {
+    checkCount('optim.ChainedScheduler', arguments, 1)
     checkArray('optim.ChainedScheduler', 'schedulers', schedulers)
     const [first] = schedulers
     if (first === undefined) throw new ArgumentError('optim.ChainedScheduler: give at least one schedule.')

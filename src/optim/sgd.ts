@@ -1,4 +1,5 @@
 // Stochastic gradient descent.
+import { checkCount } from '../protocol/index.ts'
 import { withChangingNumbers } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { add, add_, mul_ } from '../ops/index.ts'
@@ -25,6 +26,7 @@ export class SGD extends Optimizer<SGDOptions> {
   protected override readonly temporaries: number = 1
 
   constructor(params: Params<SGDOptions>, options?: SGDOptions) {
+    checkCount('optim.SGD', arguments, 2)
     super('SGD', params, { lr: 1e-3, momentum: 0, dampening: 0, weightDecay: 0, nesterov: false, maximize: false }, options)
   }
 

@@ -5,7 +5,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { BatchNorm1d, BatchNorm2d, BatchNorm3d } from '../nn/batchNorm.ts'
 import { add, add_, copy_, detach, div, lerp_, mul, sub, tensor } from '../ops/index.ts'
-import { checkArgument, checkModule, checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkModule, checkOptions } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { LRScheduler, perGroup } from './lrScheduler.ts'
@@ -45,11 +45,13 @@ function checkDecay(where: string, decay: number): void {
 
 /** The equal average of all values so far, for `avgFn`. PyTorch's `get_swa_avg_fn`. */
 export function getSwaAvgFn(): AvgFn {
+  checkCount('optim.swaUtils.getSwaAvgFn', arguments, 0)
   return (averaged, current, numAveraged) => add(averaged, div(sub(current, averaged), add(numAveraged, 1)))
 }
 
 /** The equal average of all values so far, for `multiAvgFn`. PyTorch's `get_swa_multi_avg_fn`. */
 export function getSwaMultiAvgFn(): MultiAvgFn {
+  checkCount('optim.swaUtils.getSwaMultiAvgFn', arguments, 0)
   return (averaged, current, numAveraged) => move(averaged, current, 1 / (Number(numAveraged.item()) + 1))
 }
 
@@ -59,6 +61,7 @@ export function getSwaMultiAvgFn(): MultiAvgFn {
  * @throws ArgumentError unless `decay` is from 0 to 1.
  */
 export function getEmaAvgFn(decay = 0.999): AvgFn {
+  checkCount('getEmaAvgFn', arguments, 1)
   checkDecay('getEmaAvgFn', decay)
   return (averaged, current) => add(mul(averaged, decay), mul(current, 1 - decay))
 }
@@ -69,6 +72,7 @@ export function getEmaAvgFn(decay = 0.999): AvgFn {
  * @throws ArgumentError unless `decay` is from 0 to 1.
  */
 export function getEmaMultiAvgFn(decay = 0.999): MultiAvgFn {
+  checkCount('getEmaMultiAvgFn', arguments, 1)
   checkDecay('getEmaMultiAvgFn', decay)
   return (averaged, current) => move(averaged, current, 1 - decay)
 }
@@ -92,6 +96,7 @@ export class AveragedModel<M extends Module = Module> extends Module {
   declare nAveraged: Tensor
 
   constructor(model: M, options: AveragedModelOptions = {}) {
+    checkCount('optim.swaUtils.AveragedModel', arguments, 2)
     super()
     const where = 'optim.swaUtils.AveragedModel'
     checkModule(where, 'model', model)
@@ -168,6 +173,7 @@ function pairs(averaged: Iterable<TensorLike>, current: Iterable<TensorLike>): r
  * optim.swaUtils.updateBn(batches, averaged)
  */
 export function updateBn(loader: Iterable<unknown>, model: Module): void {
+  checkCount('optim.swaUtils.updateBn', arguments, 2)
   checkModule('optim.swaUtils.updateBn', 'model', model)
   const layers = [...model.modules()].flatMap((module) =>
     module instanceof BatchNorm1d || module instanceof BatchNorm2d || module instanceof BatchNorm3d ? [[module, module.momentum] as const] : [],
@@ -210,6 +216,7 @@ export class SWALR extends LRScheduler {
   readonly #swaLrs: readonly number[]
 
   constructor(optimizer: ScheduledOptimizer, swaLr: PerGroup, options: SWALROptions = {}) {
+    checkCount('optim.swaUtils.SWALR', arguments, 3)
     super(optimizer)
     const where = 'optim.swaUtils.SWALR'
     checkOptions(where, options, { annealEpochs: 'number', annealStrategy: true })

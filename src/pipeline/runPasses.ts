@@ -2,7 +2,7 @@
 import { TensorfxError } from '../errors/index.ts'
 import { emit, wants } from '../events/index.ts'
 import type { PassEvent } from '../events/index.ts'
-import { environmentVariable, valueText } from '../protocol/index.ts'
+import { checkCount, environmentVariable, valueText } from '../protocol/index.ts'
 import type { Pass, PassObserver, PassRun } from './pass.ts'
 
 /** Options of {@link runPasses}. */
@@ -40,6 +40,7 @@ let verification: boolean | null = null
 
 /** Sets whether passes are verified by default: tests and debug mode turn it on, otherwise TENSORFX_VERIFY=1 in the environment does. Returns the previous setting. */
 export function setVerification(on: boolean): boolean {
+  checkCount('setVerification', arguments, 1)
   const before = isVerifying()
   verification = on
   return before

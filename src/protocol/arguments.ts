@@ -35,3 +35,15 @@ export const checkPositive = (where: string, name: string, value: unknown): void
 /** Throws ArgumentError unless the argument is a string. */
 export const checkString = (where: string, name: string, value: unknown): void =>
   checkArgument(typeof value === 'string', where, name, 'a string', value)
+
+/** Throws ArgumentError if there are more than `most` arguments, which JavaScript would ignore. `where` is the function, or the layer whose forward it is. */
+export function checkCount(where: string | { readonly constructor: { readonly name: string } }, given: ArrayLike<unknown>, most: number): void {
+  if (given.length <= most) return
+  const name = typeof where === 'string' ? where : `${where.constructor.name}.forward`
+  // Callers pass by position what is an option here.
+  const hint = most === 0 ? '' : ' Options are an object, the last argument.'
+  const takes = most === 0 ? 'none' : String(most)
+  throw new ArgumentError(
+    `${name}: ${given.length} argument${given.length === 1 ? '' : 's'} given but it takes ${takes}; ${valueText(given[most])} is one too many.${hint}`,
+  )
+}

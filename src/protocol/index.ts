@@ -10,7 +10,17 @@ export { MODULE, isCallable, isClass, isFunction, isModule, isObject, described,
 export type { ModuleLike } from './kinds.ts'
 export { ownCopy } from './ownCopy.ts'
 export { checkDepth, entryOf, isPlainObject, setOwn } from './plainObject.ts'
-export { checkArgument, checkArray, checkCallable, checkIterable, checkModule, checkPositive, checkString, uncalledHint } from './arguments.ts'
+export {
+  checkArgument,
+  checkArray,
+  checkCallable,
+  checkCount,
+  checkIterable,
+  checkModule,
+  checkPositive,
+  checkString,
+  uncalledHint,
+} from './arguments.ts'
 export { essence, nearest } from './nearest.ts'
 export { checkSynchronous, explainPromise, isPromise } from './asyncResults.ts'
 export { channelsLastHint, weightLayoutHint } from './otherLayouts.ts'

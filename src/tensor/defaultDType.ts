@@ -1,4 +1,5 @@
 // The default dtype: that of floating-point tensors made from numbers without saying which dtype.
+import { checkCount } from '../protocol/index.ts'
 import { DTypeError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -29,6 +30,7 @@ export function withDefaultDtype<T>(dtype: DType, fn: () => T): T {
  * torch.tensor([1, 2]).dtype // 'float64'
  */
 export function setDefaultDtype(dtype: DType): void {
+  checkCount('torch.setDefaultDtype', arguments, 1)
   if (!isDType(dtype)) throw new DTypeError(`torch.set_default_dtype: ${notADType(dtype)}`)
   if (!dtypeInfo[dtype].floating)
     throw new DTypeError(`torch.set_default_dtype: only float16, bfloat16, float32 and float64 can be the default dtype, got ${dtype}.`)

@@ -1,6 +1,6 @@
 // Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
 // Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
-import { checkArgument, isObject, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, isObject, uncalledHint, valueText } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
@@ -33,11 +33,13 @@ export class Generator {
   #offset = 0
 
   constructor(seed = 0) {
+    checkCount('Generator', arguments, 1)
     this.#seed = checkCounter('Generator', 'seed', seed)
   }
 
   /** Restarts from a seed; returns the generator. PyTorch's `manual_seed`. */
   manualSeed(seed: number): this {
+    checkCount('manualSeed', arguments, 1)
     const checked = checkCounter('manualSeed', 'seed', seed)
     Generator.beforeAnyDraw?.(this)
     this.#seed = checked
@@ -47,15 +49,18 @@ export class Generator {
 
   /** PyTorch's `initial_seed`. */
   initialSeed(): number {
+    checkCount('initialSeed', arguments, 0)
     return this.#seed
   }
 
   getState(): GeneratorState {
+    checkCount('getState', arguments, 0)
     return { seed: this.#seed, offset: this.#offset }
   }
 
   /** Restores a state from {@link getState}; returns the generator. */
   setState(state: GeneratorState): this {
+    checkCount('Generator.setState', arguments, 1)
     checkArgument(isObject(state), 'Generator.setState', 'state', 'an object { seed, offset }', state)
     const seed = checkCounter('Generator.setState', 'seed', state.seed)
     const offset = checkCounter('Generator.setState', 'offset', state.offset)
@@ -94,16 +99,19 @@ export const defaultGenerator: Generator = new Generator(Math.floor(Math.random(
 
 /** Seeds the default generator and returns it. PyTorch's `torch.manual_seed`. */
 export function manualSeed(seed: number): Generator {
+  checkCount('torch.manualSeed', arguments, 1)
   return defaultGenerator.manualSeed(seed)
 }
 
 /** The state of the default generator. PyTorch's `torch.get_rng_state`. */
 export function getRngState(): GeneratorState {
+  checkCount('torch.getRngState', arguments, 0)
   return defaultGenerator.getState()
 }
 
 /** Restores a state of the default generator. PyTorch's `torch.set_rng_state`. */
 export function setRngState(state: GeneratorState): void {
+  checkCount('torch.setRngState', arguments, 1)
   defaultGenerator.setState(state)
 }
 

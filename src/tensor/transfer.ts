@@ -3,7 +3,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { isObject, valueText } from '../protocol/index.ts'
+import { checkCount, isObject, valueText } from '../protocol/index.ts'
 import { storedElements, tensorFromBytes } from './elements.ts'
 import { contiguousStrides, formatShape, numelOf } from './shape.ts'
 import { Tensor } from './tensor.ts'
@@ -83,6 +83,7 @@ export const transferMethods: Record<string, (this: Tensor) => TensorTransfer> =
  *     parentPort.on('message', (message) => console.log(torch.fromTransfer(message)))
  */
 export function fromTransfer(message: TensorTransfer): Tensor {
+  checkCount('torch.fromTransfer', arguments, 1)
   const { shape, strides, dtype, requiresGrad, buffer } = checked(message)
   const tensor = tensorFromBytes(new Uint8Array(buffer), shape, dtype, strides)
   tensor.requiresGrad = requiresGrad

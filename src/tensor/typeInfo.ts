@@ -1,4 +1,5 @@
 // Limits of dtypes: finfo and iinfo.
+import { checkCount } from '../protocol/index.ts'
 import { DTypeError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -48,6 +49,7 @@ const FORMATS: Readonly<Partial<Record<DType, readonly [fraction: number, expone
  * @example torch.finfo('float16').max // 65504
  */
 export function finfo(dtype: DType = getDefaultDtype()): FloatInfo {
+  checkCount('torch.finfo', arguments, 1)
   if (!isDType(dtype)) throw new DTypeError(`torch.finfo: ${notADType(dtype)}`)
   const format = FORMATS[dtype]
   if (format === undefined) throw new DTypeError(`torch.finfo: expected a floating-point dtype, got ${dtype}; use torch.iinfo for integers.`)
@@ -74,6 +76,7 @@ export function finfo(dtype: DType = getDefaultDtype()): FloatInfo {
  * @example torch.iinfo('int8').max // 127
  */
 export function iinfo(dtype: DType): IntegerInfo {
+  checkCount('torch.iinfo', arguments, 1)
   if (!isDType(dtype)) throw new DTypeError(`torch.iinfo: ${notADType(dtype)}`)
   const { kind, size, lowest, highest } = dtypeInfo[dtype]
   if (kind !== 'integer')

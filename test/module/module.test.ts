@@ -337,3 +337,34 @@ describe('toString', () => {
     expect(String(new Named('a=1', new Named('', new Named('c'))))).toBe('Named(\n  a=1\n  (inner): Named(\n    (inner): Named(c)\n  )\n)')
   })
 })
+
+describe('lists of parameters and buffers', () => {
+  test('take a prefix, and leave children out without recurse, as in PyTorch', () => {
+    const net = new nn.Sequential(new nn.BatchNorm1d(2), new nn.Linear(2, 3))
+    const names = (pairs: Iterable<readonly [string, unknown]>): string[] => Array.from(pairs, ([name]) => name)
+    expect(names(net.namedParameters('net'))).toEqual(['net.0.weight', 'net.0.bias', 'net.1.weight', 'net.1.bias'])
+    expect(names(net.namedParameters('net', false))).toEqual([])
+    const norm = new nn.BatchNorm1d(2)
+    expect(names(norm.namedParameters('norm', false))).toEqual(['norm.weight', 'norm.bias'])
+    expect(names(net.namedBuffers('net'))).toEqual(['net.0.runningMean', 'net.0.runningVar', 'net.0.numBatchesTracked'])
+    expect([[...net.parameters()].length, [...net.parameters(false)].length, [...norm.parameters(false)].length]).toEqual([4, 0, 2])
+    expect([[...net.buffers()].length, [...net.buffers(false)].length, [...norm.buffers(false)].length]).toEqual([3, 0, 3])
+  })
+
+  test('list a shared parameter once', () => {
+    const layer = new nn.Linear(2, 2)
+    expect([...new nn.Sequential(layer, layer).namedParameters('both')].map(([name]) => name)).toEqual(['both.0.weight', 'both.0.bias'])
+  })
+
+  test('refuse other arguments when they are called', () => {
+    const net: object = new nn.Linear(2, 2)
+    const call =
+      (name: string, ...args: readonly unknown[]) =>
+      () =>
+        Reflect.apply(Reflect.get(net, name), net, args)
+    expect(call('parameters', 'weight')).toThrow("parameters: argument 'recurse' must be true or false, got 'weight'")
+    expect(call('namedParameters', true)).toThrow("namedParameters: argument 'prefix' must be a string, got true")
+    expect(call('buffers', true, true)).toThrow('buffers: 2 arguments given but it takes 1; true is one too many')
+    expect(call('modules', 1)).toThrow('modules: 1 argument given but it takes none')
+  })
+})

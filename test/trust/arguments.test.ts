@@ -218,7 +218,7 @@ describe('an argument that does not fit is named', () => {
       "optimStateDictToLoad: state 'momentumBuffer' of 'weight' has shape [2, 4] but the parameter has shape [2, 3].",
       load({ state: { weight: { momentumBuffer: torch.ones([2, 4]) } }, paramGroups: [{}] }),
     ],
-    ['optim.ReduceLROnPlateau: the first argument must be an optimizer, got 1.', make(optim.ReduceLROnPlateau, 1)],
+    ["optim.ReduceLROnPlateau: argument 'optimizer' must be an optimizer, got 1.", make(optim.ReduceLROnPlateau, 1)],
     ["optim.ChainedScheduler: argument 'schedulers[0]' must be a schedule, got null.", make(optim.ChainedScheduler, [null])],
     ["optim.Rprop: option 'etas' must be an array of numbers, got [an object, 2].", make(optim.Rprop, [], { etas: [{ toString: null }, 2] })],
     ["optim.LBFGS: option 'maxEval' must be a positive integer, got an object.", make(optim.LBFGS, [], { maxEval: { toString: null } })],

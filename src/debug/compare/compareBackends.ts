@@ -2,7 +2,7 @@
 // inherit it.
 import { ArgumentError } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
-import { checkArgument, checkArray, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkOptions } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { getRngState, setRngState } from '../../tensor/index.ts'
 import { candidatesOf } from './backends.ts'
@@ -55,6 +55,7 @@ export interface CompareBackendsOptions {
  * @throws ArgumentError for bad options, and with `gradients` for a graph without any, InvalidBackend for an unknown name, UnsupportedError if onnxruntime-web is not installed.
  */
 export async function compareBackends(gm: GraphModule, inputs: readonly unknown[], options: CompareBackendsOptions): Promise<BackendComparison> {
+  checkCount('compareBackends', arguments, 3)
   checkGraphModule('compareBackends', gm)
   checkArray('compareBackends', 'inputs', inputs)
   checkOptions('compareBackends', options, {

@@ -4,7 +4,7 @@ import type { GraphModule } from '../../fx/index.ts'
 import { toOnnx } from '../../interop/onnx/index.ts'
 import type { OnnxModel, OnnxValue } from '../../interop/onnx/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { contiguousStrides, storedElements, Tensor, tensorFromBytes } from '../../tensor/index.ts'
 
@@ -53,6 +53,7 @@ async function load(): Promise<Ort> {
 
 /** Exports a graph and loads it into onnxruntime-web. Throws UnsupportedError if that is not installed, and what `toOnnx` throws. */
 export async function onnxSession(gm: GraphModule, inputs: readonly unknown[], options: OnnxRuntimeOptions = {}): Promise<OnnxSession> {
+  checkCount('onnxSession', arguments, 3)
   checkOptions('onnxSession', options, { executionProviders: true, optimize: true })
   const model = toOnnx(gm, { inputs })
   const ort = await loadOnnxRuntime()

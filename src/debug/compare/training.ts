@@ -7,7 +7,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { originOf } from '../../fx/graph/origin.ts'
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions } from '../../protocol/index.ts'
 import { sourceLine } from '../../provenance/index.ts'
 import { getRngState, manualSeed, setRngState, Tensor } from '../../tensor/index.ts'
 import type { GeneratorState } from '../../tensor/index.ts'
@@ -126,6 +126,7 @@ interface Call {
  * @throws ArgumentError for bad options, and if nothing was compiled; what the training itself throws.
  */
 export async function compareTraining(makeStep: MakeStep, options: CompareTrainingOptions): Promise<TrainingComparison> {
+  checkCount('compareTraining', arguments, 2)
   checkCallable('compareTraining', 'makeStep', makeStep)
   checkOptions('compareTraining', options, { backends: true, steps: 'number', tol: 'number', reference: true, seed: 'number' })
   const { backends, steps = 2, tol = 1e-4, reference = 'float64', seed = 0 } = options

@@ -9,6 +9,7 @@ import type { OptionNames } from '../../protocol/index.ts'
 import {
   checkArgument,
   checkCallable,
+  checkCount,
   checkOptions,
   checkString,
   isCallable,
@@ -132,6 +133,7 @@ export class FlightRecorder {
 
   /** @internal */
   constructor(options: FlightRecorderOptions) {
+    checkCount('FlightRecorder', arguments, 1)
     checkOptions(WHERE, options, OPTIONS)
     const { steps = 20, maxBytes = 2 ** 30, check = CHECKS, jump = 10, onTrouble = 'throw', dir } = options
     checkArgument(Number.isSafeInteger(steps) && steps >= 1, WHERE, 'options.steps', 'a number of steps, at least 1', steps)
@@ -217,6 +219,7 @@ export class FlightRecorder {
 
   /** Returns a function that runs `fn` as a recorded step; see {@link step}. */
   watch<A extends readonly unknown[], R>(fn: (...inputs: A) => R): (...inputs: A) => R {
+    checkCount('FlightRecorder.watch', arguments, 1)
     checkCallable('FlightRecorder.watch', 'fn', fn)
     return (...inputs) => this.step(fn, ...inputs)
   }
@@ -373,6 +376,7 @@ export class FlightRecorder {
  * @throws ArgumentError for a bad option, or if there is nothing to record.
  */
 export function flightRecorder(options: FlightRecorderOptions): FlightRecorder {
+  checkCount('flightRecorder', arguments, 1)
   checkArgument(isObject(options), WHERE, 'options', 'an object such as { model, optimizer, steps: 20 }', options)
   return new FlightRecorder(options)
 }

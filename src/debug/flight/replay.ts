@@ -6,6 +6,7 @@ import type { Module } from '../../module/index.ts'
 import {
   checkArgument,
   checkCallable,
+  checkCount,
   checkOptions,
   isClass,
   isFunction,
@@ -149,6 +150,7 @@ export interface ReplayOptions {
  * of the graph has one. For a loss that jumped, prints it.
  */
 export function replayStep(Step: new () => Module, loadArgs: LoadArgs, options: ReplayOptions): Replayed | null {
+  checkCount('replayStep', arguments, 3)
   checkArgument(isFunction(Step) && isClass(Step), 'replayStep', 'Step', 'a class of modules', Step)
   checkCallable('replayStep', 'loadArgs', loadArgs)
   checkOptions('replayStep', options, { saveDir: true, intended: true, gradFn: true, loss: true })

@@ -2,7 +2,7 @@
 import type { GraphModule } from '../../fx/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, checkPositive, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, checkPositive, isObject } from '../../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import { errorOf, toleranceOf } from '../closeness.ts'
 import { table } from '../table.ts'
@@ -110,6 +110,7 @@ function checkTolerance(where: string, options: DriftOptions): number {
  * @throws ArgumentError if a run has no GraphModule, or for a bad option.
  */
 export function drift(before: GraphRun, after: GraphRun, options: DriftOptions = {}): Drift {
+  checkCount('drift', arguments, 3)
   const tol = checkTolerance('drift', options)
   for (const [name, run] of Object.entries({ before, after })) checkArgument(isObject(run), 'drift', name, 'an object { gm, inputs }', run)
   return compared(valuesOf(before), valuesOf(after), tol)
@@ -126,6 +127,7 @@ export function drift(before: GraphRun, after: GraphRun, options: DriftOptions =
  * @throws ArgumentError for a bad option, or a model that cannot be called.
  */
 export function compareGradients(before: Runnable, after: Runnable, inputs: readonly unknown[], options: DriftOptions = {}): Drift {
+  checkCount('compareGradients', arguments, 4)
   const tol = checkTolerance('compareGradients', options)
   checkCallable('compareGradients', 'before', before)
   checkCallable('compareGradients', 'after', after)

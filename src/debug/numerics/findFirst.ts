@@ -1,6 +1,6 @@
 // findFirst: the first value in a run of a graph that has an element of some kind, such as NaN.
 import type { GraphModule, Node } from '../../fx/index.ts'
-import { checkCallable } from '../../protocol/index.ts'
+import { checkCallable, checkCount } from '../../protocol/index.ts'
 import { exactElements, Tensor } from '../../tensor/index.ts'
 import { indexOf } from '../flight/badness.ts'
 import { visitValues } from './values.ts'
@@ -36,6 +36,7 @@ export interface Found {
  * @throws ArgumentError if `gm` is not a GraphModule or `predicate` not a function.
  */
 export function findFirst(gm: GraphModule, inputs: readonly unknown[], predicate: (element: number) => boolean): Found | null {
+  checkCount('findFirst', arguments, 3)
   checkCallable('findFirst', 'predicate', predicate)
   let found: Found | null = null
   visitValues('findFirst', gm, inputs, (node, tensors, given) => {

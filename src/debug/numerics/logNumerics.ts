@@ -1,4 +1,5 @@
 // logNumerics: what the values of a run look like, node by node.
+import { checkCount } from '../../protocol/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { exactElements, formatShape } from '../../tensor/index.ts'
@@ -69,6 +70,7 @@ export function statisticsOf(tensor: Tensor): Statistics {
  * @throws ArgumentError if `gm` is not a GraphModule.
  */
 export function logNumerics(gm: GraphModule, inputs: readonly unknown[]): NumericsLog {
+  checkCount('logNumerics', arguments, 2)
   const rows: NumericsRow[] = []
   visitValues('logNumerics', gm, inputs, (node, tensors) => {
     for (const tensor of tensors) rows.push({ node, dtype: tensor.dtype, shape: tensor.shape, ...statisticsOf(tensor) })

@@ -1,6 +1,6 @@
 // Reads checkpoints, with any number of ranks.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import { setRngState } from '../../tensor/index.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 import { CheckpointFolder } from './folder.ts'
@@ -33,6 +33,7 @@ export interface LoadedCheckpoint {
  * for (let step = loaded?.values.step ?? 0; step < 1000; step++) train(step)
  */
 export function loadShardedCheckpoint(folder: string, state: CheckpointState, options: LoadCheckpointOptions = {}): LoadedCheckpoint | null {
+  checkCount('loadShardedCheckpoint', arguments, 3)
   const where = 'loadShardedCheckpoint'
   const { model, optimizer } = checkState(where, folder, state)
   checkOptions(where, options, { group: true })

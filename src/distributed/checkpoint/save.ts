@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { writeSafetensors } from '../../interop/safetensors.ts'
 import { decode, integer, list, object, string } from '../../protocol/decode.ts'
-import { checkArgument, checkOptions, isPlainObject, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isPlainObject, valueText } from '../../protocol/index.ts'
 import { getRngState } from '../../tensor/index.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 import { CheckpointFolder } from './folder.ts'
@@ -40,6 +40,7 @@ const REPORT = object({
  * @example saveShardedCheckpoint('checkpoints', { model, optimizer }, { values: { step } })
  */
 export function saveShardedCheckpoint(folder: string, state: CheckpointState, options: SaveCheckpointOptions = {}): number {
+  checkCount('saveShardedCheckpoint', arguments, 3)
   const where = 'saveShardedCheckpoint'
   const { model, optimizer } = checkState(where, folder, state)
   checkOptions(where, options, { values: true, keep: 'number', group: true })

@@ -2,7 +2,7 @@
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { checkCallable, checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, isModule, valueText } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -63,6 +63,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
   readonly module: M
 
   constructor(module: M, options: DdpOptions = {}) {
+    checkCount('DistributedDataParallel', arguments, 2)
     super()
     const where = 'DistributedDataParallel'
     checkOptions(where, options, {
@@ -118,6 +119,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    * `no_sync`.
    */
   noSync<T>(fn: () => T): T {
+    checkCount('noSync', arguments, 1)
     checkCallable('noSync', 'fn', fn)
     const state = stateOf(this)
     const outer = state.sync
@@ -139,6 +141,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    * @example model.join(() => { for (const [x, y] of ownBatches) trainStep(x, y) })
    */
   join<T>(fn: () => T, options: JoinOptions = {}): T {
+    checkCount('join', arguments, 2)
     checkCallable('join', 'fn', fn)
     checkOptions('join', options, { divideByInitialWorldSize: 'boolean', enable: 'boolean', throwOnEarlyTermination: 'boolean' })
     const state = stateOf(this)
@@ -175,6 +178,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
 
   /** Lets `hook` send the buckets instead of the mean over the ranks. It returns the gradients, or what to wait for: a Work, or an object whose `wait` returns them. PyTorch's `register_comm_hook`. */
   registerCommHook<S>(state: S, hook: (state: S, bucket: GradBucket) => Tensor | CommFuture): void {
+    checkCount('registerCommHook', arguments, 2)
     checkCallable('registerCommHook', 'hook', hook)
     stateOf(this).reducer.hook = (bucket) => hook(state, bucket)
   }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCount, checkOptions, isModule, valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { joinPath } from './flatParameter.ts'
 import type { FlatLayout, FlatShardMetadata, ShardParamInfo } from './flatParameter.ts'
@@ -95,6 +95,7 @@ export function getShardedModuleTreeWithModuleNameToFqns(
   model: Module,
   options: ShardedTreeOptions = {},
 ): { readonly tree: string; readonly names: ReadonlyMap<string, readonly string[]> } {
+  checkCount('getShardedModuleTreeWithModuleNameToFqns', arguments, 2)
   const where = 'getShardedModuleTreeWithModuleNameToFqns'
   checkOptions(where, options, { wrappers: 'boolean', bytes: 'boolean' })
   checkModel(where, model)
@@ -114,6 +115,7 @@ export function getShardedModuleTreeWithModuleNameToFqns(
 
 /** The wrappers of a model, and modules that were given to `fullyShard`, the outer ones first. PyTorch's `FSDP.fsdp_modules`. */
 export function fsdpModules(model: Module): Module[] {
+  checkCount('fsdpModules', arguments, 1)
   checkModel('fsdpModules', model)
   return [...model.modules()].filter((module) => unitOrNone(module) !== undefined)
 }

@@ -1,3 +1,4 @@
+import { checkCount } from '../../protocol/index.ts'
 // How much of a model is whole on this rank: what sharding is to keep small.
 
 /** Full parameters on this rank: units, and bytes; now, and at most since the last reset. */
@@ -24,6 +25,7 @@ export const fullParameterStats = (): FullParameterStats => ({ ...now, peakUnits
 
 /** Starts counting the peak anew. */
 export function resetFullParameterStats(): void {
+  checkCount('resetFullParameterStats', arguments, 0)
   peak.units = now.units
   peak.bytes = now.bytes
 }

@@ -2,7 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkArgument, checkModule, entryOf, isObject, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkModule, entryOf, isObject, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
 import { Tensor, formatShape } from '../../tensor/index.ts'
 import type { Optimizer, OptimizerState, ParamState } from '../../optim/index.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
@@ -169,12 +169,14 @@ const EMPTY: NamedOptimizerState = { state: {}, paramGroups: [] }
  * `FSDP.full_optim_state_dict`.
  */
 export function fullOptimStateDict(model: Module, optimizer: AnyOptimizer, rank0Only = true): NamedOptimizerState {
+  checkCount('fullOptimStateDict', arguments, 3)
   const full = namedState('fullOptimStateDict', model, optimizer, null)
   return rank0Only && getRank() !== 0 ? EMPTY : full
 }
 
 /** The state of an optimizer by parameters' names, of the type that is in force (see `stateDictType`). PyTorch's `FSDP.optim_state_dict`. */
 export function optimStateDict(model: Module, optimizer: AnyOptimizer): NamedOptimizerState {
+  checkCount('optimStateDict', arguments, 2)
   const settings = settingsOf(model)
   if (settings.type === 'LOCAL_STATE_DICT')
     throw new ArgumentError(
@@ -285,6 +287,7 @@ function checkNamed(where: string, named: unknown): asserts named is NamedOptimi
  * `FSDP.optim_state_dict_to_load`.
  */
 export function optimStateDictToLoad(model: Module, optimizer: AnyOptimizer, state: NamedOptimizerState): OptimizerState {
+  checkCount('optimStateDictToLoad', arguments, 3)
   checkNamed('optimStateDictToLoad', state)
   try {
     return SimpleProfiler.profile('resharding', () => localState('optimStateDictToLoad', model, optimizer, state))
@@ -295,6 +298,7 @@ export function optimStateDictToLoad(model: Module, optimizer: AnyOptimizer, sta
 
 /** This rank's form of a full state that every rank has. PyTorch's `FSDP.shard_full_optim_state_dict`. */
 export function shardFullOptimStateDict(state: NamedOptimizerState, model: Module, optimizer: AnyOptimizer): OptimizerState {
+  checkCount('shardFullOptimStateDict', arguments, 3)
   checkNamed('shardFullOptimStateDict', state)
   return localState('shardFullOptimStateDict', model, optimizer, state)
 }
@@ -306,6 +310,7 @@ const described = (value: NamedStateValue): unknown => (value instanceof Tensor 
  * This rank's form of a full state that only rank 0 has; other ranks pass null. All ranks must call it. PyTorch's `FSDP.scatter_full_optim_state_dict`.
  */
 export function scatterFullOptimStateDict(state: NamedOptimizerState | null, model: Module, optimizer: AnyOptimizer): OptimizerState {
+  checkCount('scatterFullOptimStateDict', arguments, 3)
   const isRoot = getRank() === 0
   if (isRoot) checkNamed('scatterFullOptimStateDict', state)
   const own = state ?? EMPTY
@@ -352,6 +357,7 @@ export function rekeyOptimStateDict(
   keyType: OptimStateKeyType,
   model: Module,
 ): NamedOptimizerState {
+  checkCount('rekeyOptimStateDict', arguments, 3)
   const where = 'rekeyOptimStateDict'
   checkNamed(where, state)
   if (keyType !== 'PARAM_NAME' && keyType !== 'PARAM_ID')

@@ -1,6 +1,6 @@
 // Where FSDP spends its time: sums of seconds by what was done. PyTorch's torch.distributed.fsdp._debug_utils.SimpleProfiler.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkCallable, checkString } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkString } from '../../protocol/index.ts'
 import { getDebugLevel, getRank, isInitialized } from '../processGroup.ts'
 
 /** What is usually profiled; any other string may be, too. */
@@ -22,6 +22,7 @@ export interface ProfilerScope extends Disposable {
 }
 
 function start(type: string): ProfilerScope {
+  checkCount('start', arguments, 1)
   checkString('SimpleProfiler', 'type', type)
   if (profiling.has(type))
     throw new ArgumentError(`${type} is already being profiled. SimpleProfiler does not support profiling multiple instances at the same time. `)
@@ -40,6 +41,7 @@ function start(type: string): ProfilerScope {
 }
 
 function profile<T>(type: string, fn: () => T): T {
+  checkCount('SimpleProfiler.profile', arguments, 2)
   checkCallable('SimpleProfiler.profile', 'fn', fn)
   const scope = start(type)
   let isLater = false
@@ -65,6 +67,7 @@ let log: (line: string) => void = (line) => console.info(line)
 
 /** Sends the lines of `dumpAndReset` somewhere else than to the console. Returns what was there before. */
 export function setProfilerLog(sink: (line: string) => void): (line: string) => void {
+  checkCount('setProfilerLog', arguments, 1)
   checkCallable('setProfilerLog', 'sink', sink)
   const before = log
   log = sink

@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { collectState, LoadStateError, loadState } from '../../module/index.ts'
 import type { LoadStateResult, Module } from '../../module/index.ts'
-import { checkCallable, checkOptions, isTensorLike, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, isTensorLike, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { getRank } from '../processGroup.ts'
@@ -190,6 +190,7 @@ export interface StateDictOptions {
  * @example const state = stateDictType(model, 'SHARDED_STATE_DICT', () => model.stateDict())
  */
 export function stateDictType<T>(module: Module, type: StateDictType, fn: () => T, options: StateDictOptions = {}): T {
+  checkCount('stateDictType', arguments, 4)
   const where = 'stateDictType'
   checkOptions(where, options, { rank0Only: 'boolean', optimRank0Only: 'boolean' })
   checkCallable(where, 'fn', fn)

@@ -2,7 +2,7 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkCallable, checkModule, checkOptions } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkModule, checkOptions } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
 import { DistributedError } from '../errors.ts'
@@ -113,6 +113,7 @@ export function enterFullParams(units: readonly Unit[], options: SummonOptions =
  * @example summonFullParams(model, () => console.log(model.module.head.weight.shape))
  */
 export function summonFullParams<T>(module: Module, fn: () => T, options: SummonOptions = {}): T {
+  checkCount('summonFullParams', arguments, 3)
   const where = 'summonFullParams'
   checkOptions(where, options, { recurse: 'boolean', writeback: 'boolean', rank0Only: 'boolean', offloadToCpu: 'boolean', withGrads: 'boolean' })
   checkModule(where, 'module', module)

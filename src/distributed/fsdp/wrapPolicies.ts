@@ -2,7 +2,17 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
 import { ModuleDict, ModuleList, ParameterDict, ParameterList } from '../../nn/index.ts'
-import { checkCallable, checkIterable, checkModule, checkOptions, isCallable, isFunction, isPlainObject, valueText } from '../../protocol/index.ts'
+import {
+  checkCallable,
+  checkCount,
+  checkIterable,
+  checkModule,
+  checkOptions,
+  isCallable,
+  isFunction,
+  isPlainObject,
+  valueText,
+} from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { UnitOptions } from './unitOptions.ts'
 
@@ -47,6 +57,7 @@ export class ModuleWrapPolicy {
   readonly classes: readonly ModuleClass[]
 
   constructor(classes: Iterable<ModuleClass>) {
+    checkCount('ModuleWrapPolicy', arguments, 1)
     this.classes = classList('ModuleWrapPolicy', classes)
   }
 
@@ -71,6 +82,7 @@ export class CustomPolicy {
   readonly #fn: (module: Module) => boolean | UnitOptions
 
   constructor(fn: (module: Module) => boolean | UnitOptions) {
+    checkCount('CustomPolicy', arguments, 1)
     checkCallable('CustomPolicy', 'fn', fn)
     this.#fn = fn
   }
@@ -104,6 +116,7 @@ const hasClassName = (module: Module, names: readonly string[]): boolean => {
 
 /** Wraps modules that have at least `minNumParams` elements of parameters left when what is below them has been wrapped. Default 1e8. */
 export function sizeBasedAutoWrapPolicy(minNumParams = 1e8, options: SizeBasedOptions = {}): WrapFunction {
+  checkCount('sizeBasedAutoWrapPolicy', arguments, 2)
   const where = 'sizeBasedAutoWrapPolicy'
   checkOptions(where, options, { forceLeafModules: true, excludeWrapModules: true })
   if (typeof minNumParams !== 'number' || !(minNumParams > 0))
@@ -120,12 +133,14 @@ export function sizeBasedAutoWrapPolicy(minNumParams = 1e8, options: SizeBasedOp
 
 /** Wraps the modules of some classes: the blocks of a transformer. PyTorch's `transformer_auto_wrap_policy`. */
 export function transformerAutoWrapPolicy(classes: Iterable<ModuleClass>): WrapFunction {
+  checkCount('transformerAutoWrapPolicy', arguments, 1)
   const list = classList('transformerAutoWrapPolicy', classes)
   return (module, recurse) => recurse || isOneOf(module, list)
 }
 
 /** Wraps the modules for which `fn` is true. PyTorch's `lambda_auto_wrap_policy`. */
 export function lambdaAutoWrapPolicy(fn: (module: Module) => boolean): WrapFunction {
+  checkCount('lambdaAutoWrapPolicy', arguments, 1)
   checkCallable('lambdaAutoWrapPolicy', 'fn', fn)
   return (module, recurse) => recurse || fn(module)
 }

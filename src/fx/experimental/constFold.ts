@@ -5,7 +5,7 @@ import { InternalError } from '../../errors/index.ts'
 import { Module, copyable, setAttribute, getAttribute } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
-import { checkArgument, checkCallable, checkString, isModule, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount, checkString, isModule, isTensorLike } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -35,6 +35,7 @@ export class FoldedGraphModule extends GraphModule {
   hasFoldingBeenRun = false
 
   constructor(root: GraphModule, graph: Graph, constSubgraph: GraphModule | null = null, attrsName: string | null = null) {
+    checkCount('FoldedGraphModule', arguments, 4)
     checkGraphModule('FoldedGraphModule', root, 'root')
     super(root, graph, root.className)
     this.constSubgraphModule = constSubgraph
@@ -78,6 +79,7 @@ function asParameter(value: unknown): unknown {
  * with side effects and random nodes are never folded. The model does not change. PyTorch's split_const_subgraphs.
  */
 export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => boolean = () => false): FoldedGraphModule {
+  checkCount('splitConstSubgraphs', arguments, 2)
   checkCallable('splitConstSubgraphs', 'skipFolding', skipFolding)
   const traced = model instanceof GraphModule ? model : symbolicTrace(model)
   const constant = new Set<Node>()
@@ -143,6 +145,7 @@ function withAttributes(part: GraphModule, call: Node, split: GraphModule): Grap
  * A name that is free in a module: characters that names cannot have become `_`, and a number at the end is counted up. PyTorch's get_unique_attr_name_in_module.
  */
 export function getUniqueAttrNameInModule(module: Module, name: string): string {
+  checkCount('getUniqueAttrNameInModule', arguments, 2)
   checkArgument(isModule(module), 'getUniqueAttrNameInModule', 'module', 'a Module', module)
   checkString('getUniqueAttrNameInModule', 'name', name)
   let unique = name.replace(/[^0-9a-zA-Z_]+/g, '_').replace(/^(?=\d)/, '_')

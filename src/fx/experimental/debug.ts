@@ -1,4 +1,5 @@
 // setTrace: sets a breakpoint in generated code.
+import { checkCount } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 
@@ -7,6 +8,7 @@ import type { GraphModule } from '../run/graphModule.ts'
  * next `recompile()`. Returns the module. PyTorch's torch.fx.experimental.debug.set_trace.
  */
 export function setTrace(gm: GraphModule): GraphModule {
+  checkCount('setTrace', arguments, 1)
   checkGraphModule('setTrace', gm)
   const scope = gm.graph.onGenerateCode((current) => (body) => ['debugger', ...(current === null ? body : current(body))])
   try {

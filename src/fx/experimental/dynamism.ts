@@ -1,6 +1,16 @@
 // Which sizes and numbers differ between examples of a program's inputs. PyTorch's torch.fx.experimental._dynamism.
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkArray, checkDepth, checkString, isModule, isObject, isPlainObject, isTensorLike } from '../../protocol/index.ts'
+import {
+  checkArgument,
+  checkArray,
+  checkCount,
+  checkDepth,
+  checkString,
+  isModule,
+  isObject,
+  isPlainObject,
+  isTensorLike,
+} from '../../protocol/index.ts'
 import { extractTensorMetadata } from '../passes/shapeProp.ts'
 
 /** For each argument, by the path of each leaf in it (`L['x'][0]`): which dimensions differ between the examples. A number has one flag. */
@@ -16,6 +26,7 @@ export function normalizeSourceName(name: string): string {
  * A module as nested objects: `_parameters` (with the buffers), `_modules`, and the attributes that are numbers or tensors. PyTorch's module_to_nested_dict.
  */
 export function moduleToNestedDict(module: Module): Record<string, unknown> {
+  checkCount('moduleToNestedDict', arguments, 1)
   checkArgument(isModule(module), 'moduleToNestedDict', 'module', 'a Module', module)
   const root: Record<string, unknown> = {}
   const stack: [Module, Record<string, unknown>][] = [[module, root]]
@@ -42,6 +53,7 @@ export function moduleToNestedDict(module: Module): Record<string, unknown> {
  *     trackDynamismAcrossExamples([{ x: torch.zeros(2, 3) }, { x: torch.zeros(5, 3) }])  // { x: { "L['x']": [true, false] } }
  */
 export function trackDynamismAcrossExamples(examples: readonly Readonly<Record<string, unknown>>[]): Dynamism {
+  checkCount('trackDynamismAcrossExamples', arguments, 1)
   checkArray('trackDynamismAcrossExamples', 'examples', examples)
   examples.forEach((item, i) => checkArgument(isObject(item), 'trackDynamismAcrossExamples', `examples[${i}]`, 'an object of inputs', item))
   const seen = new Map<string, { argument: string; sizes: Set<unknown>[] }>()

@@ -1,6 +1,6 @@
 // Models for inference: without dropout, and parts of them. PyTorch's torch.fx.experimental.optimization, with optimization.ts, which folds batch norms.
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkOptions, isModule } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkOptions, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
 import { Graph } from '../graph/graph.ts'
@@ -21,6 +21,7 @@ const ownGraph = (model: Module): GraphModule => (model instanceof GraphModule ?
  * The model without its `nn.Dropout` layers, also in training mode. Calls of the function `dropout` stay. The model does not change. PyTorch's remove_dropout.
  */
 export function removeDropout(model: Module): GraphModule {
+  checkCount('removeDropout', arguments, 1)
   const gm = ownGraph(model)
   for (const node of gm.graph.findNodes({ op: 'call_module' })) {
     const [input] = node.allInputNodes
@@ -40,6 +41,7 @@ export function removeDropout(model: Module): GraphModule {
  * @throws ArgumentError if a node needs a value that is neither an input nor computed by an earlier node of the list.
  */
 export function extractSubgraph(gm: GraphModule, nodes: readonly Node[], inputs: readonly Node[], outputs: readonly Node[]): GraphModule {
+  checkCount('extractSubgraph', arguments, 4)
   checkGraphModule('extractSubgraph', gm)
   checkArray('extractSubgraph', 'nodes', nodes)
   checkArray('extractSubgraph', 'inputs', inputs)
@@ -68,6 +70,7 @@ export interface ModuleClass {
  * matches_module_pattern, which takes the modules instead of `gm`.
  */
 export function matchesModulePattern(pattern: readonly [first: ModuleClass, then: ModuleClass], node: Node, gm: GraphModule): boolean {
+  checkCount('matchesModulePattern', arguments, 3)
   checkArray('matchesModulePattern', 'pattern', pattern)
   checkNode('matchesModulePattern', node)
   checkGraphModule('matchesModulePattern', gm)
@@ -81,6 +84,7 @@ const constructorOf = (value: unknown): unknown => (value instanceof Module ? va
 
 /** Puts another module in the place of the one that a call_module node calls. PyTorch's replace_node_module. @throws ArgumentError for other nodes. */
 export function replaceNodeModule(node: Node, gm: GraphModule, module: Module): void {
+  checkCount('replaceNodeModule', arguments, 3)
   checkNode('replaceNodeModule', node)
   checkGraphModule('replaceNodeModule', gm)
   checkArgument(isModule(module), 'replaceNodeModule', 'module', 'a Module', module)
@@ -104,6 +108,7 @@ export interface InferenceOptions {
  * @throws ArgumentError for a model in training mode whose batch norms should be folded, for an unknown option, and for a layout that lacks something.
  */
 export function optimizeForInference(model: Module, options: InferenceOptions = {}): Module {
+  checkCount('optimizeForInference', arguments, 2)
   const where = 'optimizeForInference'
   checkArgument(isModule(model), where, 'model', 'a Module', model)
   checkOptions(where, options, { convBnFuse: 'boolean', removeDropout: 'boolean', layoutOptimize: true })

@@ -1,5 +1,5 @@
 // genLayoutAutotuner: a heuristic that measures whether a region is faster in a layout. PyTorch's torch.fx.experimental.optimization.gen_mkl_autotuner.
-import { checkArgument, checkArray, checkOptions, isFunction, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkOptions, isFunction, isTensorLike } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { Interpreter } from '../run/interpreter.ts'
@@ -31,6 +31,7 @@ export function genLayoutAutotuner(
   layout: Layout,
   options: AutotunerOptions = {},
 ): (region: LayoutRegion) => boolean {
+  checkCount('genLayoutAutotuner', arguments, 3)
   const where = 'genLayoutAutotuner'
   checkArray(where, 'exampleInputs', exampleInputs)
   checkLayout(where, layout)

@@ -1,7 +1,7 @@
 // Regions of a graph that compute in another layout: channels last, a narrower dtype, the tensors of a library. Their inputs are converted, their results are converted
 // back, and conversions between neighbours cancel out. PyTorch's torch.fx.experimental.optimization, whose only layout is MKL-DNN's.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkOptions, isFunction, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isFunction, isObject } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Module } from '../../module/index.ts'
 import { present } from '../../errors/index.ts'
@@ -40,6 +40,7 @@ const OPTIONS: Readonly<Record<keyof Layout, true>> = { enter: true, leave: true
 
 /** Whether a region has more than two nodes. PyTorch's use_mkl_length. */
 export function useLongRegions(region: LayoutRegion): boolean {
+  checkCount('useLongRegions', arguments, 1)
   checkArgument(isObject(region) && Array.isArray(region.nodes), 'useLongRegions', 'region', 'a region { nodes, startNodes, endNodes }', region)
   return region.nodes.length > 2
 }
@@ -66,6 +67,7 @@ export function checkLayout(where: string, layout: Layout): void {
  * @throws ArgumentError for a layout that lacks something.
  */
 export function applyLayout(gm: GraphModule, layout: Layout): LayoutRegion[] {
+  checkCount('applyLayout', arguments, 2)
   checkGraphModule('applyLayout', gm)
   checkLayout('applyLayout', layout)
   const starts = new Set<Node>()

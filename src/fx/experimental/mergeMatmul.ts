@@ -1,7 +1,7 @@
 // mergeMatmul: matrix products with the same right operand become one. PyTorch's torch.fx.experimental.merge_matmul.
 import { ArgumentError, InternalError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkArray, findOverride, isTensorLike, lookupTarget, nameTarget, OVERRIDE } from '../../protocol/index.ts'
+import { checkArray, checkCount, findOverride, isTensorLike, lookupTarget, nameTarget, OVERRIDE } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument, CallFunctionNode } from '../graph/node.ts'
@@ -40,6 +40,7 @@ export const splitResultTensors: (result: unknown, inputs: readonly unknown[]) =
  * PyTorch's merge_matmul.
  */
 export function mergeMatmul(model: Module): GraphModule {
+  checkCount('mergeMatmul', arguments, 1)
   const gm = model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model)
   const matmul = functionNamed('torch.matmul')
   let changed = false

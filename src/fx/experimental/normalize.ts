@@ -1,6 +1,6 @@
 // Normal forms of graphs: arguments by name, operators as functions, and types for values. PyTorch's torch.fx.experimental.normalize and schema_type_annotation.
 import { Module, isLibraryLayer } from '../../module/index.ts'
-import { isTensorLike, targetInfo, isFunction, isPlainObject, checkOptions } from '../../protocol/index.ts'
+import { checkCount, isTensorLike, targetInfo, isFunction, isPlainObject, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import type { Node, Target } from '../graph/node.ts'
@@ -20,6 +20,7 @@ export class NormalizeArgs extends Transformer {
   readonly #options: NormalizeOptions
 
   constructor(gm: GraphModule, options: NormalizeOptions = {}) {
+    checkCount('NormalizeArgs', arguments, 2)
     super(gm)
     checkOptions('NormalizeArgs', options, { onlyKwargs: 'boolean' })
     this.#options = { onlyKwargs: true, ...options }
@@ -72,6 +73,7 @@ export class AnnotateTypesWithSchema extends Transformer {
   readonly #options: AnnotateOptions
 
   constructor(gm: GraphModule, options: AnnotateOptions = {}) {
+    checkCount('AnnotateTypesWithSchema', arguments, 2)
     super(gm)
     checkOptions(new.target.name, options, { annotateFunctionals: 'boolean', annotateModules: 'boolean', annotateGetAttrs: 'boolean' })
     this.#owner = gm

@@ -2,7 +2,7 @@
 // text/typeExpression.ts.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, attributeAt, isLibraryLayer } from '../../module/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { NormalizeOptions, NormalizedCall } from '../graph/operatorSchemas.ts'
 import { refuseMutation } from '../graph/purity.ts'
@@ -24,6 +24,7 @@ export function normalizeModule(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
+  checkCount('normalizeModule', arguments, 5)
   checkOptions('normalizeModule', options, { onlyKwargs: 'boolean' })
   const module = attributeAt(root, target)
   if (!(module instanceof Module)) throw new ArgumentError(`normalizeModule: there is no module at '${target}'; pass a path of root.namedModules().`)

@@ -1,5 +1,5 @@
 // fuse: folds batch norms into the convolution or linear layer before them, for inference. This room knows no tensors, so it uses only their methods.
-import { checkArgument, checkOptions, isModule, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isModule, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, cloneModule, foldNorm, isLibraryLayer } from '../../module/index.ts'
 import type { Foldable as FoldableTensor, NormState } from '../../module/index.ts'
@@ -54,6 +54,7 @@ export interface FuseOptions {
  * @throws ArgumentError for a model in training mode, and for `inplace` with a model that is no GraphModule.
  */
 export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
+  checkCount('fuse', arguments, 2)
   checkArgument(isModule(model), 'fuse', 'model', 'a Module', model)
   checkOptions('fuse', options, { inplace: 'boolean' })
   const { inplace = false } = options

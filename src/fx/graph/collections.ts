@@ -1,5 +1,5 @@
-// The two collections of nodes that users see: all nodes of a graph in order, and the users of a node.
-import { inspectAs } from '../../protocol/index.ts'
+// Collections of nodes: the two that users see, all nodes of a graph in order and the users of a node; the inputs of a node while they are found; the nodes of a graph by what they call.
+import { inspectAs, remembered } from '../../protocol/index.ts'
 
 /** A node of a doubly linked list. */
 interface Linked<N> {
@@ -96,4 +96,89 @@ inspectAs(UserSet.prototype, (users) => `{${[...users].join(', ')}}`)
 export function areAllIn<T>(some: Iterable<T>, all: ReadonlySet<T>): boolean {
   for (const one of some) if (!all.has(one)) return false
   return true
+}
+
+const NONE: readonly never[] = Object.freeze([])
+
+/** Collects the distinct nodes of a structure, in order of first appearance, and replaces one node by another on the way if asked to. */
+export class Distinct<N> {
+  readonly #from: N | null
+  readonly #to: N | null
+  #nodes: N[] | null = null
+  #set: Set<N> | null = null
+
+  constructor(from: N | null, to: N | null) {
+    this.#from = from
+    this.#to = to
+  }
+
+  get list(): readonly N[] {
+    return this.#nodes ?? NONE
+  }
+
+  /** Adds a node, and returns the one to use in its place. */
+  use(found: N): N {
+    const node = this.#to !== null && found === this.#from ? this.#to : found
+    this.#add(node)
+    return node
+  }
+
+  #add(node: N): void {
+    const nodes = this.#nodes
+    if (nodes === null) {
+      this.#nodes = [node]
+      return
+    }
+    // Most nodes have one or two inputs: short lists are allocated at their exact length, and a set pays off only for long ones.
+    if (this.#set === null) {
+      if (nodes.includes(node)) return
+      if (nodes.length < 4) {
+        this.#nodes = [...nodes, node]
+        return
+      }
+      this.#set = new Set(nodes)
+    } else if (this.#set.has(node)) return
+    this.#set.add(node)
+    nodes.push(node)
+  }
+}
+
+/** What a {@link NodeTable} knows nodes by. */
+interface Called {
+  readonly op: string
+  readonly target: unknown
+}
+
+/** The nodes of a graph by op, and by the function they call: what findNodes asks. Built when it is first asked, and kept up to date from then on. */
+export class NodeTable<N extends Called> {
+  readonly #all: Iterable<N>
+  #sets: Map<unknown, Set<N>> | null = null
+
+  constructor(all: Iterable<N>) {
+    this.#all = all
+  }
+
+  /** The nodes with an op, or those that call a function. */
+  get(key: unknown): Iterable<N> {
+    if (this.#sets === null) {
+      this.#sets = new Map()
+      for (const node of this.#all) this.add(node)
+    }
+    return this.#sets.get(key) ?? []
+  }
+
+  /** Whether a node is among them; true as long as nothing was asked. */
+  has(node: N): boolean {
+    return this.#sets === null || this.#sets.get(node.op)?.has(node) === true
+  }
+
+  add(node: N): void {
+    if (this.#sets === null) return
+    for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) remembered(this.#sets, key, () => new Set()).add(node)
+  }
+
+  delete(node: N): void {
+    this.#sets?.get(node.op)?.delete(node)
+    if (node.op === 'call_function') this.#sets?.get(node.target)?.delete(node)
+  }
 }

@@ -1,6 +1,6 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkCallable, checkOptionNames, checkOptions, inspectAs, isFunction, remembered } from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount, checkOptionNames, checkOptions, inspectAs, isFunction } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -9,7 +9,7 @@ import { Namespace, candidateName } from './namespace.ts'
 import { mapArg } from './mapArg.ts'
 import { Node } from './node.ts'
 import type { Argument, Kwargs, NodeType, Opcode, OutputNode, OwningModule, Target } from './node.ts'
-import { areAllIn, NodeList } from './collections.ts'
+import { areAllIn, NodeList, NodeTable } from './collections.ts'
 import { giveKey } from './order.ts'
 import { isEmpty } from './pythonValues.ts'
 import { hasOp, isImpureNode } from './purity.ts'
@@ -42,17 +42,18 @@ export class Graph {
   /** The nodes in order: a live view. PyTorch's `graph.nodes`. */
   readonly nodes: NodeList<Node>
   #names = new Namespace()
-  /** Nodes by op, and by the function they call. Built by the first findNodes, and kept up to date from then on. */
-  #lookup: Map<Opcode | Target, Set<Node>> | null = null
+  readonly #table: NodeTable<Node>
   /** New nodes go before this one, or at the end if it is null. */
   #insertBefore: Node | null = null
   #codegen: GraphCodegen | null = null
 
   constructor(owningModule: OwningModule | null = null, tracerClass: unknown = null) {
+    checkCount('Graph', arguments, 2)
     this.label = `Graph ${graphs++}`
     this.owningModule = owningModule
     this.tracerClass = tracerClass
     this.nodes = new NodeList(this)
+    this.#table = new NodeTable(this.nodes)
   }
 
   // ---- building ----
@@ -69,12 +70,13 @@ export class Graph {
     name: string | null = null,
     type: NodeType | null = null,
   ): Node {
+    checkCount('Graph.createNode', arguments, 6)
     const candidate = name ?? candidateName(target)
     const node = new Node(this, candidate, op, target, args, kwargs, type)
     // Only now, so that a node that could not be made takes no name.
     node.name = this.#names.create(candidate)
     this.#link(node, this.#insertBefore)
-    this.#list(node)
+    this.#table.add(node)
     try {
       this.owningModule?.fireCreateHooks(node)
     } catch (error) {
@@ -91,28 +93,33 @@ export class Graph {
 
   /** Adds a read of the owning module's parameter, buffer or constant at a dotted path. Warns if there is none. PyTorch's get_attr. */
   getAttr(path: string, type: NodeType | null = null): Node {
+    checkCount('Graph.getAttr', arguments, 2)
     if (this.owningModule !== null) warnMissing(this.owningModule, 'get_attr', path)
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
   /** Adds a call of the owning module's submodule at a dotted path. Warns if there is none. PyTorch's call_module. */
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
+    checkCount('Graph.callModule', arguments, 4)
     if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 
   /** Adds a call of a method of `args[0]`. PyTorch's call_method. */
   callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
+    checkCount('Graph.callMethod', arguments, 4)
     return this.createNode('call_method', name, args, kwargs, null, type)
   }
 
   /** Adds a call of a function. A function is printed, saved and loaded by its registered name, which `fx.wrap` gives it. PyTorch's call_function. */
   callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null, name: string | null = null): Node {
+    checkCount('Graph.callFunction', arguments, 5)
     return this.createNode('call_function', fn, args, kwargs, name, type)
   }
 
   /** Adds the output: a node, or any structure of nodes and constants. */
   output(value: Argument, type: NodeType | null = null): Node {
+    checkCount('Graph.output', arguments, 2)
     return this.createNode('output', 'output', [value], {}, null, type)
   }
 
@@ -122,6 +129,7 @@ export class Graph {
   insertingBefore<T>(node: Node | null, fn: () => T): T
   insertingBefore(node?: Node | null): Scope
   insertingBefore<T>(node: Node | null = null, fn?: () => T): T | Scope {
+    checkCount('Graph.insertingBefore', arguments, 2)
     this.#check(node, 'before')
     return this.#inserting(node ?? this.first, fn)
   }
@@ -130,6 +138,7 @@ export class Graph {
   insertingAfter<T>(node: Node | null, fn: () => T): T
   insertingAfter(node?: Node | null): Scope
   insertingAfter<T>(node: Node | null = null, fn?: () => T): T | Scope {
+    checkCount('Graph.insertingAfter', arguments, 2)
     this.#check(node, 'after')
     return this.#inserting(node === null ? null : node.next, fn)
   }
@@ -160,16 +169,18 @@ export class Graph {
 
   /** The output node. Throws GraphError if the graph does not end in one. */
   outputNode(): OutputNode {
+    checkCount('Graph.outputNode', arguments, 0)
     if (this.last === null || this.last.op !== 'output') throw new GraphError('the graph has no output node at its end.')
     return this.last
   }
 
   /** The nodes with an op, and with a target if given, in graph order unless `sort` is false. Throws GraphError for call_function without a target. */
   findNodes<O extends Opcode>(options: { readonly op: O; readonly target?: Target; readonly sort?: boolean }): Extract<Node, { readonly op: O }>[] {
+    checkCount('Graph.findNodes', arguments, 1)
     checkOptionNames('Graph.findNodes', options, ['op', 'target', 'sort'])
     const { op, target, sort = true } = options
     if (op === 'call_function' && target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
-    const candidates = this.#table().get(op === 'call_function' ? (target ?? op) : op) ?? []
+    const candidates = this.#table.get(op === 'call_function' ? (target ?? op) : op)
     const nodes: Extract<Node, { readonly op: O }>[] = []
     for (const node of candidates) if (hasOp(node, op) && (target === undefined || node.target === target)) nodes.push(node)
     return sort ? nodes.sort((a, b) => a.sortKey - b.sortKey) : nodes
@@ -179,6 +190,7 @@ export class Graph {
 
   /** Copies a node of any graph to the insert point. `argTransform` maps each of its inputs to an argument of the copy. `meta` is copied shallowly. */
   nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
+    checkCount('Graph.nodeCopy', arguments, 2)
     checkNode('Graph.nodeCopy', node)
     const args = mapArg(node.args, argTransform)
     const kwargs = isEmpty(node.kwargs) ? node.kwargs : mapArg(node.kwargs, argTransform)
@@ -195,6 +207,7 @@ export class Graph {
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode?: false): Argument
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode: boolean): Argument | readonly [value: Argument, output: Node]
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode = false): Argument | readonly [value: Argument, output: Node] {
+    checkCount('Graph.graphCopy', arguments, 3)
     checkGraph('Graph.graphCopy', graph)
     checkArgument(valueMap instanceof Map, 'Graph.graphCopy', 'valueMap', 'a Map', valueMap)
     const get = (n: Node): Argument => {
@@ -215,6 +228,7 @@ export class Graph {
 
   /** A copy with its own nodes, which keep their names, types and meta. */
   deepCopy(): Graph {
+    checkCount('Graph.deepCopy', arguments, 0)
     const copy = new Graph()
     copy.tracerClass = this.tracerClass
     copy.sourceHint = this.sourceHint
@@ -238,6 +252,7 @@ export class Graph {
 
   /** Removes a node. Throws GraphError if it has users or belongs to another graph. */
   eraseNode(node: Node): void {
+    checkCount('Graph.eraseNode', arguments, 1)
     checkNode('Graph.eraseNode', node)
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
     if (node.users.size > 0) {
@@ -254,7 +269,7 @@ export class Graph {
 
   #remove(node: Node): void {
     this.willChange()
-    this.#unlist(node)
+    this.#table.delete(node)
     if (this.#insertBefore === node) this.#insertBefore = node.next
     this.#unlink(node)
     node.erased = true
@@ -268,6 +283,7 @@ export class Graph {
    * Node.isImpure). If anything throws, including `isImpure`, nothing is removed.
    */
   eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): boolean {
+    checkCount('Graph.eliminateDeadCode', arguments, 1)
     checkCallable('Graph.eliminateDeadCode', 'isImpure', isImpure)
     this.lint()
     const dead = new Set<Node>()
@@ -283,12 +299,13 @@ export class Graph {
 
   /** Checks that the graph is well formed. Throws GraphError for the first problem. */
   lint(): void {
+    checkCount('Graph.lint', arguments, 0)
     lintGraph(this)
   }
 
   /** Whether the table behind findNodes, if it exists, has the node. For lint. @internal */
   isListed(node: Node): boolean {
-    return this.#lookup === null || this.#lookup.get(node.op)?.has(node) === true
+    return this.#table.has(node)
   }
 
   /** See Node.isImpure. @internal */
@@ -312,40 +329,19 @@ export class Graph {
   relist(node: Node, change: () => void): void {
     this.willChange()
     const listed = this.isListed(node)
-    if (listed) this.#unlist(node)
+    if (listed) this.#table.delete(node)
     change()
-    if (listed) this.#list(node)
+    if (listed) this.#table.add(node)
   }
 
   /** Moves a node before `point` (null: to the end). An erased node is added again. @internal */
   moveBefore(node: Node, point: Node | null): void {
     if (point === node) return
     this.willChange()
-    if (node.erased) this.#list(node)
+    if (node.erased) this.#table.add(node)
     else this.#unlink(node)
     node.erased = false
     this.#link(node, point)
-  }
-
-  #table(): Map<Opcode | Target, Set<Node>> {
-    if (this.#lookup === null) {
-      this.#lookup = new Map()
-      for (const node of this.nodes) this.#list(node)
-    }
-    return this.#lookup
-  }
-
-  #list(node: Node): void {
-    const lookup = this.#lookup
-    if (lookup === null) return
-    for (const key of node.op === 'call_function' ? [node.op, node.target] : [node.op]) {
-      remembered(lookup, key, () => new Set()).add(node)
-    }
-  }
-
-  #unlist(node: Node): void {
-    this.#lookup?.get(node.op)?.delete(node)
-    if (node.op === 'call_function') this.#lookup?.get(node.target)?.delete(node)
   }
 
   #link(node: Node, before: Node | null): void {
@@ -393,6 +389,7 @@ export class Graph {
 
   /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws ArgumentError for anything but a CodeGen. */
   setCodegen(codegen: GraphCodegen): void {
+    checkCount('Graph.setCodegen', arguments, 1)
     checkArgument(graphText().isCodegen(codegen), 'Graph.setCodegen', 'codegen', 'a CodeGen', codegen)
     this.willChange()
     this.#codegen = codegen
@@ -403,6 +400,7 @@ export class Graph {
    * disposed. Throws ArgumentError if `make` is not a function or returns anything but a function.
    */
   onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
+    checkCount('Graph.onGenerateCode', arguments, 1)
     const { codegen } = this
     const before = codegen.bodyTransformer
     const transformer = isFunction(make) ? make(before) : null
@@ -420,6 +418,7 @@ export class Graph {
 
   /** Returns a table of the nodes, and prints it unless `print` is false: opcode, name, target, args, kwargs, and the columns in `extra`. */
   printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
+    checkCount('Graph.printTabular', arguments, 1)
     checkOptions('Graph.printTabular', options, { print: 'boolean', extra: true })
     const text = graphText().formatTabular(this, options.extra)
     if (options.print !== false) console.log(text)

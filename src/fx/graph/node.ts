@@ -1,6 +1,17 @@
 // Node: one operation of a Graph. Its inputs are found in `args` and `kwargs`; setting those keeps the `users` of all nodes up to date.
 import { checkNode } from '../../protocol/graphChecks.ts'
-import { checkCallable, checkDepth, checkOptions, checkString, described, inspectAs, isPlainObject, setOwn, valueText } from '../../protocol/index.ts'
+import {
+  checkCallable,
+  checkCount,
+  checkDepth,
+  checkOptions,
+  checkString,
+  described,
+  inspectAs,
+  isPlainObject,
+  setOwn,
+  valueText,
+} from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { GraphError, OPCODES, checkTarget, targetText } from './errors.ts'
@@ -12,7 +23,7 @@ import type { NormalizeOptions, NormalizedCall } from './operatorSchemas.ts'
 import type { NodeType } from '../../protocol/index.ts'
 export type { NodeType } from '../../protocol/index.ts'
 import { freezeArguments, isEmpty, isTuple, Slice } from './pythonValues.ts'
-import { UserSet } from './collections.ts'
+import { Distinct, UserSet } from './collections.ts'
 
 /** What a node calls or reads: a function for call_function, otherwise a name or a dotted path. */
 export type Target = TargetFunction | string
@@ -200,7 +211,7 @@ class BaseNode {
   #setArgs(args: readonly Argument[], kwargs: Kwargs, from: Node | null = null, to: Node | null = null): void {
     if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${described(args)}.`)
     if (!isPlainObject(kwargs)) throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${described(kwargs)}.`)
-    const inputs = new Inputs(from, to)
+    const inputs = new Distinct<Node>(from, to)
     const frozenArgs = args.length === 0 ? NO_ARGS : freezeList(args, inputs, 0)
     const frozenKwargs = kwargs === NO_KWARGS || isEmpty(kwargs) ? NO_KWARGS : freezeRecord(kwargs, inputs, 0)
     const self = this as Node
@@ -214,6 +225,7 @@ class BaseNode {
 
   /** Replaces one positional argument. Throws GraphError if there is none at `index`. */
   updateArg(index: number, value: Argument): void {
+    checkCount('Node.updateArg', arguments, 2)
     if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
       throw new GraphError(
         `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${valueText(index)}; use insertArg to add one.`,
@@ -224,12 +236,14 @@ class BaseNode {
 
   /** Replaces or adds one keyword argument. */
   updateKwarg(key: string, value: Argument): void {
+    checkCount('Node.updateKwarg', arguments, 2)
     checkString('Node.updateKwarg', 'key', key)
     this.kwargs = { ...this.#kwargs, [key]: value }
   }
 
   /** Inserts a positional argument before the one at `index`. Throws GraphError if `index` is out of range. */
   insertArg(index: number, value: Argument): void {
+    checkCount('Node.insertArg', arguments, 2)
     if (!Number.isInteger(index) || index < 0 || index > this.#args.length)
       throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${valueText(index)}.`)
     this.args = [...this.#args.slice(0, index), value, ...this.#args.slice(index)]
@@ -237,6 +251,7 @@ class BaseNode {
 
   /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   prepend(this: Node, node: Node): void {
+    checkCount('Node.prepend', arguments, 1)
     this.#checkMove('Node.prepend', node)
     if (node === this) {
       console.warn(`Trying to prepend a node to itself. This behavior has no effect on the graph (node '${this.#name}').`)
@@ -247,6 +262,7 @@ class BaseNode {
 
   /** Moves `node` directly after this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   append(node: Node): void {
+    checkCount('Node.append', arguments, 1)
     this.#checkMove('Node.append', node)
     if (node === this) return
     this.graph.moveBefore(node, this.next === node ? node.next : this.next)
@@ -260,11 +276,13 @@ class BaseNode {
 
   /** Whether this node comes before `other` in the graph. Constant time. */
   isBefore(other: Node): boolean {
+    checkCount('Node.isBefore', arguments, 1)
     return this.compareTo(other) < 0
   }
 
   /** Negative if this node comes before `other`, positive if after it, 0 for the node itself: `nodes.sort((a, b) => a.compareTo(b))`. Constant time. */
   compareTo(other: Node): number {
+    checkCount('Node.compareTo', arguments, 1)
     checkNode('Node.compareTo', other, 'other')
     return this.sortKey - other.sortKey
   }
@@ -284,6 +302,7 @@ class BaseNode {
     filter: (user: Node) => boolean = () => true,
     options: { readonly propagateMeta?: boolean } = {},
   ): Node[] {
+    checkCount('Node.replaceAllUsesWith', arguments, 3)
     checkNode('Node.replaceAllUsesWith', replacement, 'replacement')
     checkCallable('Node.replaceAllUsesWith', 'filter', filter)
     checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: 'boolean' })
@@ -297,6 +316,7 @@ class BaseNode {
 
   /** Replaces `old` with `replacement` in this node's args and kwargs. */
   replaceInputWith(this: Node, old: Node, replacement: Node): void {
+    checkCount('Node.replaceInputWith', arguments, 2)
     for (const node of [old, replacement]) checkNode('Node.replaceInputWith', node)
     this.graph.owningModule?.fireReplaceHooks(old, replacement.name, this)
     this.#setArgs(this.#args, this.#kwargs, old, replacement)
@@ -308,6 +328,7 @@ class BaseNode {
    * call_module in a graph that no module owns.
    */
   isImpure(this: Node, impureRandom = true): boolean {
+    checkCount('Node.isImpure', arguments, 1)
     return this.graph.isImpure(this, impureRandom)
   }
 
@@ -316,11 +337,13 @@ class BaseNode {
    * arguments that do not match it. PyTorch's normalized_arguments.
    */
   normalizedArguments(options: NormalizeOptions = {}): NormalizedCall | null {
+    checkCount('Node.normalizedArguments', arguments, 1)
     return this.#op === 'call_function' ? normalizeFunction(this.#target, this.#args, this.#kwargs, options) : null
   }
 
   /** The node as PyTorch prints it: one line of `String(graph)`. */
   formatNode(this: Node): string {
+    checkCount('Node.formatNode', arguments, 0)
     return this.graph.formatNode(this)
   }
 
@@ -362,53 +385,8 @@ export const Node: {
   readonly prototype: Node
 } = BaseNode as never
 
-const NO_NODES: readonly Node[] = Object.freeze([])
-
-/** Collects the distinct nodes of a structure, in order of first appearance, and replaces one node by another on the way if asked to. */
-class Inputs {
-  readonly #from: Node | null
-  readonly #to: Node | null
-  #nodes: Node[] | null = null
-  #set: Set<Node> | null = null
-
-  constructor(from: Node | null, to: Node | null) {
-    this.#from = from
-    this.#to = to
-  }
-
-  get list(): readonly Node[] {
-    return this.#nodes ?? NO_NODES
-  }
-
-  /** Adds a node, and returns the one to use in its place. */
-  use(found: Node): Node {
-    const node = this.#to !== null && found === this.#from ? this.#to : found
-    this.#add(node)
-    return node
-  }
-
-  #add(node: Node): void {
-    const nodes = this.#nodes
-    if (nodes === null) {
-      this.#nodes = [node]
-      return
-    }
-    // Most nodes have one or two inputs: short lists are allocated at their exact length, and a set pays off only for long ones.
-    if (this.#set === null) {
-      if (nodes.includes(node)) return
-      if (nodes.length < 4) {
-        this.#nodes = [...nodes, node]
-        return
-      }
-      this.#set = new Set(nodes)
-    } else if (this.#set.has(node)) return
-    this.#set.add(node)
-    nodes.push(node)
-  }
-}
-
 /** A frozen copy of a structure of arguments. Each node in it goes through `inputs`. */
-function freeze(value: Argument, inputs: Inputs, depth = 0): Argument {
+function freeze(value: Argument, inputs: Distinct<Node>, depth = 0): Argument {
   checkDepth(depth)
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Node) return inputs.use(value)
@@ -417,14 +395,14 @@ function freeze(value: Argument, inputs: Inputs, depth = 0): Argument {
   return isRecord(value) ? freezeRecord(value, inputs, depth) : value
 }
 
-function freezeList(values: readonly Argument[], inputs: Inputs, depth: number): readonly Argument[] {
+function freezeList(values: readonly Argument[], inputs: Distinct<Node>, depth: number): readonly Argument[] {
   // `slice` is slow on lists that were frozen, which have a prototype of their own.
   const out = new Array<Argument>(values.length)
   for (let i = 0; i < out.length; i++) out[i] = freeze(values[i], inputs, depth + 1)
   return freezeArguments(out, isTuple(values))
 }
 
-function freezeRecord(values: Kwargs, inputs: Inputs, depth: number): Kwargs {
+function freezeRecord(values: Kwargs, inputs: Distinct<Node>, depth: number): Kwargs {
   const out: Record<string, Argument> = {}
   for (const key of Object.keys(values)) setOwn(out, key, freeze(values[key], inputs, depth + 1))
   return Object.freeze(out)

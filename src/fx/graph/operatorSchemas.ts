@@ -1,9 +1,10 @@
 // Normalized calls of functions that have a schema: every argument by name, or the required ones by position and the others by name.
-import { checkOptions, targetInfo } from '../../protocol/index.ts'
+import { checkCount, checkOptions, targetInfo } from '../../protocol/index.ts'
 import type { FunctionSchema, TargetFunction } from '../../protocol/index.ts'
 
 /** The schemas of an operator (here always one); null for anything without a schema. PyTorch's get_signature_for_torch_op. */
 export function getSignatureForTorchOp(op: TargetFunction | string): readonly FunctionSchema[] | null {
+  checkCount('getSignatureForTorchOp', arguments, 1)
   const schema = targetInfo(op)?.schema
   return schema === undefined ? null : [schema]
 }
@@ -31,6 +32,7 @@ export function normalizeFunction(
   kwargs: Readonly<Record<string, unknown>> = {},
   options: NormalizeOptions = {},
 ): NormalizedCall | null {
+  checkCount('normalizeFunction', arguments, 4)
   checkOptions('normalizeFunction', options, { onlyKwargs: 'boolean' })
   const schema = targetInfo(target)?.schema
   if (schema === undefined || args.length > schema.args.length) return null

@@ -1,6 +1,6 @@
 // Provenance of nodes across passes: while a pass processes a node, the nodes that it creates inherit the meta of that node, and `from_node` records the chain
 // of origins. PyTorch's torch.fx.traceback.
-import { checkCallable } from '../../protocol/index.ts'
+import { checkCallable, checkCount } from '../../protocol/index.ts'
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
 import type { CapturedStack } from '../../provenance/index.ts'
 import type { Graph } from './graph.ts'
@@ -132,6 +132,7 @@ export function applyCurrentMeta(node: Node): void {
 
 /** The origins of all nodes of a graph as JSON data, by node name. PyTorch's get_graph_provenance_json. */
 export function getGraphProvenanceJson(graph: Graph): Readonly<Record<string, readonly NodeSourceJson[]>> {
+  checkCount('getGraphProvenanceJson', arguments, 1)
   checkGraph('getGraphProvenanceJson', graph)
   return Object.fromEntries([...graph.nodes].map((node) => [node.name, sourcesOf(node).map((s) => s.toJSON())]))
 }

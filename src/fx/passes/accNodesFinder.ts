@@ -1,4 +1,5 @@
 // FxNetAccNodesFinder: the nodes that run on the accelerator. PyTorch's torch.fx.passes.splitter_base.
+import { checkCount } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { NodeEventTracker } from './nodeEventTracker.ts'
@@ -21,6 +22,7 @@ export class FxNetAccNodesFinder {
 
   /** `allowNonTensor`: the accelerator can take and return any values. `print` gets the lines that the tracker prints. */
   constructor(gm: GraphModule, operatorSupport: OperatorSupportBase, allowNonTensor: boolean, print?: (line: string) => void) {
+    checkCount('FxNetAccNodesFinder', arguments, 4)
     this.#gm = gm
     this.#support = operatorSupport
     this.#allowNonTensor = allowNonTensor

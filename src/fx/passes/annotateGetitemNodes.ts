@@ -1,4 +1,5 @@
 // annotateGetitemNodes: the types of elements that are taken out of tuples and lists. PyTorch's torch.fx.passes.annotate_getitem_nodes.
+import { checkCount } from '../../protocol/index.ts'
 import { checkGraph } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -22,6 +23,7 @@ export interface AnnotateGetitemOptions {
  * @throws ArgumentError for an index that the tuple does not have.
  */
 export function annotateGetitemNodes(graph: Graph, options: AnnotateGetitemOptions = {}): void {
+  checkCount('annotateGetitemNodes', arguments, 2)
   checkGraph('annotateGetitemNodes', graph)
   for (const node of graph.findNodes({ op: 'call_function', target: operator.getitem })) {
     const [sequence, index] = node.args

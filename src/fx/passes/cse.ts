@@ -1,5 +1,5 @@
 // Common subexpression elimination: an operation that is computed twice from the same values is computed once. PyTorch's CSEPass.
-import { checkIterable, effectsOf, isFunction, isObject, namedTargets } from '../../protocol/index.ts'
+import { checkCount, checkIterable, effectsOf, isFunction, isObject, namedTargets } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -24,6 +24,7 @@ export class CSEPass extends PassBase {
   readonly #banned: ReadonlySet<Target>
 
   constructor(bannedOps: Iterable<Target> = []) {
+    checkCount('CSEPass', arguments, 1)
     super()
     checkIterable('CSEPass', 'bannedOps', bannedOps)
     this.#banned = new Set(bannedOps)

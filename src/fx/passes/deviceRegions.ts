@@ -1,6 +1,6 @@
 // partitionByDevice: the regions of a graph that run on one device, each as one call. PyTorch's torch.fx.passes.backends.cudagraphs.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArray, checkOptions, isObject } from '../../protocol/index.ts'
+import { checkArray, checkCount, checkOptions, isObject } from '../../protocol/index.ts'
 import { targetText } from '../graph/node.ts'
 import type { Node } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
@@ -46,6 +46,7 @@ export class DeviceSupport implements OperatorSupportBase {
   readonly #never: ReadonlySet<string>
 
   constructor(device: string, options: DeviceSupportOptions = {}) {
+    checkCount('DeviceSupport', arguments, 2)
     checkOptions('DeviceSupport', options, { deviceOf: true, never: true })
     this.#device = device
     this.#deviceOf = options.deviceOf ?? recordedDevice

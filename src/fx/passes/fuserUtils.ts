@@ -1,6 +1,6 @@
 // fuseByPartitions: replaces groups of nodes with calls of submodules. PyTorch's torch.fx.passes.utils.fuser_utils.
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkIterable, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkIterable, isObject } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
@@ -25,6 +25,7 @@ function nodesOf(where: string, nodes: Iterable<Node>): Node[] {
  * node that is given twice. PyTorch's topo_sort.
  */
 export function topoSort(nodes: Iterable<Node>): Node[] {
+  checkCount('topoSort', arguments, 1)
   const given = nodesOf('topoSort', nodes)
   const missing = new Map(given.map((node): [Node, number] => [node, 0]))
   if (missing.size < given.length) throw new ArgumentError('topoSort: a node is in the list twice.')
@@ -58,6 +59,7 @@ function isSorted(nodes: readonly Node[]): boolean {
 
 /** Whether a group of nodes can become one: no value leaves the group and comes back to it. PyTorch's validate_partition. */
 export function validatePartition(nodes: Iterable<Node>): boolean {
+  checkCount('validatePartition', arguments, 1)
   const inside = new Set(nodesOf('validatePartition', nodes))
   const seen = new Set<Node>()
   const queue = [...inside].flatMap((node) => [...node.users]).filter((user) => !inside.has(user))
@@ -92,6 +94,7 @@ export function fuseAsGraphModule(
   name: string,
   options: { readonly alwaysReturnTuple?: boolean } = {},
 ): FusedModule {
+  checkCount('fuseAsGraphModule', arguments, 4)
   checkGraphModule('fuseAsGraphModule', gm)
   const given = nodesOf('fuseAsGraphModule', nodes)
   const group = isSorted(given) ? given : topoSort(given)
@@ -139,6 +142,7 @@ function fuse(gm: GraphModule, group: readonly Node[], name: string, alwaysRetur
  * before changing anything, for groups that overlap and for groups that would need their own result. PyTorch's fuse_by_partitions.
  */
 export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<Node>[], prefix: string = 'fused_'): GraphModule {
+  checkCount('fuseByPartitions', arguments, 3)
   checkGraphModule('fuseByPartitions', gm)
   checkArray('fuseByPartitions', 'partitions', partitions)
   if (!(gm instanceof GraphModule)) throw new ArgumentError('fuseByPartitions: the first argument must be a GraphModule.')
@@ -201,6 +205,7 @@ function checkTogether(gm: GraphModule, groups: readonly (readonly Node[])[]): v
  * computes. These stay in the graph; see {@link eraseNodes}. PyTorch's insert_subgm.
  */
 export function insertSubgm(gm: GraphModule, fused: FusedModule, after?: Node): GraphModule {
+  checkCount('insertSubgm', arguments, 3)
   checkGraphModule('insertSubgm', gm)
   checkArgument(isObject(fused), 'insertSubgm', 'fused', 'what fuseAsGraphModule returned', fused)
   const { graphModule, inputs, outputs } = fused
@@ -233,6 +238,7 @@ function insideOf(outputs: readonly Node[], inputs: readonly Node[]): ReadonlySe
 
 /** Erases nodes whose values only they themselves use, the last one first. PyTorch's erase_nodes. @throws GraphError if another node uses one of them. */
 export function eraseNodes(gm: GraphModule, nodes: Iterable<Node>): void {
+  checkCount('eraseNodes', arguments, 2)
   checkGraphModule('eraseNodes', gm)
   checkIterable('eraseNodes', 'nodes', nodes)
   for (const node of topoSort(nodes).toReversed()) gm.graph.eraseNode(node)

@@ -2,7 +2,7 @@
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
-import { camelCase, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
+import { camelCase, checkCount, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
 import { formatArg, pyRepr, nodeTargetText } from '../text/format.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Argument, Node } from '../graph/node.ts'
@@ -64,6 +64,7 @@ export class FxGraphDrawer {
   readonly #graphs = new Map<string, string>()
 
   constructor(gm: GraphModule, name: string, options: GraphDrawerOptions = {}) {
+    checkCount('FxGraphDrawer', arguments, 3)
     checkGraphModule('FxGraphDrawer', gm)
     checkOptions('FxGraphDrawer', options, {
       ignoreGetattr: 'boolean',

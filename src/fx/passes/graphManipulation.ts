@@ -1,5 +1,5 @@
 // How many bytes the nodes of a graph take, and replacing one target by another. PyTorch's torch.fx.passes.graph_manipulation.
-import { checkArgument, checkArray } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount } from '../../protocol/index.ts'
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
@@ -26,6 +26,7 @@ export interface SizeBytes {
  * @throws ArgumentError if `newTarget` is not a target for `newOp`.
  */
 export function replaceTargetNodesWith(gm: GraphModule, oldOp: Opcode, oldTarget: Target, newOp: Opcode, newTarget: Target): void {
+  checkCount('replaceTargetNodesWith', arguments, 5)
   checkGraphModule('replaceTargetNodesWith', gm)
   checkArgument(OPCODES.has(newOp), 'replaceTargetNodesWith', 'newOp', `one of ${[...OPCODES].join(', ')}`, newOp)
   const expected = newOp === 'call_function' ? 'function' : 'string'
@@ -44,6 +45,7 @@ export function replaceTargetNodesWith(gm: GraphModule, oldOp: Opcode, oldTarget
  * @throws ArgumentError as {@link getSizeOfNode} does.
  */
 export function getSizeOfAllNodes(gm: GraphModule, args?: readonly unknown[]): Map<Node, SizeBytes> {
+  checkCount('getSizeOfAllNodes', arguments, 2)
   if (args !== undefined) checkArray('getSizeOfAllNodes', 'args', args)
   checkGraphModule('getSizeOfAllNodes', gm)
   if (args !== undefined) new ShapeProp(gm).propagate(...args)
@@ -77,6 +79,7 @@ export function getTensorMeta(node: Node): TensorMetadata {
  * @throws ArgumentError if ShapeProp has not recorded one tensor as its value, or if its module does not exist.
  */
 export function getSizeOfNode(gm: GraphModule, node: Node): SizeBytes {
+  checkCount('getSizeOfNode', arguments, 2)
   checkNode('getSizeOfNode', node)
   const { shape, dtype } = getTensorMeta(node)
   const elements = numelOf(shape)

@@ -2,7 +2,7 @@
 import { ArgumentError, InternalError } from '../../errors/index.ts'
 import { replaced, runPasses } from '../../pipeline/index.ts'
 import type { PassObserver, Replaced } from '../../pipeline/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { FxGraphDrawer } from './graphDrawer.ts'
@@ -55,6 +55,7 @@ export class GraphTransformObserver {
   #ended = false
 
   constructor(gm: GraphModule, passName: string, options: GraphTransformObserverOptions = {}) {
+    checkCount('GraphTransformObserver', arguments, 3)
     checkOptions('GraphTransformObserver', options, { write: true, onChange: true })
     if (!(gm instanceof GraphModule))
       throw new ArgumentError('GraphTransformObserver: the first argument must be the GraphModule that the pass will change.')
@@ -74,6 +75,7 @@ export class GraphTransformObserver {
 
   /** The number of passes observed so far. */
   static getCurrentPassCount(): number {
+    checkCount('getCurrentPassCount', arguments, 0)
     return passes
   }
 
@@ -154,6 +156,7 @@ export class GraphTransformObserver {
  *     runPasses([deadCode, cse], gm, { observers: [observeTransforms({ onChange: (record) => console.log(record.passName) })] })
  */
 export function observeTransforms(options: GraphTransformObserverOptions): PassObserver<GraphModule> {
+  checkCount('observeTransforms', arguments, 1)
   let current: GraphTransformObserver | null = null
   return {
     before: (pass, gm) => void (current = new GraphTransformObserver(gm, pass.name, options)),

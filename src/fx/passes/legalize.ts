@@ -1,5 +1,6 @@
 // legalizeGraph and stableTopologicalSort: put the nodes of a graph in an order in which every value is computed before it is used. PyTorch's
 // torch.fx.passes.tools_common.
+import { checkCount } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { Node } from '../graph/node.ts'
@@ -37,6 +38,7 @@ interface Ready {
  * @throws GraphError for a graph with a cycle; the graph does not change then.
  */
 export function legalizeGraph(gm: GraphModule): GraphModule {
+  checkCount('legalizeGraph', arguments, 1)
   checkGraphModule('legalizeGraph', gm)
   return sortNodes(gm, new BreadthFirst())
 }
@@ -47,6 +49,7 @@ export function legalizeGraph(gm: GraphModule): GraphModule {
  * @throws GraphError for a graph with a cycle; the graph does not change then.
  */
 export function stableTopologicalSort(gm: GraphModule): GraphModule {
+  checkCount('stableTopologicalSort', arguments, 1)
   checkGraphModule('stableTopologicalSort', gm)
   return sortNodes(gm, new NodeHeap())
 }

@@ -1,6 +1,6 @@
 // What a minimizer is told, and the errors of its runs. PyTorch's torch.fx.passes.net_min_base.
 import { ArgumentError, TensorfxError } from '../../errors/index.ts'
-import { checkOptions, snakeCase } from '../../protocol/index.ts'
+import { checkCount, checkOptions, snakeCase } from '../../protocol/index.ts'
 import { pyRepr } from '../text/format.ts'
 
 /** How a minimizer goes through the nodes; see {@link MinimizerBase.minimize}. */
@@ -32,6 +32,7 @@ export class MinimizerSettingBase implements Required<MinimizerSettingOptions> {
 
   /** @throws ArgumentError for an unknown traverse method. */
   constructor(options: MinimizerSettingOptions = {}) {
+    checkCount('MinimizerSettingBase', arguments, 1)
     checkOptions('MinimizerSettingBase', options, {
       accumulateError: 'boolean',
       traverseMethod: true,

@@ -1,5 +1,5 @@
 // MinimizerBase: finds the nodes that make one backend compute something else than another. PyTorch's torch.fx.passes.net_min_base.
-import { valueText, checkArray, checkCallable } from '../../protocol/index.ts'
+import { checkCount, valueText, checkArray, checkCallable } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Node } from '../graph/node.ts'
 import { tuple } from '../graph/pythonValues.ts'
@@ -90,6 +90,7 @@ export class MinimizerBase {
 
   /** @throws ArgumentError if `module` is not a GraphModule, or the number of inputs is wrong. */
   constructor(module: GraphModule, sampleInput: readonly unknown[], compareFn: CompareFn, options: MinimizerOptions = {}) {
+    checkCount('MinimizerBase', arguments, 4)
     if (!(module instanceof GraphModule))
       throw new ArgumentError(`MinimizerBase: expected a GraphModule, got ${valueText(module)}; trace the model with symbolicTrace first.`)
     checkArray('MinimizerBase', 'sampleInput', sampleInput)

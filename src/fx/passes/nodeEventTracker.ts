@@ -1,4 +1,5 @@
 // NodeEventTracker: why the splitter put each node where it is. PyTorch's torch.fx.passes.splitter_base.
+import { checkCount } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -18,6 +19,7 @@ export class NodeEventTracker {
 
   /** `print` gets the lines of `printNode` and `printAll`; default console.log. */
   constructor(print: (line: string) => void = (line) => console.log(line)) {
+    checkCount('NodeEventTracker', arguments, 1)
     this.#print = print
   }
 

@@ -1,6 +1,6 @@
 // Predicates that tell which nodes a backend supports, and how to combine them. PyTorch's torch.fx.passes.operator_support.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkArgument, isPlainObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, isPlainObject } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument } from '../graph/node.ts'
 import type { GraphModule } from '../run/graphModule.ts'
@@ -48,6 +48,7 @@ export class OperatorSupport implements OperatorSupportBase {
   readonly #table: ReadonlyMap<string, SupportedDtypes>
 
   constructor(table: Readonly<Record<string, SupportedDtypes>> = {}) {
+    checkCount('OperatorSupport', arguments, 1)
     checkArgument(isPlainObject(table), 'OperatorSupport', 'table', 'an object of dtypes by target', table)
     this.#table = new Map(Object.entries(table))
   }

@@ -1,6 +1,6 @@
 // The attributes of layers that a backend needs to lower them, by their classes. PyTorch's torch.fx.passes.param_fetch.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, isModule } from '../../protocol/index.ts'
+import { checkArgument, checkCount, isModule } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -33,6 +33,7 @@ export const moduleFetchBook: Map<string | object, ModuleFetchEntry> = new Map<s
  * @throws ArgumentError if {@link moduleFetchBook} does not have the class, or only older versions of it.
  */
 export function extractAttrsForLowering(module: Module): Record<string, unknown> {
+  checkCount('extractAttrsForLowering', arguments, 1)
   checkArgument(isModule(module), 'extractAttrsForLowering', 'module', 'a Module', module)
   const { name } = module.constructor
   const entry = moduleFetchBook.get(module.constructor) ?? (isLibraryLayer(module) ? moduleFetchBook.get(name) : undefined)
@@ -55,6 +56,7 @@ export function extractAttrsForLowering(module: Module): Record<string, unknown>
  * @throws ArgumentError as {@link extractAttrsForLowering} does.
  */
 export function liftLoweringAttrsToNodes(gm: GraphModule): void {
+  checkCount('liftLoweringAttrsToNodes', arguments, 1)
   checkGraphModule('liftLoweringAttrsToNodes', gm)
   const modules = [gm]
   for (const owner of modules)

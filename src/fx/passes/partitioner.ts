@@ -1,6 +1,6 @@
 // CapabilityBasedPartitioner: finds maximal groups of supported nodes, each of which can become one submodule. PyTorch's torch.fx.passes.infra.partitioner.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import { targetText } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Node } from '../graph/node.ts'
@@ -43,6 +43,7 @@ export class CapabilityBasedPartitioner {
   readonly #nonCompute: ReadonlySet<string>
 
   constructor(gm: GraphModule, operatorSupport: OperatorSupportBase, options: PartitionerOptions = {}) {
+    checkCount('CapabilityBasedPartitioner', arguments, 3)
     if (!(gm instanceof GraphModule)) throw new ArgumentError('CapabilityBasedPartitioner: the first argument must be a GraphModule.')
     checkOptions('CapabilityBasedPartitioner', options, {
       allowsSingleNodePartition: 'boolean',

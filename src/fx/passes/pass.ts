@@ -4,7 +4,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
 import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkCallable, checkOptions, isClass, isFunction, isObject, withName } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, isClass, isFunction, isObject, withName } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
@@ -68,6 +68,7 @@ export function passName(pass: AnyPass): string {
 
 /** Makes a Pass of any kind of pass. */
 export function asPass(pass: AnyPass, name: string = passName(pass)): Pass<GraphModule> {
+  checkCount('asPass', arguments, 2)
   if (pass instanceof PassBase) return { name, run: (gm) => outcome(gm, pass.run(gm)) }
   if (isTransformer(pass)) return { name, run: (gm) => replaced(new pass(gm).transform()) }
   if (!isFunction(pass)) {
@@ -97,6 +98,7 @@ function outcome(gm: GraphModule, result: ReturnType<PassFunction>): Outcome {
 
 /** A pass that runs an Interpreter on these inputs, for what it notes in the meta of nodes. The graph does not change. */
 export function interpreterPass(interpreter: new (gm: GraphModule) => Interpreter, inputs: readonly unknown[]): Pass<GraphModule> {
+  checkCount('interpreterPass', arguments, 2)
   checkCallable('interpreterPass', 'interpreter', interpreter)
   checkArray('interpreterPass', 'inputs', inputs)
   const run = (gm: GraphModule): boolean => {
@@ -108,6 +110,7 @@ export function interpreterPass(interpreter: new (gm: GraphModule) => Interprete
 
 /** Makes a function return a PassResult, as a PassManager needs it. PyTorch's pass_result_wrapper. */
 export function passResultWrapper(fn: PassFunction): (gm: GraphModule) => PassResult {
+  checkCount('passResultWrapper', arguments, 1)
   checkCallable('passResultWrapper', 'fn', fn)
   const wrapped = (gm: GraphModule): PassResult => {
     const result = outcome(gm, fn(gm))
@@ -134,6 +137,7 @@ export const nodesIn = (gm: GraphModule): Iterable<Node> => gm.graph.nodes
  *     const { value, changed } = runPasses([deadCode, cse, fuse], gm)
  */
 export function runPasses(passes: readonly AnyPass[], gm: GraphModule, options: RunPassesOptions<GraphModule> = {}): PassesResult<GraphModule> {
+  checkCount('runPasses', arguments, 3)
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('runPasses: the second argument must be a GraphModule; trace the model with symbolicTrace first.')
   checkOptions('runPasses', options, { observers: true, verify: true, done: true })

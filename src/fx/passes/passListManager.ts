@@ -1,6 +1,6 @@
 // PassListManager: runs a list of functions one after the other, in an order that satisfies constraints. PyTorch's torch.fx.passes.pass_manager, which is older than
 // torch.fx.passes.infra.pass_manager (passManager.ts here): a pass is any function, and nothing is repeated or linted.
-import { checkArgument, checkArray, checkCallable, isObject, withName } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, isObject, withName } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { checkOrder } from './passManager.ts'
 
@@ -28,6 +28,7 @@ function unwrap(pass: object): object {
 
 /** Makes a pass of a function that changes its first argument and returns something else. PyTorch's inplace_wrapper. */
 export function inplaceWrapper<T, R extends readonly unknown[]>(fn: (value: T, ...rest: R) => unknown): (value: T, ...rest: R) => T {
+  checkCount('inplaceWrapper', arguments, 1)
   checkCallable('inplaceWrapper', 'fn', fn)
   const pass = (value: T, ...rest: R): T => {
     fn(value, ...rest)
@@ -38,6 +39,7 @@ export function inplaceWrapper<T, R extends readonly unknown[]>(fn: (value: T, .
 
 /** A pass that logs what it returned. `log` gets the text; default console.info. PyTorch's log_hook, which takes a level instead. */
 export function logHook<T>(pass: ListedPass<T>, log: (text: string) => void = (text) => console.info(text)): ListedPass<T> {
+  checkCount('logHook', arguments, 2)
   checkCallable('logHook', 'pass', pass)
   const logged = (value: T): T => {
     const result = pass(value)
@@ -52,6 +54,7 @@ export function logHook<T>(pass: ListedPass<T>, log: (text: string) => void = (t
  * @throws ArgumentError unless exactly one of them is given, and, when it runs, for an `nIter` that is not a whole number above 0.
  */
 export function loopPass<T>(pass: ListedPass<T>, options: { readonly nIter?: number; readonly predicate?: (value: T) => boolean }): ListedPass<T> {
+  checkCount('loopPass', arguments, 2)
   checkCallable('loopPass', 'pass', pass)
   checkArgument(isObject(options), 'loopPass', 'options', 'an object such as { nIter: 3 }', options)
   const { nIter, predicate } = options
@@ -89,6 +92,7 @@ export class PassListManager<T> {
   #validated = false
 
   constructor(passes: readonly ListedPass<T>[] = [], constraints: readonly ListedPassConstraint<T>[] = []) {
+    checkCount('PassListManager', arguments, 2)
     checkArray('PassListManager', 'passes', passes)
     checkArray('PassListManager', 'constraints', constraints)
     this.passes = [...passes]
@@ -97,6 +101,7 @@ export class PassListManager<T> {
 
   /** A manager for these passes. PyTorch's build_from_passlist. */
   static buildFromPasslist<T>(passes: readonly ListedPass<T>[]): PassListManager<T> {
+    checkCount('buildFromPasslist', arguments, 1)
     return new PassListManager(passes)
   }
 

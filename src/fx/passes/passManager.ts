@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, runPasses } from '../../pipeline/index.ts'
 import type { Pass, PassObserver } from '../../pipeline/index.ts'
-import { isFunction, checkOptions } from '../../protocol/index.ts'
+import { checkCount, isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { Dependencies } from './dependencies.ts'
@@ -59,6 +59,7 @@ export class PassManager {
   #solved = false
 
   constructor(options: PassManagerOptions = {}) {
+    checkCount('PassManager', arguments, 1)
     checkOptions('PassManager', options, { passes: true, constraints: true, steps: 'number', runChecksAfterEachPass: 'boolean', observers: true })
     this.passes = [...(options.passes ?? [])]
     this.constraints = [...(options.constraints ?? [])]

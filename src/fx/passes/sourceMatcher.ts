@@ -1,6 +1,6 @@
 // getSourcePartitions: the nodes that come from the same call of a layer or function. PyTorch's torch.fx.passes.utils.source_matcher_utils.
 import { checkGraph } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkCallable, isFunction, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, isFunction, isObject } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Node } from '../graph/node.ts'
 
@@ -34,6 +34,7 @@ export function getSourcePartitions(
   wantedSources: readonly unknown[],
   filter: (node: Node) => boolean = () => true,
 ): Map<unknown, SourcePartition[]> {
+  checkCount('getSourcePartitions', arguments, 3)
   checkGraph('getSourcePartitions', graph)
   checkArray('getSourcePartitions', 'wantedSources', wantedSources)
   checkCallable('getSourcePartitions', 'filter', filter)
@@ -62,6 +63,7 @@ export function getSourcePartitions(
 
 /** Whether a node of `second` uses a node of `first`. PyTorch's check_subgraphs_connected. */
 export function checkSubgraphsConnected(first: SourcePartition, second: SourcePartition): boolean {
+  checkCount('checkSubgraphsConnected', arguments, 2)
   for (const [name, part] of Object.entries({ first, second }))
     checkArgument(isObject(part) && Array.isArray(part.nodes), 'checkSubgraphsConnected', name, 'a SourcePartition', part)
   const nodes = new Set(second.nodes)

@@ -1,6 +1,6 @@
 // splitByTags: splits a graph into components by the tags of its nodes. PyTorch's torch.fx.passes.split_utils.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -57,6 +57,7 @@ class Component {
  * ArgumentError for a node without a tag or with an unknown one, and GraphError if a node needs a value of a later tag. PyTorch's split_by_tags.
  */
 export function splitByTags(gm: GraphModule, tags: readonly string[], options: SplitByTagsOptions = {}): TagSplit {
+  checkCount('splitByTags', arguments, 3)
   checkOptions('splitByTags', options, { returnTuple: 'boolean', graphModuleClass: true })
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitByTags: the first argument must be a GraphModule; trace the model with symbolicTrace first.')

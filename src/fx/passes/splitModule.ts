@@ -1,7 +1,7 @@
 // splitModule: splits a graph into submodules, one per partition. PyTorch's torch.fx.passes.split_module.
 import { checkNode, checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { isFunction, checkOptions } from '../../protocol/index.ts'
+import { checkCount, isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { freePath } from '../run/attributes.ts'
@@ -53,6 +53,7 @@ class Partition {
  * Throws GraphError if parts would need each other's results. PyTorch's split_module.
  */
 export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number | string, options: SplitOptions = {}): GraphModule {
+  checkCount('splitModule', arguments, 3)
   if (!(gm instanceof GraphModule))
     throw new ArgumentError('splitModule: the first argument must be a GraphModule; trace the model with symbolicTrace first.')
   if (!isFunction(partitionOf))
@@ -190,6 +191,7 @@ class Splitter {
  * else or lacks an argument, and GraphError if a node uses a returned list as a whole, or a returned constant.
  */
 export function inlineModule(gm: GraphModule, call: Node): Node[] {
+  checkCount('inlineModule', arguments, 2)
   checkGraphModule('inlineModule', gm)
   checkNode('inlineModule', call, 'call')
   const child = call.op === 'call_module' ? gm.attribute(call.target) : undefined

@@ -1,7 +1,7 @@
 // Attributes at dotted paths, and nodes that belong to another part. PyTorch's torch.fx.passes.split_utils, with splitByTags.ts.
 import { ArgumentError } from '../../errors/index.ts'
 import { attributeAt, setAttribute, splitPath } from '../../module/index.ts'
-import { checkArgument, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, isObject } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import type { Subgraph } from './subgraphs.ts'
 import { isCallable, isNodeOutputTensor } from './toolsCommon.ts'
@@ -11,6 +11,7 @@ export const getattrRecursive = (root: object, path: string): unknown => attribu
 
 /** Sets the attribute at a dotted path. PyTorch's setattr_recursive. @throws ArgumentError if its owner is missing. */
 export function setattrRecursive(root: object, path: string, value: unknown): void {
+  checkCount('setattrRecursive', arguments, 3)
   const [ownerPath, name] = splitPath(path)
   const owner = ownerPath === '' ? root : attributeAt(root, ownerPath)
   if (!isObject(owner)) throw new ArgumentError(`setattrRecursive: cannot set '${path}', because '${ownerPath}' is missing; set that first.`)
@@ -23,6 +24,7 @@ export function setattrRecursive(root: object, path: string, value: unknown): vo
  * prints a line for each move. PyTorch's move_non_tensor_nodes_on_boundary.
  */
 export function moveNonTensorNodesOnBoundary(subgraphs: readonly Subgraph[], print: (line: string) => void = (line) => console.log(line)): void {
+  checkCount('moveNonTensorNodesOnBoundary', arguments, 2)
   checkArgument(
     Array.isArray(subgraphs) && subgraphs.every((part) => isObject(part) && 'nodes' in part),
     'moveNonTensorNodesOnBoundary',

@@ -5,7 +5,7 @@ import { GraphError } from '../graph/errors.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
-import { checkArgument, checkArray, checkIterable, isModule, isPlainObject, isTensorLike, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkIterable, isModule, isPlainObject, isTensorLike, valueText } from '../../protocol/index.ts'
 import { pyNumber } from '../text/format.ts'
 import { FxNetAccNodesFinder } from './accNodesFinder.ts'
 import { getSizeOfNode } from './graphManipulation.ts'
@@ -81,6 +81,7 @@ export class SplitterBase {
 
   /** Runs the model on the sample inputs, to find out which values are tensors. @throws ArgumentError if `module` is not a GraphModule. */
   constructor(module: GraphModule, sampleInput: readonly unknown[], operatorSupport: OperatorSupportBase, options: SplitterOptions = {}) {
+    checkCount('SplitterBase', arguments, 4)
     if (!(module instanceof GraphModule))
       throw new ArgumentError(`SplitterBase: expected a GraphModule, got ${valueText(module)}; trace the model with symbolicTrace first.`)
     this.module = module
@@ -279,6 +280,7 @@ export function generateInputsForSubmodules(
   paths: Iterable<string>,
   options: { readonly deepcopy?: boolean } = {},
 ): Record<string, readonly unknown[]> {
+  checkCount('generateInputsForSubmodules', arguments, 4)
   checkArgument(isModule(model), 'generateInputsForSubmodules', 'model', 'a Module', model)
   checkArray('generateInputsForSubmodules', 'inputs', inputs)
   checkIterable('generateInputsForSubmodules', 'paths', paths)

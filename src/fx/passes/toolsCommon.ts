@@ -1,5 +1,5 @@
 // What the splitter, the minimizer and operator support ask about nodes, and which nodes must stay together. PyTorch's torch.fx.passes.tools_common.
-import { checkArgument, isFunction } from '../../protocol/index.ts'
+import { checkArgument, checkCount, isFunction } from '../../protocol/index.ts'
 import { checkGraphModule, checkNode } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
@@ -20,6 +20,7 @@ export const isCallable = (node: Node): node is CallableNode => node.op === 'cal
  * @throws ArgumentError for other nodes, and if the module does not exist.
  */
 export function getNodeTarget(gm: GraphModule, node: Node): string {
+  checkCount('getNodeTarget', arguments, 2)
   checkGraphModule('getNodeTarget', gm)
   checkNode('getNodeTarget', node)
   if (!isCallable(node))
@@ -59,6 +60,7 @@ export class FxNetAccFusionsFinder {
 
   /** `accNodes`: the nodes that the accelerator supports. `run` removes from it the groups that it supports only in part. */
   constructor(gm: GraphModule, accNodes: Set<Node>) {
+    checkCount('FxNetAccFusionsFinder', arguments, 2)
     checkGraphModule('FxNetAccFusionsFinder', gm)
     this.#accNodes = accNodes
     this.#nodes = gm.graph.numberNodes()

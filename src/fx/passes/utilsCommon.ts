@@ -1,5 +1,5 @@
 // Helpers for parts of graphs. PyTorch's torch.fx.passes.utils.common.
-import { checkArgument, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, isObject } from '../../protocol/index.ts'
 import { checkGraph, checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
@@ -11,6 +11,7 @@ import { GraphModule } from '../run/graphModule.ts'
 /** A module that only holds other modules, by name. PyTorch's HolderModule. */
 export class HolderModule extends Module {
   constructor(modules: Readonly<Record<string, Module | null>>) {
+    checkCount('HolderModule', arguments, 1)
     super()
     checkArgument(isObject(modules), 'HolderModule', 'modules', 'an object of modules by name', modules)
     for (const [name, module] of Object.entries(modules)) setAttribute(this, name, module)
@@ -34,6 +35,7 @@ export interface LiftedSubgraph {
  * lift_subgraph_as_module.
  */
 export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: string = '', className: string = 'GraphModule'): LiftedSubgraph {
+  checkCount('liftSubgraphAsModule', arguments, 4)
   checkGraphModule('liftSubgraphAsModule', gm)
   checkGraph('liftSubgraphAsModule', subgraph, 'subgraph')
   const paths = new Set(Array.from(referringNodes(subgraph), (node) => node.target))
@@ -44,6 +46,7 @@ export function liftSubgraphAsModule(gm: GraphModule, subgraph: Graph, name: str
 
 /** Whether two graphs are equal but for the names and the order of their nodes. PyTorch's compare_graphs; `compareGraphs` of `tensorfx/fx/json` tells where two graphs differ. */
 export function areIsomorphic(a: Graph, b: Graph): boolean {
+  checkCount('areIsomorphic', arguments, 2)
   checkGraph('areIsomorphic', a, 'a')
   checkGraph('areIsomorphic', b, 'b')
   return new SubgraphMatcher(a, { matchOutput: true, matchPlaceholder: true }).match(b).length > 0

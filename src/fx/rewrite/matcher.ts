@@ -1,6 +1,6 @@
 // SubgraphMatcher: finds the occurrences of a pattern graph in a larger graph. PyTorch's torch.fx.passes.utils.matcher_utils.
 import { checkGraph } from '../../protocol/graphChecks.ts'
-import { checkOptions, isObject } from '../../protocol/index.ts'
+import { checkCount, checkOptions, isObject } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -104,6 +104,7 @@ export class SubgraphMatcher {
 
   /** Throws GraphError for an empty pattern, and for a pattern with dead code. */
   constructor(pattern: Graph, options: MatcherOptions = {}) {
+    checkCount('SubgraphMatcher', arguments, 2)
     checkGraph('SubgraphMatcher', pattern, 'pattern')
     checkOptions('SubgraphMatcher', options, {
       matchOutput: 'boolean',

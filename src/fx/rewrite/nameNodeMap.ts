@@ -1,4 +1,5 @@
 // Patterns that name their nodes: the last value that such a pattern returns is an object from name to node. PyTorch's matcher_with_name_node_map_utils.
+import { checkCount } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
@@ -24,6 +25,7 @@ export class SubgraphMatcherWithNameNodeMap {
   readonly #names: ReadonlyMap<string, Node>
 
   constructor(pattern: GraphModule, options: MatcherOptions = {}) {
+    checkCount('SubgraphMatcherWithNameNodeMap', arguments, 2)
     if (!(pattern instanceof GraphModule))
       throw new ArgumentError('SubgraphMatcherWithNameNodeMap: the pattern must be a GraphModule; trace it with symbolicTrace first.')
     const { graph, names } = splitNames(pattern.graph)

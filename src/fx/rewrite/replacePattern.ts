@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkOptions, isFunction, remembered } from '../../protocol/index.ts'
+import { checkCount, checkOptions, isFunction, remembered } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -53,6 +53,7 @@ const graphOf = (pattern: Pattern): Graph =>
  * Returns the matches. Throws ArgumentError or GraphError, before changing anything, for a replacement that does not fit. PyTorch's torch.fx.replace_pattern.
  */
 export function replacePattern(gm: GraphModule, pattern: Pattern, replacement: Pattern): Match[] {
+  checkCount('replacePattern', arguments, 3)
   return replaceAll('replacePattern', gm, pattern, replacement, {}).map(({ anchor, nodesMap }) => ({ anchor, nodesMap }))
 }
 
@@ -66,6 +67,7 @@ export function replacePatternWithFilters(
   replacement: Pattern | null,
   options: ReplaceOptions = {},
 ): ReplacedPatterns[] {
+  checkCount('replacePatternWithFilters', arguments, 4)
   checkOptions('replacePatternWithFilters', options, { matchFilters: true, ignoreLiterals: 'boolean', replacementCallback: true })
   return replaceAll('replacePatternWithFilters', gm, pattern, replacement, options)
 }

@@ -1,6 +1,6 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkIterable, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkIterable, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -50,6 +50,7 @@ export class Interpreter {
   readonly #hooks = new Set<InterpreterHook>()
 
   constructor(module: GraphModule, options: InterpreterOptions = {}) {
+    checkCount('Interpreter', arguments, 2)
     checkGraphModule('Interpreter', module, 'module')
     checkOptions('Interpreter', options, { garbageCollectValues: 'boolean', graph: true })
     this.module = module
@@ -60,6 +61,7 @@ export class Interpreter {
 
   /** Calls the hook's functions around each node. Returns a function that removes the hook. */
   addHook(hook: InterpreterHook): () => void {
+    checkCount('Interpreter.addHook', arguments, 1)
     this.#hooks.add(hook)
     return () => void this.#hooks.delete(hook)
   }
@@ -71,6 +73,7 @@ export class Interpreter {
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
+    checkCount('Interpreter.runWith', arguments, 2)
     checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: 'boolean' })
     this.#begin('Interpreter.runWith', args, options)
     return this.#outcome(this.#walk(options), options)
@@ -81,6 +84,7 @@ export class Interpreter {
    * and the result is the value of the output node. PyTorch's boxed_run.
    */
   boxedRun(args: unknown[]): unknown {
+    checkCount('Interpreter.boxedRun', arguments, 1)
     this.#begin('Interpreter.boxedRun', args, { processIo: false })
     args.length = 0
     return this.#walk({})
@@ -94,6 +98,7 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
+    checkCount('Interpreter.runAsync', arguments, 2)
     checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: 'boolean', signal: true, yieldTurns: 'boolean' })
     this.#begin('Interpreter.runAsync', args, options)
     const release = this.#releases(options)

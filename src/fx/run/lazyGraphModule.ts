@@ -1,6 +1,6 @@
 // LazyGraphModule: a GraphModule that generates its code only when the module runs or its code is read, so that passes which recompile repeatedly are cheaper.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkCallable } from '../../protocol/index.ts'
+import { checkCallable, checkCount } from '../../protocol/index.ts'
 import type { GeneratedCode } from '../graph/graphText.ts'
 import { codeLater } from '../text/generatedCode.ts'
 import { Graph } from '../graph/graph.ts'
@@ -12,12 +12,14 @@ import type { Module } from '../../module/index.ts'
 export class LazyGraphModule extends GraphModule {
   /** The module itself if it is lazy, else a lazy module that takes over its graph. PyTorch's from_graphmodule. */
   static fromGraphModule(gm: GraphModule): LazyGraphModule {
+    checkCount('LazyGraphModule.fromGraphModule', arguments, 1)
     checkGraphModule('LazyGraphModule.fromGraphModule', gm)
     return gm instanceof LazyGraphModule ? gm : new LazyGraphModule(gm, gm.graph)
   }
 
   /** Generates the code of a lazy module now; does nothing for any other module. PyTorch's force_recompile. */
   static forceRecompile(gm: GraphModule): void {
+    checkCount('forceRecompile', arguments, 1)
     if (gm instanceof LazyGraphModule) gm.realRecompile()
   }
 

@@ -2,7 +2,7 @@
 // the same and keeps what is known about it.
 import { checkGraph } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { isClass, isFunction, isObject, isPlainObject, lookupTarget, targetInfo } from '../../protocol/index.ts'
+import { checkCount, isClass, isFunction, isObject, isPlainObject, lookupTarget, targetInfo } from '../../protocol/index.ts'
 import { CapturedStack, sourceLine } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -50,6 +50,7 @@ export interface GraphJson {
  * Entries of `meta` that cannot be written, such as tensors and functions, are left out.
  */
 export function graphToJson(graph: Graph): GraphJson {
+  checkCount('graphToJson', arguments, 1)
   checkGraph('graphToJson', graph)
   const frames = new Map<string, number>()
   const places: Frame[] = []
@@ -154,6 +155,7 @@ function encodeRecord(record: Kwargs, node: Node): JsonObject {
 
 /** The first difference between two graphs as a sentence, null if there is none. Compares nodes, arguments and types, and meta and stack traces as JSON keeps them. */
 export function compareGraphs(a: Graph, b: Graph): string | null {
+  checkCount('compareGraphs', arguments, 2)
   const [left, right] = [graphToJson(a), graphToJson(b)]
   const stackOf = (json: GraphJson, { stack }: NodeJson): unknown =>
     typeof stack === 'object' ? stack.map((i) => placeText(json.frames?.[i])) : stack

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Place, integer, list, mapOf, name, number, object, oneOf, optional, record, string } from '../../protocol/decode.ts'
 import type { Decoder } from '../../protocol/decode.ts'
-import { checkOptions, isPlainObject, lookupTarget } from '../../protocol/index.ts'
+import { checkCount, checkOptions, isPlainObject, lookupTarget } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import { Graph } from '../graph/graph.ts'
@@ -106,6 +106,7 @@ const GRAPH = object({ version: number, nodes: list(anything), frames: optional(
  * `trust` is 'code', also for a node that names anything but operators, registered functions, public members of tensors, and attributes.
  */
 export function graphFromJson(json: GraphJson, options: TrustOptions = {}): Graph {
+  checkCount('graphFromJson', arguments, 2)
   const trust = trustOf('graphFromJson', options)
   if (!isPlainObject(json) || typeof json.version !== 'number' || !Array.isArray(json.nodes))
     throw new ArgumentError('graphFromJson: this is not the JSON of a graph: `version` and `nodes` are missing.')

@@ -1,6 +1,6 @@
 // Types as text, which is how nodes have them: `Tuple[int, Tensor]`, `list[int]`, and TypeScript's `[number, Tensor]` and `Tensor[]`. What they are made of, and which of
 // them accept which others. PyTorch's torch.fx.operator_schemas.
-import { checkArgument, checkString, entryOf } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkString, entryOf } from '../../protocol/index.ts'
 import { isTuple } from '../graph/pythonValues.ts'
 
 /** The outermost level of a type: `List[int]` is a `list` of `int`. */
@@ -91,6 +91,7 @@ export function typeMatches(signatureType: string, argumentType: string): boolea
  * elements. A type alone is returned as it is. PyTorch's create_type_hint.
  */
 export function createTypeHint(types: string | readonly string[]): string {
+  checkCount('createTypeHint', arguments, 1)
   checkArgument(
     typeof types === 'string' || (Array.isArray(types) && types.every((type) => typeof type === 'string')),
     'createTypeHint',

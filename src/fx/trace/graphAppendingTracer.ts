@@ -1,4 +1,5 @@
 // Records into an existing graph, for rewriting: operations on `makeProxy(node)` become new nodes of its graph.
+import { checkCount } from '../../protocol/index.ts'
 import { checkNode } from '../../protocol/graphChecks.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { Node } from '../graph/node.ts'
@@ -11,6 +12,7 @@ export class GraphAppendingTracer extends TracerBase {
   readonly graph: Graph
 
   constructor(graph: Graph) {
+    checkCount('GraphAppendingTracer', arguments, 1)
     super()
     this.graph = graph
   }

@@ -1,6 +1,6 @@
 // symbolicTrace: records a module or function as a GraphModule, without data and shapes.
 import { Module } from '../../module/index.ts'
-import { checkArgument, checkOptions, isCallable } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isCallable } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import type { ConcreteArgs } from './rootArgs.ts'
@@ -32,6 +32,7 @@ export function symbolicTrace<M extends Module>(root: M, options?: SymbolicTrace
 export function symbolicTrace<F extends AnyFunction>(root: F, options?: SymbolicTraceOptions): Traced<F>
 export function symbolicTrace(root: Traceable, options?: SymbolicTraceOptions): GraphModule
 export function symbolicTrace(root: Traceable, options: SymbolicTraceOptions = {}): GraphModule {
+  checkCount('symbolicTrace', arguments, 2)
   checkArgument(isCallable(root), 'symbolicTrace', 'root', 'a function or a Module', root)
   checkOptions('symbolicTrace', options, { concreteArgs: true, tracer: true })
   const { concreteArgs = {}, tracer = new Tracer() } = options

@@ -3,6 +3,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHook } from '../../module/index.ts'
 import {
   checkArgument,
+  checkCount,
   checkOptions,
   childPath,
   isClass,
@@ -111,6 +112,7 @@ export class Tracer extends TracerBase {
   #ended: Graph | null = null
 
   constructor(options: TracerOptions = {}) {
+    checkCount('Tracer', arguments, 1)
     super()
     checkOptions(`new ${new.target.name}`, options, { autowrapModules: true, paramShapesConstant: 'boolean', unusedConditions: true })
     this.#options = options
@@ -303,6 +305,7 @@ export class Tracer extends TracerBase {
    * cannot be recorded, and then leaves the root unchanged.
    */
   trace(root: Traceable, concreteArgs: ConcreteArgs = {}): Graph {
+    checkCount('Tracer.trace', arguments, 2)
     const fn = this.#begin(root)
     const undo: (() => void)[] = []
     tracing++

@@ -1,4 +1,5 @@
 // Transformer: an Interpreter whose values are traced, so that running it records a new graph.
+import { checkCount } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphAppendingTracer } from './graphAppendingTracer.ts'
 import type { GraphModule } from '../run/graphModule.ts'
@@ -14,6 +15,7 @@ export class Transformer extends Interpreter {
   #current: Node | null = null
 
   constructor(module: GraphModule) {
+    checkCount('Transformer', arguments, 1)
     super(module, { garbageCollectValues: false })
     this.newGraph = new Graph()
     this.newGraph.setCodegen(this.graph.codegen)
@@ -26,6 +28,7 @@ export class Transformer extends Interpreter {
 
   /** The rewritten module, which shares parameters and submodules with the original. New nodes inherit stack trace and module path. */
   transform(): GraphModule {
+    checkCount('Transformer.transform', arguments, 0)
     const value = preserveNodeMeta(() => this.runWith([], { processIo: false }))
     const { last } = this.graph
     if (last?.op === 'output') {

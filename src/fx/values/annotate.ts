@@ -1,4 +1,5 @@
 // annotate: the type of a traced value. PyTorch's torch.fx.annotate.
+import { checkCount } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { NodeType } from '../../protocol/index.ts'
 import { isProxy, nodeOf } from './proxy.ts'
@@ -12,6 +13,7 @@ import { isProxy, nodeOf } from './proxy.ts'
  * @throws GraphError if the node already has a type.
  */
 export function annotate<T>(value: T, type: NodeType): T {
+  checkCount('annotate', arguments, 2)
   if (!isProxy(value)) return value
   const node = nodeOf(value)
   if (node.type !== null)

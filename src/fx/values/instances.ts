@@ -3,6 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import {
   checkArgument,
+  checkCount,
   checkOptions,
   checkString,
   findOverride,
@@ -57,6 +58,7 @@ type AnyClass = abstract new (...args: any[]) => object
  *     const TensorPair = proxyable(class TensorPair { … })
  */
 export function proxyable<C extends AnyClass>(cls: C, options: { readonly name?: string } | ClassDecoratorContext = {}): C {
+  checkCount('proxyable', arguments, 2)
   checkArgument(isObject(options), 'proxyable', 'options', 'an object such as { name }', options)
   checkArgument(isFunction(cls) && isObject(cls.prototype), 'proxyable', 'cls', 'a class', cls)
   // As a decorator, it gets a context.

@@ -1,6 +1,17 @@
 // wrap: makes a function a leaf of tracing. A call with a traced argument is recorded as one node, instead of tracing into the function.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions, effectsOf, findOverride, isFunction, isModule, kindOf, nameTarget, OVERRIDE, withName } from '../../protocol/index.ts'
+import {
+  checkCount,
+  checkOptions,
+  effectsOf,
+  findOverride,
+  isFunction,
+  isModule,
+  kindOf,
+  nameTarget,
+  OVERRIDE,
+  withName,
+} from '../../protocol/index.ts'
 import type { Effects, TargetFunction } from '../../protocol/index.ts'
 import { isProxy, nodeOf, splitKwargs } from './proxy.ts'
 
@@ -24,6 +35,7 @@ const leaves = new WeakSet<TargetFunction>()
  *     export const lookup = wrap((table, key) => table[key], { name: 'lookup' })
  */
 export function wrap<F extends TargetFunction>(fn: F, options: WrapOptions = {}): F {
+  checkCount('wrap', arguments, 2)
   if (!isFunction(fn))
     throw new ArgumentError(
       `wrap: Unsupported type for global function! Must be a callable, got ${kindOf(fn)}. ${isModule(fn) ? 'To record a module as one call, override isLeafModule of a Tracer.' : 'wrap takes the function itself and returns the wrapped one: const f = wrap(f0).'}`,

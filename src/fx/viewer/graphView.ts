@@ -1,6 +1,6 @@
 // A graph as data for viewers: what to show for each node, the modules that nodes belong to, and, for two graphs, what changed between them.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { isFunction } from '../../protocol/index.ts'
+import { checkCount, isFunction } from '../../protocol/index.ts'
 import { annotation } from '../text/annotation.ts'
 import { formatArg, nodeTargetText } from '../text/format.ts'
 import type { GraphModule } from '../run/graphModule.ts'
@@ -59,6 +59,7 @@ export interface GraphView {
 
 /** What to show for a graph; with `before`, also what changed since then. Nodes are matched by name. */
 export function graphView(gm: GraphModule, name: string, before: GraphModule | null = null): GraphView {
+  checkCount('graphView', arguments, 3)
   checkGraphModule('graphView', gm)
   if (before !== null) checkGraphModule('graphView', before, 'before')
   if (before === null) return { name, nodes: [...gm.graph.nodes].map((n) => viewNode(n, 'same', null)), code: codeOf(gm, new Map()), isDiff: false }

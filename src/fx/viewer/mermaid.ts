@@ -1,6 +1,6 @@
 // A graph as a Mermaid flowchart, for Markdown.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
 import type { GraphView, ViewNode } from './graphView.ts'
@@ -22,6 +22,7 @@ const SHAPES: Readonly<Record<string, readonly [string, string]>> = {
 
 /** The text of a Mermaid flowchart of the graph. */
 export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
+  checkCount('mermaid', arguments, 2)
   checkGraphModule('mermaid', gm)
   checkOptions('mermaid', options, { direction: true, modules: 'boolean' })
   const view = graphView(gm, gm.className)

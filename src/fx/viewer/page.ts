@@ -1,6 +1,6 @@
 // A graph as a single HTML page, which needs no network and no other file.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
 import type { GraphView } from './graphView.ts'
@@ -24,6 +24,7 @@ export interface GraphPageOptions {
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
  */
 export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): string {
+  checkCount('graphPage', arguments, 2)
   checkGraphModule('graphPage', gm)
   checkOptions('graphPage', options, { title: true, before: true })
   const title = options.title ?? gm.className

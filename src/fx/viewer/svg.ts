@@ -1,5 +1,5 @@
 // Renders DOT as SVG with Graphviz compiled to WebAssembly. The package is loaded at the first use.
-import { checkArgument, checkString } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkString } from '../../protocol/index.ts'
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 
 const ENGINES = ['dot', 'neato', 'fdp', 'circo', 'twopi'] as const
@@ -28,6 +28,7 @@ async function load(): Promise<Layouter> {
  * @hpcc-js/wasm-graphviz is not installed, and ArgumentError for another engine, and with what Graphviz says for text that is not DOT.
  */
 export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<string> {
+  checkCount('renderSvg', arguments, 2)
   checkString('renderSvg', 'dot', dot)
   checkArgument(ENGINES.includes(engine), 'renderSvg', 'engine', `one of ${ENGINES.join(', ')}`, engine)
   graphviz ??= load()

@@ -1,11 +1,9 @@
 // Activations of single elements as layers.
 import { ArgumentError } from '../../errors/index.ts'
-import type { DType } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
-import { full, sigmoid, tanh } from '../../ops/index.ts'
-import { getDefaultDtype } from '../../tensor/index.ts'
+import { sigmoid, tanh } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { py, pyFloat } from '../../protocol/index.ts'
+import { checkCount, py, pyFloat } from '../../protocol/index.ts'
 import {
   celu,
   elu,
@@ -17,7 +15,6 @@ import {
   leakyRelu,
   logsigmoid,
   mish,
-  prelu,
   relu,
   rrelu,
   selu,
@@ -28,12 +25,10 @@ import {
   tanhshrink,
   threshold,
 } from '../functional.ts'
-import { constant_ } from '../init.ts'
 import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
-import { checkInteger, checkNumber, readOptions } from '../options.ts'
+import { checkNumber, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
-import { Parameter } from '../parameter.ts'
 
 /** The option of activations without others. */
 export interface InplaceOptions {
@@ -53,6 +48,7 @@ abstract class Activation extends OptionLayer {
   protected abstract activate(input: Tensor): Tensor
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     // The derivative may need the values that are overwritten.
     return this.inplace ? input.copy_(this.activate(input.clone())) : this.activate(input)
   }
@@ -81,6 +77,7 @@ export class ReLU extends PlainActivation {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return relu(input, { inplace: this.inplace })
   }
 
@@ -294,6 +291,7 @@ export class RReLU extends Activation {
 /** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
 export class Sigmoid extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return sigmoid(input)
   }
 }
@@ -301,6 +299,7 @@ export class Sigmoid extends Module {
 /** Hyperbolic tangent. PyTorch's `nn.Tanh`. */
 export class Tanh extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return tanh(input)
   }
 }
@@ -308,6 +307,7 @@ export class Tanh extends Module {
 /** log(sigmoid(x)). PyTorch's `nn.LogSigmoid`. */
 export class LogSigmoid extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return logsigmoid(input)
   }
 }
@@ -315,6 +315,7 @@ export class LogSigmoid extends Module {
 /** x / (1 + |x|). PyTorch's `nn.Softsign`. */
 export class Softsign extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return softsign(input)
   }
 }
@@ -322,6 +323,7 @@ export class Softsign extends Module {
 /** x - tanh(x). PyTorch's `nn.Tanhshrink`. */
 export class Tanhshrink extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return tanhshrink(input)
   }
 }
@@ -341,6 +343,7 @@ export class GELU extends Module {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return gelu(input, { approximate: this.approximate })
   }
 
@@ -369,6 +372,7 @@ export class Hardshrink extends Shrink {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return hardshrink(input, this.lambd)
   }
 }
@@ -380,6 +384,7 @@ export class Softshrink extends Shrink {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return softshrink(input, this.lambd)
   }
 }
@@ -394,6 +399,7 @@ export class Softplus extends OptionLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return softplus(input, { beta: this.beta, threshold: this.threshold })
   }
 
@@ -402,45 +408,5 @@ export class Softplus extends OptionLayer {
   }
 }
 
-/** Options of {@link PReLU}. */
-export interface PReLUOptions {
-  /** One slope for all channels (1, the default), or one for each. */
-  readonly numParameters?: number
-  /** The first slope; default 0.25. */
-  readonly init?: number
-  readonly dtype?: DType
-}
-
-/** x where positive, else x times a learned slope. PyTorch's `nn.PReLU`. */
-export class PReLU extends Module {
-  readonly numParameters: number
-  readonly init: number
-  /** [numParameters] */
-  weight: Parameter
-
-  constructor(...options: Trailing<[numParameters: number, init: number], PReLUOptions>) {
-    super()
-    const defaults: Required<PReLUOptions> = { numParameters: 1, init: 0.25, dtype: getDefaultDtype() }
-    const { numParameters, init, dtype } = readOptions('nn.PReLU', defaults, options)
-    checkInteger('nn.PReLU', 'numParameters', numParameters)
-    this.numParameters = numParameters
-    this.init = init
-    this.weight = new Parameter(full([numParameters], init, { dtype }))
-  }
-
-  /** All slopes as at the start. */
-  resetParameters(): void {
-    constant_(this.weight, this.init)
-  }
-
-  override forward(input: Tensor): Tensor {
-    return prelu(input, this.weight)
-  }
-
-  override extraRepr(): string {
-    return `num_parameters=${this.numParameters}`
-  }
-}
-
 markLeaf(ReLU, SiLU, Mish, SELU, Hardswish, Hardsigmoid, LeakyReLU, ELU, CELU, Hardtanh, ReLU6, Threshold, RReLU)
-markLeaf(Sigmoid, Tanh, LogSigmoid, Softsign, Tanhshrink, GELU, Hardshrink, Softshrink, Softplus, PReLU)
+markLeaf(Sigmoid, Tanh, LogSigmoid, Softsign, Tanhshrink, GELU, Hardshrink, Softshrink, Softplus)

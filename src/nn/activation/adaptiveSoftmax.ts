@@ -22,7 +22,7 @@ import {
   where,
   zeros,
 } from '../../ops/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { checkCount, valueText } from '../../protocol/index.ts'
 import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ModuleList, Sequential } from '../containers.ts'
@@ -109,6 +109,7 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
   }
 
   override forward(input: Tensor, target: Tensor): readonly [output: Tensor, loss: Tensor] {
+    checkCount(this, arguments, 2)
     if (target.ndim > 1 || input.ndim !== target.ndim + 1 || (target.ndim === 1 && input.shape[0] !== target.shape[0]))
       throw new ShapeError(
         `${NAME}: expected input [N, ${this.inFeatures}] and target [N], or [${this.inFeatures}] and [], got shapes ${formatShape(input.shape)} and ${formatShape(target.shape)}.`,

@@ -1,7 +1,7 @@
 // Activations along a dimension: softmax and its kin, and the gated linear unit.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { checkCount, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { glu, logSoftmax, softmax, softmin } from '../functional.ts'
@@ -35,6 +35,7 @@ export class Softmax extends AlongDimension {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return softmax(input, { dim: this.dim })
   }
 }
@@ -46,6 +47,7 @@ export class LogSoftmax extends AlongDimension {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return logSoftmax(input, { dim: this.dim })
   }
 }
@@ -57,6 +59,7 @@ export class Softmin extends AlongDimension {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return softmin(input, this.dim)
   }
 }
@@ -68,6 +71,7 @@ export class GLU extends AlongDimension {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return glu(input, this.dim)
   }
 }
@@ -75,6 +79,7 @@ export class GLU extends AlongDimension {
 /** Softmax over the channels of [N, C, H, W] or [C, H, W]. PyTorch's `nn.Softmax2d`. */
 export class Softmax2d extends Module {
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     if (input.ndim !== 3 && input.ndim !== 4)
       throw new ArgumentError(`nn.Softmax2d: the input must be [N, C, H, W] or [C, H, W], got shape ${formatShape(input.shape)}.`)
     return softmax(input, { dim: -3 })

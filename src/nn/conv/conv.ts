@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Pair } from '../../ops/index.ts'
-import { py, valueText } from '../../protocol/index.ts'
+import { checkCount, py, valueText } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
@@ -87,6 +87,7 @@ export class Conv1d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.convolve(conv1d, input)
   }
 }
@@ -98,6 +99,7 @@ export class Conv2d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.convolve(conv2d, input)
   }
 }
@@ -113,6 +115,7 @@ export class Conv3d extends ConvLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.convolve(conv3d, input)
   }
 }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Pair } from '../../ops/index.ts'
-import { py, valueText } from '../../protocol/index.ts'
+import { checkCount, py, valueText } from '../../protocol/index.ts'
 import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
@@ -94,6 +94,7 @@ export class ConvTranspose1d extends ConvTransposeLayer {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     return this.convolve(convTranspose1d, input, outputSize)
   }
 }
@@ -109,6 +110,7 @@ export class ConvTranspose2d extends ConvTransposeLayer {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     return this.convolve(convTranspose2d, input, outputSize)
   }
 }
@@ -120,6 +122,7 @@ export class ConvTranspose3d extends ConvTransposeLayer {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     return this.convolve(convTranspose3d, input, outputSize)
   }
 }

@@ -1,5 +1,5 @@
 // The patches of images as columns, and images as sums of patches: Unfold and Fold.
-import { ownCopy, py } from '../../protocol/index.ts'
+import { checkCount, ownCopy, py } from '../../protocol/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fold, unfold } from '../functional.ts'
@@ -45,6 +45,7 @@ export class Unfold extends PatchLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return unfold(input, this.kernelSize, this.dilation, this.padding, this.stride)
   }
 }
@@ -60,6 +61,7 @@ export class Fold extends PatchLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return fold(input, this.outputSize, this.kernelSize, this.dilation, this.padding, this.stride)
   }
 

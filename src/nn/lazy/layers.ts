@@ -1,4 +1,5 @@
 // The lazy layers of torch.nn: inFeatures, inChannels and numFeatures follow from the first input.
+import { checkCount } from '../../protocol/index.ts'
 import { ShapeError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
 import type { Pair } from '../../ops/index.ts'
@@ -89,6 +90,7 @@ export class LazyLinear extends Linear implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, input.shape.at(-1) ?? 0)
     return super.forward(input)
   }
@@ -111,6 +113,7 @@ export class LazyConv1d extends Conv1d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyConv1d', input, [3], 2))
     return super.forward(input)
   }
@@ -133,6 +136,7 @@ export class LazyConv2d extends Conv2d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyConv2d', input, [4], 3))
     return super.forward(input)
   }
@@ -155,6 +159,7 @@ export class LazyConv3d extends Conv3d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyConv3d', input, [5], 4))
     return super.forward(input)
   }
@@ -177,6 +182,7 @@ export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     initialize(this, channelsOf('LazyConvTranspose1d', input, [3], 2))
     return super.forward(input, outputSize)
   }
@@ -199,6 +205,7 @@ export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     initialize(this, channelsOf('LazyConvTranspose2d', input, [4], 3))
     return super.forward(input, outputSize)
   }
@@ -221,6 +228,7 @@ export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
     initialize(this, channelsOf('LazyConvTranspose3d', input, [5], 4))
     return super.forward(input, outputSize)
   }
@@ -243,6 +251,7 @@ export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyBatchNorm1d', input, [2, 3], null))
     return super.forward(input)
   }
@@ -265,6 +274,7 @@ export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyBatchNorm2d', input, [4], null))
     return super.forward(input)
   }
@@ -287,6 +297,7 @@ export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyBatchNorm3d', input, [5], null))
     return super.forward(input)
   }
@@ -309,6 +320,7 @@ export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyInstanceNorm1d', input, [3], 2))
     return super.forward(input)
   }
@@ -331,6 +343,7 @@ export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyInstanceNorm2d', input, [4], 3))
     return super.forward(input)
   }
@@ -353,6 +366,7 @@ export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     initialize(this, channelsOf('LazyInstanceNorm3d', input, [5], 4))
     return super.forward(input)
   }

@@ -1,4 +1,5 @@
 // Losses from likelihoods, as layers: Kullback-Leibler divergence, counts, normal distributions, and sequences of labels.
+import { checkCount } from '../../protocol/index.ts'
 import type { CtcOptions, GaussianOptions, KlDivOptions, PoissonOptions, Reduction } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from '../functional.ts'
@@ -17,10 +18,12 @@ export class KLDivLoss extends OptionLayer {
   declare readonly logTarget: boolean
 
   constructor(options: KlDivOptions = {}) {
+    checkCount('nn.KLDivLoss', arguments, 1)
     super('nn.KLDivLoss', { ...MEAN, logTarget: false }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return klDiv(input, target, { reduction: this.reduction, logTarget: this.logTarget })
   }
 }
@@ -36,6 +39,7 @@ export class PoissonNLLLoss extends LossLayer {
   }
 
   override forward(logInput: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { full, eps, reduction } = this
     return poissonNllLoss(logInput, target, { logInput: this.logInput, full, eps, reduction })
   }
@@ -47,10 +51,12 @@ export class GaussianNLLLoss extends LossLayer {
   declare readonly eps: number
 
   constructor(options: GaussianOptions = {}) {
+    checkCount('nn.GaussianNLLLoss', arguments, 1)
     super('nn.GaussianNLLLoss', { full: false, eps: 1e-6, ...MEAN }, [options])
   }
 
   override forward(input: Tensor, target: Tensor, variance: Tensor): Tensor {
+    checkCount(this, arguments, 3)
     const { full, eps, reduction } = this
     return gaussianNllLoss(input, target, variance, { full, eps, reduction })
   }
@@ -70,6 +76,7 @@ export class CTCLoss extends LossLayer {
   }
 
   override forward(logProbs: Tensor, targets: Tensor, inputLengths: Tensor | readonly number[], targetLengths: Tensor | readonly number[]): Tensor {
+    checkCount(this, arguments, 4)
     const { blank, reduction, zeroInfinity } = this
     return ctcLoss(logProbs, targets, inputLengths, targetLengths, { blank, reduction, zeroInfinity })
   }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { crossEntropy, reshape } from '../../ops/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { checkCount, valueText } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { markLeaf } from '../leaf.ts'
@@ -37,6 +37,7 @@ export class LinearCrossEntropyLoss extends LossLayer {
   linear: Linear
 
   constructor(inFeatures: number, numClasses: number, options: LinearCrossEntropyLossOptions = {}) {
+    checkCount('nn.LinearCrossEntropyLoss', arguments, 3)
     const where = 'nn.LinearCrossEntropyLoss'
     const { dtype, options: hints, ...own } = options
     super(where, { outFeatures: [], weight: null, ignoreIndex: null, ...MEAN, labelSmoothing: 0 }, [own])
@@ -53,6 +54,7 @@ export class LinearCrossEntropyLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { weight, reduction, labelSmoothing } = this
     const logits = reshape(this.linear(input), [...input.sizes.slice(0, -1), this.numClasses, ...this.outFeatures])
     return crossEntropy(logits, target, { weight, ignoreIndex: this.ignoreIndex ?? -100, reduction, labelSmoothing })

@@ -1,4 +1,5 @@
 // Losses of predictions against targets of the same shape, or against classes, as layers.
+import { checkCount } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import {
   binaryCrossEntropy,
@@ -20,10 +21,12 @@ import type { Trailing } from '../options.ts'
 /** Mean of (input - target)^2. PyTorch's `nn.MSELoss`. */
 export class MSELoss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
+    checkCount('nn.MSELoss', arguments, 1)
     super('nn.MSELoss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return mseLoss(input, target, { reduction: this.reduction })
   }
 }
@@ -31,10 +34,12 @@ export class MSELoss extends LossLayer {
 /** Mean of |input - target|. PyTorch's `nn.L1Loss`. */
 export class L1Loss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
+    checkCount('nn.L1Loss', arguments, 1)
     super('nn.L1Loss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return l1Loss(input, target, { reduction: this.reduction })
   }
 }
@@ -44,10 +49,12 @@ export class SmoothL1Loss extends LossLayer {
   declare readonly beta: number
 
   constructor(options: LossLayerOptions & { readonly beta?: number } = {}) {
+    checkCount('nn.SmoothL1Loss', arguments, 1)
     super('nn.SmoothL1Loss', { ...MEAN, beta: 1 }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return smoothL1Loss(input, target, { reduction: this.reduction, beta: this.beta })
   }
 }
@@ -57,10 +64,12 @@ export class HuberLoss extends LossLayer {
   declare readonly delta: number
 
   constructor(options: LossLayerOptions & { readonly delta?: number } = {}) {
+    checkCount('nn.HuberLoss', arguments, 1)
     super('nn.HuberLoss', { ...MEAN, delta: 1 }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return huberLoss(input, target, { reduction: this.reduction, delta: this.delta })
   }
 }
@@ -68,10 +77,12 @@ export class HuberLoss extends LossLayer {
 /** log(1 + e^(-target * input)), for targets 1 and -1. PyTorch's `nn.SoftMarginLoss`. */
 export class SoftMarginLoss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
+    checkCount('nn.SoftMarginLoss', arguments, 1)
     super('nn.SoftMarginLoss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return softMarginLoss(input, target, { reduction: this.reduction })
   }
 }
@@ -97,6 +108,7 @@ export class CrossEntropyLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { weight, ignoreIndex, reduction, labelSmoothing } = this
     return crossEntropy(input, target, { weight, ignoreIndex, reduction, labelSmoothing })
   }
@@ -118,6 +130,7 @@ export class NLLLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { weight, ignoreIndex, reduction } = this
     return nllLoss(input, target, { weight, ignoreIndex, reduction })
   }
@@ -138,6 +151,7 @@ export class BCELoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return binaryCrossEntropy(input, target, { weight: this.weight, reduction: this.reduction })
   }
 }
@@ -151,6 +165,7 @@ export class MultiLabelSoftMarginLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return multilabelSoftMarginLoss(input, target, { weight: this.weight, reduction: this.reduction })
   }
 }
@@ -172,6 +187,7 @@ export class BCEWithLogitsLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { weight, posWeight, reduction } = this
     return binaryCrossEntropyWithLogits(input, target, { weight, posWeight, reduction })
   }

@@ -1,4 +1,5 @@
 // Losses of margins, rankings and distances, as layers.
+import { checkCount } from '../../protocol/index.ts'
 import type { MarginOptions, MultiMarginOptions, TripletDistanceOptions, TripletOptions } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { PairwiseDistance } from '../distance.ts'
@@ -25,6 +26,7 @@ export class HingeEmbeddingLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return hingeEmbeddingLoss(input, target, { margin: this.margin, reduction: this.reduction })
   }
 }
@@ -38,6 +40,7 @@ export class MarginRankingLoss extends LossLayer {
   }
 
   override forward(input1: Tensor, input2: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 3)
     return marginRankingLoss(input1, input2, target, { margin: this.margin, reduction: this.reduction })
   }
 }
@@ -51,6 +54,7 @@ export class CosineEmbeddingLoss extends LossLayer {
   }
 
   override forward(input1: Tensor, input2: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 3)
     return cosineEmbeddingLoss(input1, input2, target, { margin: this.margin, reduction: this.reduction })
   }
 }
@@ -66,6 +70,7 @@ export class MultiMarginLoss extends LossLayer {
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     const { p, margin, weight, reduction } = this
     return multiMarginLoss(input, target, { p, margin, weight, reduction })
   }
@@ -74,10 +79,12 @@ export class MultiMarginLoss extends LossLayer {
 /** How much the other classes of [N, C] come within 1 of the targets', of which a row lists several and then -1. PyTorch's `nn.MultiLabelMarginLoss`. */
 export class MultiLabelMarginLoss extends LossLayer {
   constructor(options: LossLayerOptions = {}) {
+    checkCount('nn.MultiLabelMarginLoss', arguments, 1)
     super('nn.MultiLabelMarginLoss', MEAN, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return multilabelMarginLoss(input, target, { reduction: this.reduction })
   }
 }
@@ -94,6 +101,7 @@ export class TripletMarginLoss extends LossLayer {
   }
 
   override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
+    checkCount(this, arguments, 3)
     const { margin, p, eps, swap, reduction } = this
     return tripletMarginLoss(anchor, positive, negative, { margin, p, eps, swap, reduction })
   }
@@ -110,11 +118,13 @@ export class TripletMarginWithDistanceLoss extends LossLayer {
   declare readonly swap: boolean
 
   constructor(options: TripletDistanceOptions = {}) {
+    checkCount('nn.TripletMarginWithDistanceLoss', arguments, 1)
     super('nn.TripletMarginWithDistanceLoss', { distanceFunction: null, margin: 1, swap: false, ...MEAN }, [options])
     this.distanceFunction ??= new PairwiseDistance()
   }
 
   override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
+    checkCount(this, arguments, 3)
     const { distanceFunction, margin, swap, reduction } = this
     return tripletMarginWithDistanceLoss(anchor, positive, negative, { distanceFunction, margin, swap, reduction })
   }

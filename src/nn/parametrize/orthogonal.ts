@@ -39,7 +39,7 @@ import {
   where,
   zeros,
 } from '../../ops/index.ts'
-import { checkOptions, valueText } from '../../protocol/index.ts'
+import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { finfo, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { parameterOf, registerParametrization } from './parametrize.ts'
@@ -121,6 +121,7 @@ class Orthogonal extends Module {
   }
 
   override forward(x: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const wide = isWide(x)
     const q = orthogonalOf(wide ? turned(x) : x, this.orthogonalMap)
     return wide ? turned(q) : q
@@ -158,6 +159,7 @@ class TrivializedOrthogonal extends Orthogonal {
   }
 
   override forward(x: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const wide = isWide(x)
     const q = matmul(this.base, orthogonalOf(wide ? turned(x) : x, this.orthogonalMap))
     return wide ? turned(q) : q
@@ -188,6 +190,7 @@ class TrivializedOrthogonal extends Orthogonal {
  * torch.matmul(layer.weight, layer.weight.mT) // the identity, but for rounding
  */
 export function orthogonal<M extends Module>(module: M, options: OrthogonalOptions = {}): M {
+  checkCount('orthogonal', arguments, 2)
   checkOptions('orthogonal', options, { name: true, orthogonalMap: true, useTrivialization: 'boolean' })
   const { name = 'weight', useTrivialization = true } = options
   const weight = parameterOf('orthogonal', module, name)

@@ -3,6 +3,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
 import {
   checkCallable,
+  checkCount,
   checkModule,
   checkOptions,
   checkString,
@@ -34,6 +35,7 @@ let cache: Map<object, Tensor> | null = null
  * @example const [a, b] = nn.utils.parametrize.cached(() => [layer(x), layer(y)])
  */
 export function cached<T>(fn: () => T): T {
+  checkCount('parametrize.cached', arguments, 1)
   checkCallable('parametrize.cached', 'fn', fn)
   const outer = cache
   cache ??= new Map()
@@ -55,6 +57,7 @@ export function cached<T>(fn: () => T): T {
 /** The parameters behind a parametrized one, `original` or `original0`, `original1`, …, and the parametrizations, `0`, `1`, …, in order. */
 export class ParametrizationList extends Module {
   constructor(parametrization: Module, value: Parameter) {
+    checkCount('ParametrizationList', arguments, 2)
     super()
     checkModule('ParametrizationList', 'parametrization', parametrization)
     checkTensor('ParametrizationList', 'value', value)
@@ -81,6 +84,7 @@ export class ParametrizationList extends Module {
 
   /** Computes the value of the parameter. */
   override forward(): Tensor {
+    checkCount(this, arguments, 0)
     let values: readonly unknown[] = [...this.ownParameters()].map(([, p]) => p)
     for (const parametrization of this.children()) values = [Reflect.apply(parametrization, undefined, values)]
     const [value] = values
@@ -170,6 +174,7 @@ const required = (module: Module, name: string): ParametrizationList => {
  * the module has no such parameter. PyTorch's `parametrize.register_parametrization`.
  */
 export function registerParametrization<M extends Module>(module: M, name: string, parametrization: Module): M {
+  checkCount('registerParametrization', arguments, 3)
   if (!isModule(module) || !isModule(parametrization))
     throw new ArgumentError(
       `registerParametrization: the module and the parametrization must be Modules, got ${valueText(module)} and ${valueText(parametrization)}.`,
@@ -202,6 +207,7 @@ export function registerParametrization<M extends Module>(module: M, name: strin
 
 /** Whether a parameter of the module, or any, is parametrized. PyTorch's `parametrize.is_parametrized`. */
 export function isParametrized(module: Module, name?: string): boolean {
+  checkCount('isParametrized', arguments, 2)
   checkModule('isParametrized', 'module', module)
   return name === undefined ? Object.hasOwn(module, 'parametrizations') : listOf(module, name) !== null
 }
@@ -219,6 +225,7 @@ export interface RemoveOptions {
  * @example nn.utils.parametrize.removeParametrizations(layer, 'weight')
  */
 export function removeParametrizations<M extends Module>(module: M, name: string, options: RemoveOptions = {}): M {
+  checkCount('removeParametrizations', arguments, 3)
   checkOptions('removeParametrizations', options, { leaveParametrized: 'boolean' })
   const list = required(module, name)
   const [first, ...others] = [...list.ownParameters()].map(([, parameter]) => parameter)

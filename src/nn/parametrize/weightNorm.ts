@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, addHook } from '../../module/index.ts'
 import { clamp, copy_, div, dot, movedim, mul, mv, norm, randn, reshape } from '../../ops/index.ts'
-import { checkOptions } from '../../protocol/index.ts'
+import { checkCount, checkOptions } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { ConvTranspose1d, ConvTranspose2d } from '../conv/convTranspose.ts'
 import { checkInteger } from '../options.ts'
@@ -41,6 +41,7 @@ class WeightNorm extends Module {
   }
 
   override forward(g: Tensor, v: Tensor): Tensor {
+    checkCount(this, arguments, 2)
     return normalized(g, v, this.dim)
   }
 
@@ -54,6 +55,7 @@ class WeightNorm extends Module {
  * `parametrizations.weight.original0` (g) and `original1` (v). PyTorch's `nn.utils.parametrizations.weight_norm`.
  */
 export function weightNorm<M extends Module>(module: M, options: WeightNormOptions = {}): M {
+  checkCount('weightNorm', arguments, 2)
   checkOptions('weightNorm', options, { name: true, dim: true })
   const { name = 'weight', dim = 0 } = options
   registerParametrization(module, name, new WeightNorm(dim))
@@ -88,6 +90,7 @@ const notAssigned =
 
 /** The older form of `nn.utils.parametrizations.weightNorm`, with the parameters `weight_g` and `weight_v`. PyTorch's `nn.utils.weight_norm`. */
 export function oldWeightNorm<M extends Module>(module: M, options: WeightNormOptions = {}): M {
+  checkCount('weightNorm', arguments, 2)
   checkOptions('weightNorm', options, { name: true, dim: true })
   const { name = 'weight', dim = 0 } = options
   const weight = parameterOf('weightNorm', module, name)
@@ -148,6 +151,7 @@ class SpectralNorm extends Module {
   }
 
   override forward(weight: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     if (weight.ndim < 2) return unit(weight, this.eps)
     const matrix = asMatrix(weight, this.dim)
     if (this.training) iterate(matrix, this._u, this._v, this.nPowerIterations, this.eps)
@@ -173,6 +177,7 @@ function readSpectral(module: Module, options: SpectralNormOptions): Required<Sp
  * `parametrizations.weight.original` and the buffers `parametrizations.weight.0._u` and `_v`. PyTorch's `nn.utils.parametrizations.spectral_norm`.
  */
 export function spectralNorm<M extends Module>(module: M, options: SpectralNormOptions = {}): M {
+  checkCount('spectralNorm', arguments, 2)
   const { name, nPowerIterations, eps, dim } = readSpectral(module, options)
   const weight = parameterOf('spectralNorm', module, name)
   return registerParametrization(module, name, new SpectralNorm(weight, dim, nPowerIterations, eps))
@@ -180,6 +185,7 @@ export function spectralNorm<M extends Module>(module: M, options: SpectralNormO
 
 /** The older form of `nn.utils.parametrizations.spectralNorm`, with the parameter `weight_orig` and the buffers `weight_u` and `weight_v`. PyTorch's `nn.utils.spectral_norm`. */
 export function oldSpectralNorm<M extends Module>(module: M, options: SpectralNormOptions = {}): M {
+  checkCount('spectralNorm', arguments, 2)
   const { name, nPowerIterations, eps, dim } = readSpectral(module, options)
   const weight = parameterOf('spectralNorm', module, name)
   const matrix = asMatrix(weight.detach(), dim)

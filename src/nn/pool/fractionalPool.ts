@@ -1,5 +1,5 @@
 // Maximum pools over windows at random places.
-import { ownCopy } from '../../protocol/index.ts'
+import { checkCount, ownCopy } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -65,6 +65,7 @@ export class FractionalMaxPool2d<Indices extends boolean = false> extends Fracti
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, fractionalMaxPool2d)
   }
 }
@@ -80,6 +81,7 @@ export class FractionalMaxPool3d<Indices extends boolean = false> extends Fracti
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, fractionalMaxPool3d)
   }
 }

@@ -1,6 +1,6 @@
 // Pools that take the p-norm of each window.
 import type { Tensor } from '../../tensor/index.ts'
-import { py } from '../../protocol/index.ts'
+import { checkCount, py } from '../../protocol/index.ts'
 import { lpPool1d, lpPool2d, lpPool3d } from '../functional.ts'
 import { markLeaf } from '../leaf.ts'
 import type { Trailing } from '../options.ts'
@@ -41,6 +41,7 @@ export class LPPool1d extends LPPoolLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.pool(input, lpPool1d)
   }
 }
@@ -52,6 +53,7 @@ export class LPPool2d extends LPPoolLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.pool(input, lpPool2d)
   }
 }
@@ -63,6 +65,7 @@ export class LPPool3d extends LPPoolLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.pool(input, lpPool3d)
   }
 }

@@ -1,4 +1,5 @@
 // What maximum pools took away, put back in place.
+import { checkCount } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { maxUnpool1d, maxUnpool2d, maxUnpool3d } from '../functional.ts'
 import { markLeaf } from '../leaf.ts'
@@ -34,6 +35,7 @@ export class MaxUnpool1d extends MaxUnpoolLayer {
   }
 
   override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 3)
     return this.unpool(maxUnpool1d, input, indices, outputSize)
   }
 }
@@ -45,6 +47,7 @@ export class MaxUnpool2d extends MaxUnpoolLayer {
   }
 
   override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 3)
     return this.unpool(maxUnpool2d, input, indices, outputSize)
   }
 }
@@ -56,6 +59,7 @@ export class MaxUnpool3d extends MaxUnpoolLayer {
   }
 
   override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 3)
     return this.unpool(maxUnpool3d, input, indices, outputSize)
   }
 }

@@ -1,6 +1,6 @@
 // Pooling over lines, images and volumes: the maximum or the mean over windows, of given sizes or of a given number.
 import { Module } from '../../module/index.ts'
-import { checkArgument, ownCopy, py } from '../../protocol/index.ts'
+import { checkArgument, checkCount, ownCopy, py } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import {
   adaptiveAvgPool1d,
@@ -94,6 +94,7 @@ export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, maxPool1d)
   }
 }
@@ -105,6 +106,7 @@ export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, maxPool2d)
   }
 }
@@ -116,6 +118,7 @@ export class MaxPool3d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, maxPool3d)
   }
 }
@@ -152,6 +155,7 @@ export class AvgPool1d extends WindowLayer {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return avgPool1d(input, this.kernelSize, this.stride, this.padding, this.ceilMode, this.countIncludePad)
   }
 }
@@ -180,6 +184,7 @@ export class AvgPool2d extends AvgPoolWithDivisor {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.pool(input, avgPool2d)
   }
 }
@@ -191,6 +196,7 @@ export class AvgPool3d extends AvgPoolWithDivisor {
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return this.pool(input, avgPool3d)
   }
 }
@@ -221,10 +227,12 @@ export class AdaptiveAvgPool1d extends AdaptivePool {
   declare readonly outputSize: number | readonly number[]
 
   constructor(outputSize: number | readonly number[]) {
+    checkCount('nn.AdaptiveAvgPool1d', arguments, 1)
     super('nn.AdaptiveAvgPool1d', 1, outputSize)
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return adaptiveAvgPool1d(input, this.outputSize)
   }
 }
@@ -232,10 +240,12 @@ export class AdaptiveAvgPool1d extends AdaptivePool {
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
 export class AdaptiveAvgPool2d extends AdaptivePool {
   constructor(outputSize: AdaptiveSizes) {
+    checkCount('nn.AdaptiveAvgPool2d', arguments, 1)
     super('nn.AdaptiveAvgPool2d', 2, outputSize)
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return adaptiveAvgPool2d(input, this.outputSize)
   }
 }
@@ -243,10 +253,12 @@ export class AdaptiveAvgPool2d extends AdaptivePool {
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool3d`. */
 export class AdaptiveAvgPool3d extends AdaptivePool {
   constructor(outputSize: AdaptiveSizes) {
+    checkCount('nn.AdaptiveAvgPool3d', arguments, 1)
     super('nn.AdaptiveAvgPool3d', 3, outputSize)
   }
 
   override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     return adaptiveAvgPool3d(input, this.outputSize)
   }
 }
@@ -274,6 +286,7 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends Adaptive
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, adaptiveMaxPool1d)
   }
 }
@@ -285,6 +298,7 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends Adaptive
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, adaptiveMaxPool2d)
   }
 }
@@ -296,6 +310,7 @@ export class AdaptiveMaxPool3d<Indices extends boolean = false> extends Adaptive
   }
 
   override forward(input: Tensor): Pooled<Indices> {
+    checkCount(this, arguments, 1)
     return this.pool(input, adaptiveMaxPool3d)
   }
 }

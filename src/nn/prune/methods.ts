@@ -19,7 +19,7 @@ import {
   topk,
   zerosLike,
 } from '../../ops/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { checkCount, valueText } from '../../protocol/index.ts'
 import { formatShape, sameShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 
@@ -159,6 +159,7 @@ abstract class Structured extends BasePruningMethod {
 /** Prunes slices along `dim` at random. PyTorch's `prune.RandomStructured`. */
 export class RandomStructured extends Structured {
   constructor(amount: number, dim = -1) {
+    checkCount('RandomStructured', arguments, 2)
     super(amount, dim)
   }
 
@@ -173,6 +174,7 @@ export class LnStructured extends Structured {
   readonly n: number | 'fro' | 'nuc'
 
   constructor(amount: number, n: number | 'fro' | 'nuc', dim = -1) {
+    checkCount('LnStructured', arguments, 3)
     super(amount, dim)
     this.n = n
   }
@@ -190,6 +192,7 @@ export class CustomFromMask extends BasePruningMethod {
   readonly mask: Tensor
 
   constructor(mask: Tensor) {
+    checkCount('CustomFromMask', arguments, 1)
     super()
     this.mask = mask
   }

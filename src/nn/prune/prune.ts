@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { copy_, mul, narrow, onesLike, reshape } from '../../ops/index.ts'
-import { checkModule, checkOptions, valueText } from '../../protocol/index.ts'
+import { checkCount, checkModule, checkOptions, valueText } from '../../protocol/index.ts'
 import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { computeAttribute, parameterOf } from '../parametrize/parametrize.ts'
 import { parametersToVector } from '../vectors.ts'
@@ -59,6 +59,7 @@ function valueOf(where: string, module: Module, name: string): Tensor {
  */
 export function apply<M extends Module>(module: M, name: string, method: BasePruningMethod, options: ScoreOptions = {}): M {
   const where = 'prune.apply'
+  checkCount(where, arguments, 4)
   checkOptions(where, options, { importanceScores: true })
   if (!(method instanceof BasePruningMethod)) throw new ArgumentError(`${where}: method must be a BasePruningMethod, got ${valueText(method)}.`)
   const value = valueOf(where, module, name)
@@ -89,32 +90,45 @@ export function apply<M extends Module>(module: M, name: string, method: BasePru
 }
 
 /** Gives a parameter a mask of ones. PyTorch's `prune.identity`. */
-export const identity = <M extends Module>(module: M, name: string): M => apply(module, name, new Identity())
+export function identity<M extends Module>(module: M, name: string): M {
+  checkCount('prune.identity', arguments, 2)
+  return apply(module, name, new Identity())
+}
 
 /** Prunes elements at random: a fraction, or a whole number of them. PyTorch's `prune.random_unstructured`. */
-export const randomUnstructured = <M extends Module>(module: M, name: string, amount: number): M =>
-  apply(module, name, new RandomUnstructured(amount))
+export function randomUnstructured<M extends Module>(module: M, name: string, amount: number): M {
+  checkCount('prune.randomUnstructured', arguments, 3)
+  return apply(module, name, new RandomUnstructured(amount))
+}
 
 /** Prunes the elements of the least absolute values: a fraction, or a whole number of them. PyTorch's `prune.l1_unstructured`. */
-export const l1Unstructured = <M extends Module>(module: M, name: string, amount: number, options: ScoreOptions = {}): M =>
-  apply(module, name, new L1Unstructured(amount), options)
+export function l1Unstructured<M extends Module>(module: M, name: string, amount: number, options: ScoreOptions = {}): M {
+  checkCount('prune.l1Unstructured', arguments, 4)
+  return apply(module, name, new L1Unstructured(amount), options)
+}
 
 /** Prunes slices along `dim` at random: a fraction, or a whole number of them. PyTorch's `prune.random_structured`. */
-export const randomStructured = <M extends Module>(module: M, name: string, amount: number, dim: number): M =>
-  apply(module, name, new RandomStructured(amount, dim))
+export function randomStructured<M extends Module>(module: M, name: string, amount: number, dim: number): M {
+  checkCount('prune.randomStructured', arguments, 4)
+  return apply(module, name, new RandomStructured(amount, dim))
+}
 
 /** Prunes the slices along `dim` of the least `n`-norms: a fraction, or a whole number of them. PyTorch's `prune.ln_structured`. */
-export const lnStructured = <M extends Module>(
+export function lnStructured<M extends Module>(
   module: M,
   name: string,
   amount: number,
   n: number | 'fro' | 'nuc',
   dim: number,
   options: ScoreOptions = {},
-): M => apply(module, name, new LnStructured(amount, n, dim), options)
+): M {
+  checkCount('prune.lnStructured', arguments, 6)
+  return apply(module, name, new LnStructured(amount, n, dim), options)
+}
 
 /** Prunes where `mask` is 0. PyTorch's `prune.custom_from_mask`. */
 export function customFromMask<M extends Module>(module: M, name: string, mask: Tensor): M {
+  checkCount('prune.customFromMask', arguments, 3)
   checkTensor('prune.customFromMask', 'mask', mask)
   return apply(module, name, new CustomFromMask(mask))
 }
@@ -133,6 +147,7 @@ export interface GlobalOptions {
  * Throws ArgumentError unless `parameters` are pairs of modules and names, and `method` is of type 'unstructured'.
  */
 export function globalUnstructured(parameters: Iterable<ParameterPlace>, method: BasePruningMethod, options: GlobalOptions = {}): void {
+  checkCount('globalUnstructured', arguments, 3)
   const where = 'prune.globalUnstructured'
   checkOptions(where, options, { importanceScores: true })
   const places = [...parameters]
@@ -166,6 +181,7 @@ export function globalUnstructured(parameters: Iterable<ParameterPlace>, method:
  * Throws ArgumentError if it is not pruned.
  */
 export function remove<M extends Module>(module: M, name: string): M {
+  checkCount('prune.remove', arguments, 2)
   checkModule('prune.remove', 'module', module)
   if (!isPrunedAt(module, name))
     throw new ArgumentError(`prune.remove: parameter '${name}' of ${module.getName()} has to be pruned before pruning can be removed.`)
@@ -180,6 +196,7 @@ export function remove<M extends Module>(module: M, name: string): M {
 
 /** Whether a parameter of the module, or of a module below it, is pruned. PyTorch's `prune.is_pruned`. */
 export function isPruned(module: Module): boolean {
+  checkCount('prune.isPruned', arguments, 1)
   checkModule('prune.isPruned', 'module', module)
   for (const part of module.modules())
     for (const key of Object.keys(part)) if (key.endsWith('_orig') && isPrunedAt(part, key.slice(0, -'_orig'.length))) return true

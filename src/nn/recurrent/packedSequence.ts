@@ -1,7 +1,7 @@
 // Sequences of different lengths: padded to one length, or packed without padding for RNN, LSTM and GRU. PyTorch's torch.nn.utils.rnn.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { cat, full, indexSelect, reshape, stack } from '../../ops/index.ts'
-import { checkArgument, checkIterable, checkOptions, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkIterable, checkOptions, valueText } from '../../protocol/index.ts'
 import { Tensor, checkTensor, formatShape, inverseOrder, tensorFromValues } from '../../tensor/index.ts'
 import { checkInteger } from '../options.ts'
 
@@ -30,6 +30,7 @@ export class PackedSequence {
   readonly order: readonly number[] | null
 
   constructor(data: Tensor, batchSizes: Integers, sortedIndices: Integers | null = null) {
+    checkCount('PackedSequence', arguments, 3)
     const where = 'nn.utils.rnn.PackedSequence'
     checkTensor(where, 'data', data)
     this.data = data
@@ -86,6 +87,7 @@ const lead = (x: Tensor, batchFirst: boolean): Tensor => (batchFirst ? x.transpo
  * @example nn.utils.rnn.packPaddedSequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2]).data.toArray() // [1, 4, 2, 5, 3]
  */
 export function packPaddedSequence(input: Tensor, lengths: Integers, options: PackOptions = {}): PackedSequence {
+  checkCount('packPaddedSequence', arguments, 3)
   const where = 'nn.utils.rnn.packPaddedSequence'
   checkTensor(where, 'input', input)
   checkOptions(where, options, { batchFirst: 'boolean', enforceSorted: 'boolean' })
@@ -130,6 +132,7 @@ export interface PadPackedOptions {
  * @example nn.utils.rnn.padPackedSequence(nn.utils.rnn.packSequence([torch.tensor([1, 2]), torch.tensor([3])]))[0].toArray() // [[1, 3], [2, 0]]
  */
 export function padPackedSequence(sequence: PackedSequence, options: PadPackedOptions = {}): readonly [padded: Tensor, lengths: Tensor] {
+  checkCount('padPackedSequence', arguments, 2)
   const where = 'nn.utils.rnn.padPackedSequence'
   checkArgument(sequence instanceof PackedSequence, where, 'sequence', 'a PackedSequence', sequence)
   checkOptions(where, options, { batchFirst: 'boolean', paddingValue: 'number', totalLength: true })
@@ -180,6 +183,7 @@ function sequencesOf(where: string, sequences: Iterable<Tensor>): readonly Tenso
  * @example nn.utils.rnn.padSequence([torch.tensor([1, 2]), torch.tensor([3])], { batchFirst: true }).toArray() // [[1, 2], [3, 0]]
  */
 export function padSequence(sequences: Iterable<Tensor>, options: PadOptions = {}): Tensor {
+  checkCount('padSequence', arguments, 2)
   const where = 'nn.utils.rnn.padSequence'
   checkOptions(where, options, { batchFirst: 'boolean', paddingValue: 'number', paddingSide: true })
   const { batchFirst = false, paddingValue = 0, paddingSide = 'right' } = options
@@ -204,6 +208,7 @@ export function padSequence(sequences: Iterable<Tensor>, options: PadOptions = {
  * @example nn.utils.rnn.unpadSequence(torch.tensor([[1, 3], [2, 0]]), [2, 1]).map((t) => t.toArray()) // [[1, 2], [3]]
  */
 export function unpadSequence(paddedSequences: Tensor, lengths: Integers, batchFirst = false): readonly Tensor[] {
+  checkCount('unpadSequence', arguments, 3)
   const where = 'nn.utils.rnn.unpadSequence'
   checkTensor(where, 'paddedSequences', paddedSequences)
   const all = listOf(where, 'lengths', lengths)
@@ -221,6 +226,7 @@ export function unpadSequence(paddedSequences: Tensor, lengths: Integers, batchF
  * @example nn.utils.rnn.packSequence([torch.tensor([1, 2]), torch.tensor([3])]).data.toArray() // [1, 3, 2]
  */
 export function packSequence(sequences: Iterable<Tensor>, enforceSorted = true): PackedSequence {
+  checkCount('packSequence', arguments, 2)
   const list = sequencesOf('nn.utils.rnn.packSequence', sequences)
   const lengths = list.map((s) => s.size(0))
   return packPaddedSequence(padSequence(list), lengths, { enforceSorted })
@@ -235,6 +241,7 @@ export function packSequence(sequences: Iterable<Tensor>, enforceSorted = true):
  * @example nn.utils.rnn.unpackSequence(nn.utils.rnn.packSequence([torch.tensor([1, 2]), torch.tensor([3])])).map((t) => t.toArray()) // [[1, 2], [3]]
  */
 export function unpackSequence(packedSequences: PackedSequence): readonly Tensor[] {
+  checkCount('unpackSequence', arguments, 1)
   const [padded, lengths] = padPackedSequence(packedSequences)
   return unpadSequence(padded, lengths)
 }

@@ -1,4 +1,5 @@
 // Recurrent networks: RNN, LSTM and GRU, which walk a sequence with the steps of recurrentCells.ts; packed sequences too.
+import { checkCount } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
@@ -259,6 +260,7 @@ export class RNN extends Recurrent {
   override forward(input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
   override forward(input: Tensor, h?: Tensor | null): readonly [output: Tensor, h: Tensor]
   override forward(input: Tensor | PackedSequence, h: Tensor | null = null): readonly [output: Tensor | PackedSequence, h: Tensor] {
+    checkCount(this, arguments, 2)
     const [output, states] = this.run(input, h === null ? null : [h])
     return [output, first(states)]
   }
@@ -293,6 +295,7 @@ export class LSTM extends Recurrent {
     input: Tensor | PackedSequence,
     states: LSTMStates | null = null,
   ): readonly [output: Tensor | PackedSequence, states: readonly Tensor[]] {
+    checkCount(this, arguments, 2)
     return this.run(input, states)
   }
 }
@@ -315,6 +318,7 @@ export class GRU extends Recurrent {
   override forward(input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
   override forward(input: Tensor, h?: Tensor | null): readonly [output: Tensor, h: Tensor]
   override forward(input: Tensor | PackedSequence, h: Tensor | null = null): readonly [output: Tensor | PackedSequence, h: Tensor] {
+    checkCount(this, arguments, 2)
     const [output, states] = this.run(input, h === null ? null : [h])
     return [output, first(states)]
   }

@@ -3,7 +3,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
 import { add, chunk, empty, mul, relu, sigmoid, sub, tanh, zeros } from '../../ops/index.ts'
-import { checkArray } from '../../protocol/index.ts'
+import { checkArray, checkCount } from '../../protocol/index.ts'
 import { checkTensor, formatShape, getDefaultDtype, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { linear } from '../functional.ts'
@@ -140,6 +140,7 @@ export class RNNCell extends Cell {
   }
 
   override forward(input: Tensor, h: Tensor | null = null): Tensor {
+    checkCount(this, arguments, 2)
     return first(this.step(recurrenceOf('nn.RNNCell', this.nonlinearity), input, h === null ? null : [h]))
   }
 }
@@ -151,6 +152,7 @@ export class LSTMCell extends Cell {
   }
 
   override forward(input: Tensor, states: readonly [h: Tensor, c: Tensor] | null = null): readonly Tensor[] {
+    checkCount(this, arguments, 2)
     return this.step(LSTM_STEP, input, states)
   }
 }
@@ -162,6 +164,7 @@ export class GRUCell extends Cell {
   }
 
   override forward(input: Tensor, h: Tensor | null = null): Tensor {
+    checkCount(this, arguments, 2)
     return first(this.step(GRU_STEP, input, h === null ? null : [h]))
   }
 }

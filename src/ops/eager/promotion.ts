@@ -1,4 +1,5 @@
 // Type promotion: the dtype that operands have in common.
+import { checkCount } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo, isDType, kindRank, promoteTypes } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
@@ -23,6 +24,7 @@ function combined(first: DType | null, second: DType | null): DType | null {
  * @example torch.canCast('float64', 'int64') // false
  */
 export function canCast(from: DType, to: DType): boolean {
+  checkCount('torch.canCast', arguments, 2)
   checkDType('torch.canCast', 'from', from)
   checkDType('torch.canCast', 'to', to)
   return rank(from) <= rank(to)
@@ -73,6 +75,7 @@ export const accumulatedIn = (dtype: DType): DType => (dtypeInfo[dtype].floating
  * @example torch.resultType(torch.tensor([1], { dtype: 'int32' }), 2.5) // 'float32'
  */
 export function resultType(a: Tensor | number | boolean, b: Tensor | number | boolean): DType {
+  checkCount('torch.resultType', arguments, 2)
   const operands = new CommonType()
   for (const operand of [a, b]) {
     if (operand instanceof Tensor) operands.addTensor(operand)

@@ -1,7 +1,7 @@
 // Checks the shapes of a graph without running it, as far as they are known. PyTorch's torch.fx.experimental.graph_gradual_typechecker.
 import { ShapeError, UnsupportedError } from '../../../errors/index.ts'
 import type { Module } from '../../../module/index.ts'
-import { isTensorLike } from '../../../protocol/index.ts'
+import { checkCount, isTensorLike } from '../../../protocol/index.ts'
 import { Node } from '../../graph/node.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import { normalizeFunction } from '../../graph/operatorSchemas.ts'
@@ -205,6 +205,7 @@ export class GraphTypeChecker {
   readonly traced: GraphModule
 
   constructor(env: object, traced: GraphModule) {
+    checkCount('GraphTypeChecker', arguments, 2)
     this.env = env
     this.traced = traced
   }

@@ -1,4 +1,5 @@
 // Variables in the place of unknown sizes, and equations between them. PyTorch's Refine, of torch.fx.experimental.graph_gradual_typechecker.
+import { checkCount } from '../../../protocol/index.ts'
 import { Node } from '../../graph/node.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import type { GraphModule } from '../../run/graphModule.ts'
@@ -98,6 +99,7 @@ export class Refine {
   #variables = 0
 
   constructor(traced: GraphModule) {
+    checkCount('Refine', arguments, 1)
     this.traced = traced
   }
 

@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import type { Module } from '../../../module/index.ts'
 import { getAttribute } from '../../../module/index.ts'
-import { checkArgument, isModule, valueText } from '../../../protocol/index.ts'
+import { checkArgument, checkCount, isModule, valueText } from '../../../protocol/index.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import { SizeExpression } from './sizeExpression.ts'
 import { Dyn, isConsistent, isMorePrecise, isTensorType, tensorTypeOf, typesEqual } from './tensorType.ts'
@@ -43,6 +43,7 @@ const product = (values: readonly number[]): number => values.reduce((a, b) => a
  * @throws ShapeError for a tensor type of another rank, and for other types.
  */
 export function expandToTensorDim(type: NodeType, rank: number): TensorType {
+  checkCount('expandToTensorDim', arguments, 2)
   if (type === Dyn || isVar(type)) return tensorTypeOf(Array.from({ length: rank }, () => Dyn))
   if (!isTensorType(type)) throw new ShapeError(`Cannot match the type ${typeText(type)}`)
   if (type.dims.length === rank) return type
@@ -54,6 +55,7 @@ export function expandToTensorDim(type: NodeType, rank: number): TensorType {
  * @throws ShapeError for types that are not those of tensors.
  */
 export function broadcastTypes(one: NodeType, other: NodeType): readonly [NodeType, NodeType] {
+  checkCount('broadcastTypes', arguments, 2)
   if (one === Dyn || other === Dyn || isVar(one) || isVar(other)) return [one, other]
   if (!isTensorType(one) || !isTensorType(other)) throw new ShapeError(`Cannot broadcast types ${typeText(one)} and ${typeText(other)}`)
   const rank = Math.max(one.dims.length, other.dims.length)
@@ -68,6 +70,7 @@ export function broadcastTypes(one: NodeType, other: NodeType): readonly [NodeTy
  * @throws ShapeError for inconsistent types.
  */
 export function getGreatestUpperBound(one: NodeType, other: NodeType): NodeType {
+  checkCount('getGreatestUpperBound', arguments, 2)
   if (one === Dyn || isVar(one)) return other
   if (other === Dyn || isVar(other)) return one
   if (!isConsistent(one, other) || !isTensorType(one) || !isTensorType(other)) {
@@ -83,6 +86,7 @@ export function getGreatestUpperBound(one: NodeType, other: NodeType): NodeType 
  * @throws ShapeError for anything else, and for a size that is smaller than the window.
  */
 export function calculateOutDimension(size: Dimension, module: Module, index: number): Dimension {
+  checkCount('calculateOutDimension', arguments, 3)
   checkArgument(isModule(module), 'calculateOutDimension', 'module', 'a Module', module)
   if (size === Dyn) return Dyn
   if (typeof size !== 'number' && !isVar(size) && !(size instanceof SizeExpression))
@@ -107,6 +111,7 @@ const lastTwo = (type: TensorType, height: Dimension, width: Dimension): TensorT
 
 /** The type of a max pooling layer's result. PyTorch's maxpool2d_check. @throws ShapeError for a rank other than 3 and 4. */
 export function maxpool2dCheck(type: TensorType, module: Module): TensorType {
+  checkCount('maxpool2dCheck', arguments, 2)
   checkLayerType('maxpool2dCheck', type, module)
   const [height, width] = type.dims.slice(-2)
   if (height === undefined || width === undefined || (type.dims.length !== 3 && type.dims.length !== 4))
@@ -116,6 +121,7 @@ export function maxpool2dCheck(type: TensorType, module: Module): TensorType {
 
 /** The type of an adaptive average pooling layer's result; null as output size keeps the size. PyTorch's adaptiveavgpool2d_check. @throws ShapeError for a rank other than 3 and 4. */
 export function adaptiveavgpool2dCheck(type: TensorType, module: Module): TensorType {
+  checkCount('adaptiveavgpool2dCheck', arguments, 2)
   checkLayerType('adaptiveavgpool2dCheck', type, module)
   const [height, width] = type.dims.slice(-2)
   if (height === undefined || width === undefined || (type.dims.length !== 3 && type.dims.length !== 4))
@@ -130,6 +136,7 @@ export function adaptiveavgpool2dCheck(type: TensorType, module: Module): Tensor
 
 /** The type of a linear layer's result. PyTorch's linear_check. @throws ShapeError for another last size, and for tensors without dimensions. */
 export function linearCheck(type: TensorType, module: Module): TensorType {
+  checkCount('linearCheck', arguments, 2)
   checkLayerType('linearCheck', type, module)
   const last = type.dims.at(-1)
   if (last === undefined) throw new ShapeError(`Type ${String(type)} must have rank 1 or more.`)
@@ -143,6 +150,7 @@ export function linearCheck(type: TensorType, module: Module): TensorType {
  * @throws ShapeError for dimensions that the type does not have, or in the wrong order.
  */
 export function flattenCheck(type: TensorType, startDim: number, endDim: number): TensorType {
+  checkCount('flattenCheck', arguments, 3)
   checkType('flattenCheck', type)
   for (const [name, dim] of Object.entries({ startDim, endDim })) checkArgument(Number.isInteger(dim), 'flattenCheck', name, 'an integer', dim)
   const rank = type.dims.length

@@ -1,6 +1,6 @@
 // Gradual types of tensors: shapes in which sizes, or the whole shape, may be unknown. PyTorch's torch.fx.tensor_type.
 import { ArgumentError } from '../../../errors/index.ts'
-import { checkArgument, checkArray, checkString, isFunction, isObject, valueText } from '../../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkString, isFunction, isObject, valueText } from '../../../protocol/index.ts'
 import type { NodeType, TypeValue } from '../../../protocol/index.ts'
 import { isTuple, markTuple, tuple } from '../../graph/pythonValues.ts'
 import { pyRepr } from '../../text/format.ts'
@@ -59,6 +59,7 @@ const isDimension = (value: unknown): value is Dimension =>
  * @throws ArgumentError for sizes that are neither integers nor {@link Dyn}, variables or expressions.
  */
 export function TensorType(dims: readonly Dimension[]): TensorType {
+  checkCount('TensorType', arguments, 1)
   if (!Array.isArray(dims)) throw new ArgumentError(`TensorType: dims must be an array of sizes, such as [1, Dyn, 3], got ${valueText(dims)}.`)
   const bad = dims.findIndex((dim) => !isDimension(dim))
   if (bad >= 0) throw new ArgumentError(`TensorType: dims[${bad}] must be an integer, Dyn or a variable, got ${valueText(dims[bad])}.`)

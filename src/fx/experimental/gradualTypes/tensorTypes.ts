@@ -1,7 +1,7 @@
 // Types for the inputs of a function: next to its parameters, as a decorator or around it, or by name on a graph. What Python's annotations are for PyTorch.
 import { ArgumentError } from '../../../errors/index.ts'
 import { checkGraphModule } from '../../../protocol/graphChecks.ts'
-import { checkArgument, isFunction, isPlainObject, nearest, valueText } from '../../../protocol/index.ts'
+import { checkArgument, checkCount, isFunction, isPlainObject, nearest, valueText } from '../../../protocol/index.ts'
 import type { TargetFunction } from '../../../protocol/index.ts'
 import type { NodeType } from '../../../protocol/index.ts'
 import type { GraphModule } from '../../run/graphModule.ts'
@@ -54,6 +54,7 @@ function typedFunction<F extends TargetFunction>(fn: F, types: readonly GivenTyp
  * @throws ArgumentError for a name that no placeholder has.
  */
 export function setInputTypes(gm: GraphModule, types: Readonly<Record<string, GivenType>>): void {
+  checkCount('setInputTypes', arguments, 2)
   checkGraphModule('setInputTypes', gm)
   checkArgument(isPlainObject(types), 'setInputTypes', 'types', 'an object of types by the names of inputs', types)
   const placeholders = new Map(gm.graph.findNodes({ op: 'placeholder' }).map((node) => [node.target, node]))

@@ -1,7 +1,7 @@
 // Which sizes of a graph are equal: the equations of Refine, solved. PyTorch's torch.fx.experimental.unify_refinements.
 import { ShapeError } from '../../../errors/index.ts'
 import { checkGraph, checkGraphModule } from '../../../protocol/graphChecks.ts'
-import { checkArgument, checkArray } from '../../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount } from '../../../protocol/index.ts'
 import { tuple } from '../../graph/pythonValues.ts'
 import type { Graph } from '../../graph/graph.ts'
 import type { NodeType } from '../../../protocol/index.ts'
@@ -16,6 +16,7 @@ import { isVar } from '../unification/variable.ts'
 
 /** The two sides of equations. PyTorch's convert_eq. */
 export function convertEq(equations: readonly Equality[]): readonly [lhs: readonly unknown[], rhs: readonly unknown[]] {
+  checkCount('convertEq', arguments, 1)
   checkArray('convertEq', 'equations', equations)
   equations.forEach((item, i) => checkArgument(item instanceof Equality, 'convertEq', `equations[${i}]`, 'an Equality', item))
   return tuple(tuple(...equations.map(({ lhs }) => lhs)), tuple(...equations.map(({ rhs }) => rhs)))
@@ -28,6 +29,7 @@ export const unifyEq = (equations: readonly Equality[]): Substitution | false =>
  * The type, or size, with the values of variables in their place; also in arrays. PyTorch's substitute_solution_one_type.
  */
 export function substituteSolutionOneType<T>(mapping: ReadonlyMap<unknown, unknown>, type: T): unknown {
+  checkCount('substituteSolutionOneType', arguments, 2)
   if (isVar(type)) return mapping.has(type) ? mapping.get(type) : type
   if (isTensorType(type)) return substituted(mapping, type)
   if (type instanceof TypeList) return substituted(mapping, type)
@@ -58,6 +60,7 @@ function substituted(mapping: ReadonlyMap<unknown, unknown>, type: NodeType): No
  * Writes the values of variables into the types of a graph's nodes. Variables that stand for variables are followed to the end. PyTorch's substitute_all_types.
  */
 export function substituteAllTypes(graph: Graph, mapping: ReadonlyMap<unknown, unknown>): void {
+  checkCount('substituteAllTypes', arguments, 2)
   checkGraph('substituteAllTypes', graph)
   checkArgument(mapping instanceof Map, 'substituteAllTypes', 'mapping', 'a Map', mapping)
   const values = resolved(mapping)
@@ -107,6 +110,7 @@ function firstContradiction(equations: readonly Equality[]): Equality | undefine
  * @throws ShapeError if sizes contradict each other.
  */
 export function inferSymbolicTypes(gm: GraphModule): void {
+  checkCount('inferSymbolicTypes', arguments, 1)
   checkGraphModule('inferSymbolicTypes', gm)
   refineOnce(gm)
   refineOnce(gm).symbolicRelations()
@@ -114,12 +118,14 @@ export function inferSymbolicTypes(gm: GraphModule): void {
 
 /** Like {@link inferSymbolicTypes}, but goes over the graph once. PyTorch's infer_symbolic_types_single_pass. */
 export function inferSymbolicTypesSinglePass(gm: GraphModule): void {
+  checkCount('inferSymbolicTypesSinglePass', arguments, 1)
   checkGraphModule('inferSymbolicTypesSinglePass', gm)
   refineOnce(gm)
 }
 
 /** Whether the nodes of two graphs, in order, have the same types. PyTorch's check_for_type_equality. */
 export function checkForTypeEquality(one: Graph, other: Graph): boolean {
+  checkCount('checkForTypeEquality', arguments, 2)
   checkGraph('checkForTypeEquality', one, 'one')
   checkGraph('checkForTypeEquality', other, 'other')
   const others = [...other.nodes]

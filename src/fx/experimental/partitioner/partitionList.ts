@@ -1,6 +1,6 @@
 // Lists of parts of a graph: which parts need which others, and which devices they fit. PyTorch's helpers in torch.fx.experimental.accelerator_partitioner.
 import { ArgumentError } from '../../../errors/index.ts'
-import { checkArgument, checkArray, isObject } from '../../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, isObject } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
 import { Dependencies } from '../../passes/dependencies.ts'
 import { Partition, checkMap, checkPartition, checkPartitions, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
@@ -17,6 +17,7 @@ function checkDevices(where: string, value: unknown): void {
 
 /** Notes which parts need values of which others. PyTorch's set_parents_and_children. */
 export function setParentsAndChildren(partitions: readonly Partition[]): void {
+  checkCount('setParentsAndChildren', arguments, 1)
   checkPartitions('setParentsAndChildren', partitions)
   // Placeholders and attributes are in every part that needs them.
   const homes = new Map<Node, Partition[]>()
@@ -41,6 +42,7 @@ export function setParentsAndChildren(partitions: readonly Partition[]): void {
 
 /** Numbers parts by their places, and notes which need which others. PyTorch's reorganize_partitions. */
 export function reorganizePartitions(partitions: readonly Partition[]): void {
+  checkCount('reorganizePartitions', arguments, 1)
   checkPartitions('reorganizePartitions', partitions)
   for (const [i, partition] of partitions.entries()) partition.partitionId = i
   setParentsAndChildren(partitions)
@@ -48,6 +50,7 @@ export function reorganizePartitions(partitions: readonly Partition[]): void {
 
 /** Replaces two parts of a list by one with the nodes of both, at the end. PyTorch's combine_two_partitions. */
 export function combineTwoPartitions(first: Partition, second: Partition, partitions: Partition[]): void {
+  checkCount('combineTwoPartitions', arguments, 3)
   checkPartition('combineTwoPartitions', first, 'first')
   checkPartition('combineTwoPartitions', second, 'second')
   checkPartitions('combineTwoPartitions', partitions)
@@ -68,6 +71,7 @@ function ordered(partitions: readonly Partition[]): readonly Partition[] {
 
 /** Sets the levels of parts. PyTorch's get_bfs_level_partition. */
 export function getBfsLevelPartition(partitions: readonly Partition[]): void {
+  checkCount('getBfsLevelPartition', arguments, 1)
   checkPartitions('getBfsLevelPartition', partitions)
   for (const partition of ordered(partitions)) {
     let level = -1
@@ -78,6 +82,7 @@ export function getBfsLevelPartition(partitions: readonly Partition[]): void {
 
 /** The number of the part of each node; the last part, if several have it. PyTorch's get_node_to_partition_mapping. */
 export function getNodeToPartitionMapping(partitions: readonly Partition[]): Map<Node, number> {
+  checkCount('getNodeToPartitionMapping', arguments, 1)
   checkPartitions('getNodeToPartitionMapping', partitions)
   const mapping = new Map<Node, number>()
   for (const partition of partitions) for (const node of partition.nodes) mapping.set(node, partition.partitionId)
@@ -86,6 +91,7 @@ export function getNodeToPartitionMapping(partitions: readonly Partition[]): Map
 
 /** Devices by their numbers. PyTorch's get_logical_id_to_device. */
 export function getLogicalIdToDevice(devices: readonly Device[]): Map<number, Device> {
+  checkCount('getLogicalIdToDevice', arguments, 1)
   checkDevices('getLogicalIdToDevice', devices)
   return new Map(devices.map((device) => [device.logicalId, device]))
 }
@@ -99,6 +105,7 @@ export interface DevicePartitionStats {
 
 /** The parts and the memory left on each device, and the parts that have none. PyTorch's get_device_partition_stats. @throws ArgumentError for a device that is missing. */
 export function getDevicePartitionStats(partitions: readonly Partition[], devices: readonly Device[]): DevicePartitionStats {
+  checkCount('getDevicePartitionStats', arguments, 2)
   checkPartitions('getDevicePartitionStats', partitions)
   checkDevices('getDevicePartitionStats', devices)
   const byId = getLogicalIdToDevice(devices)
@@ -120,6 +127,7 @@ export function getDevicePartitionStats(partitions: readonly Partition[], device
  * get_device_to_partitions_mapping.
  */
 export function getDeviceToPartitionsMapping(partitions: readonly Partition[], devices: readonly Device[]): boolean {
+  checkCount('getDeviceToPartitionsMapping', arguments, 2)
   checkPartitions('getDeviceToPartitionsMapping', partitions)
   checkDevices('getDeviceToPartitionsMapping', devices)
   const { deviceToPartitions, deviceToLeftMemBytes, noDevicePartitions } = getDevicePartitionStats(partitions, devices)
@@ -151,12 +159,14 @@ function neededBeside(partition: Partition, others: readonly Partition[]): numbe
 
 /** Takes parts off their devices. PyTorch's reset_partition_device. */
 export function resetPartitionDevice(partitions: readonly Partition[]): void {
+  checkCount('resetPartitionDevice', arguments, 1)
   checkPartitions('resetPartitionDevice', partitions)
   for (const partition of partitions) partition.logicalDeviceIds = []
 }
 
 /** Whether a part needs, through others, its own values. PyTorch's check_dependency. */
 export function checkDependency(partition: Partition): boolean {
+  checkCount('checkDependency', arguments, 1)
   checkPartition('checkDependency', partition)
   const reached = new Set(partition.children)
   for (const next of reached) {
@@ -175,6 +185,7 @@ export function getLatencyOfPartitionedGraph(
   partitionToLatencyMapping: ReadonlyMap<Partition, PartitionLatency>,
   transferRateBytesPerSec: number,
 ): number {
+  checkCount('getLatencyOfPartitionedGraph', arguments, 3)
   checkPartitions('getLatencyOfPartitionedGraph', partitions)
   checkMap('getLatencyOfPartitionedGraph', 'partitionToLatencyMapping', partitionToLatencyMapping)
   // The longest chain that begins with each part.

@@ -2,7 +2,7 @@
 // torch.fx.experimental.partitioner_utils.
 import { ArgumentError } from '../../../errors/index.ts'
 import { checkNode } from '../../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, valueText } from '../../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, valueText } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
 import type { SizeBytes } from '../../passes/graphManipulation.ts'
 
@@ -71,6 +71,7 @@ function sizeOf(node: Node): SizeBytes {
  * @throws ArgumentError if getSizeOfAllNodes has not run.
  */
 export function getExtraSizeOf(node: Node, nodes: ReadonlySet<Node>): number {
+  checkCount('getExtraSizeOf', arguments, 2)
   checkNode('getExtraSizeOf', node)
   checkArgument(nodes instanceof Set, 'getExtraSizeOf', 'nodes', 'a Set of Nodes', nodes)
   let size = sizeOf(node).totalSize
@@ -93,6 +94,7 @@ export class Partition {
   logicalDeviceIds: number[] = []
 
   constructor(partitionId: number) {
+    checkCount('Partition', arguments, 1)
     this.partitionId = partitionId
   }
 
@@ -159,6 +161,7 @@ const NONE: PartitionLatency = { memLatencySec: 0, computerLatencySec: 0, overal
  * @throws ArgumentError for a node without a latency.
  */
 export function getLatencyOfOnePartition(partition: Partition, nodeToLatencyMapping: ReadonlyMap<Node, NodeLatency>): PartitionLatency {
+  checkCount('getLatencyOfOnePartition', arguments, 2)
   checkPartition('getLatencyOfOnePartition', partition)
   checkMap('getLatencyOfOnePartition', 'nodeToLatencyMapping', nodeToLatencyMapping)
   const nodes = [...partition.nodes].filter((node) => !isInput(node)).sort((a, b) => a.compareTo(b))
@@ -191,6 +194,7 @@ export function getPartitionToLatencyMapping(
   partitions: readonly Partition[],
   nodeToLatencyMapping: ReadonlyMap<Node, NodeLatency>,
 ): Map<Partition, PartitionLatency> {
+  checkCount('getPartitionToLatencyMapping', arguments, 2)
   checkPartitions('getPartitionToLatencyMapping', partitions)
   checkMap('getPartitionToLatencyMapping', 'nodeToLatencyMapping', nodeToLatencyMapping)
   return new Map(partitions.map((partition) => [partition, getLatencyOfOnePartition(partition, nodeToLatencyMapping)]))
@@ -201,6 +205,7 @@ export function getPartitionToLatencyMapping(
  * @throws ArgumentError unless the rate is above 0.
  */
 export function getCommLatencyBetween(parent: Partition, child: Partition, transferRateBytesPerSec: number): number {
+  checkCount('getCommLatencyBetween', arguments, 3)
   checkPartition('getCommLatencyBetween', parent, 'parent')
   checkPartition('getCommLatencyBetween', child, 'child')
   const { logicalDeviceIds: devices } = parent
