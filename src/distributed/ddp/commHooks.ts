@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { zeros } from '../../ops/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { checkCallable, isObject, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, isObject, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { allGatherIntoTensor, allReduce, allToAllSingle } from '../inPlace.ts'
 import { groupOr } from '../processGroup.ts'
@@ -104,7 +104,10 @@ function compressWrapper<S>(where: string, dtype: Half, hook: DdpCommHook<S>): D
  * @throws ArgumentError unless `hook` is a function.
  * @example model.registerCommHook(state, fp16CompressWrapper(powerSGDHook))
  */
-export const fp16CompressWrapper = <S>(hook: DdpCommHook<S>): DdpCommHook<S> => compressWrapper('fp16CompressWrapper', 'float16', hook)
+export function fp16CompressWrapper<S>(hook: DdpCommHook<S>): DdpCommHook<S> {
+  checkCount('fp16CompressWrapper', arguments, 1)
+  return compressWrapper('fp16CompressWrapper', 'float16', hook)
+}
 
 /**
  * The same with bfloat16, which has float32's range. PyTorch's `bf16_compress_wrapper`.
@@ -112,4 +115,7 @@ export const fp16CompressWrapper = <S>(hook: DdpCommHook<S>): DdpCommHook<S> => 
  * @throws ArgumentError unless `hook` is a function.
  * @example model.registerCommHook(null, bf16CompressWrapper(allreduceHook))
  */
-export const bf16CompressWrapper = <S>(hook: DdpCommHook<S>): DdpCommHook<S> => compressWrapper('bf16CompressWrapper', 'bfloat16', hook)
+export function bf16CompressWrapper<S>(hook: DdpCommHook<S>): DdpCommHook<S> {
+  checkCount('bf16CompressWrapper', arguments, 1)
+  return compressWrapper('bf16CompressWrapper', 'bfloat16', hook)
+}

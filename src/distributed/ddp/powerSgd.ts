@@ -4,7 +4,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { bmm, cat, norm, qr, randn, stack } from '../../ops/index.ts'
-import { checkArgument, checkOptions, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { Generator, Tensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
 import { ProcessGroup, groupOr } from '../processGroup.ts'
@@ -75,6 +75,7 @@ export class PowerSGDState {
 
   constructor(processGroup: ProcessGroup | null = null, options: PowerSGDOptions = {}) {
     const where = 'PowerSGDState'
+    checkCount(where, arguments, 2)
     checkOptions(where, options, OPTIONS)
     const { matrixApproximationRank = 1, startPowerSGDIter = 1000, minCompressionRate = 2, useErrorFeedback = true, warmStart = true } = options
     checkArgument(
