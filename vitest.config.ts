@@ -16,19 +16,8 @@ const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url
 const file = (name: string): string => at(built ? `dist/${name}.js` : `src/${name}.ts`)
 const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: file('$1') }] : []
 
-/** What says nothing new of the built package: tests that run on dist/ in processes of their own, or look at the text of the sources, and the longest tables of cases. */
-const SAME_ON_BOTH = [
-  'test/built/**',
-  'test/distributed/**',
-  'test/debug/{backends,deaths,goldens,isolate}.test.ts',
-  'test/examples/**',
-  'test/fuzz/**',
-  'test/house/**',
-  'test/lint-rules/**',
-  'test/fx/samples/**',
-  'test/pytorch/**',
-]
-
+/** What says nothing new of the built package: tests that start processes on dist/ anyway, or look at the text of the sources. */
+const SAME_ON_BOTH = ['test/distributed/**', 'test/examples/**', 'test/house/**', 'test/lint-rules/**']
 const excluded = built ? SAME_ON_BOTH : []
 
 /** The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. */
