@@ -71,7 +71,7 @@ describe('NaN and infinities that rounding makes', () => {
 
   it('are in place where runs divide by what rounding makes of zero, with a sign that they have', () => {
     // One of them is infinite, or they differ by more than a factor of 16.
-    expect([at(Infinity, 0.1, 0.1, 5, -Infinity), at(-Infinity, Infinity, Infinity, -2, -3)]).toEqual([-1, -1])
+    expect([at(Infinity, 0.1, 0.1, 5, -Infinity), at(Infinity, 0, 0, 5, -Infinity), at(-Infinity, Infinity, Infinity, -2, -3)]).toEqual([-1, -1, -1])
     expect([at(Infinity, 0.1, 0.1, 1.7, 0.1), at(Infinity, 0.1, 0.1, 1.5, 0.1), at(-Infinity, 0.1, 0.1, 1.7, 0.1)]).toEqual([-1, 0, 0])
     // What cancels to nothing beside other elements is no pole, nor is a jump from zero.
     expect(misplaced([Infinity, 1], { ref: [1e-9, 1], fp64: null, others: [[1e-7, 1]] }, 'float32', true)).toBe(0)
