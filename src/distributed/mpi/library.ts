@@ -3,6 +3,7 @@
 import { environmentVariable } from '../../protocol/index.ts'
 import type { BackendReduceOp } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
+import type { ReadProcess } from './directMemory.ts'
 
 /** The part of koffi that is used. */
 interface Koffi {
@@ -153,6 +154,8 @@ export interface Mpi extends Flavour {
   cell(value: Handle): BigInt64Array | Int32Array
   /** The memory at an address. */
   memoryAt(address: number, bytes: number): ArrayBuffer
+  /** Null on systems without `process_vm_readv`. */
+  readonly readProcess: ReadProcess | null
   /** Lets other processes run that wait for this one's core, as Open MPI does where ranks share cores. No effect on systems without `sched_yield`. */
   yield(): void
   readonly file: string
@@ -201,6 +204,25 @@ function yieldOf(koffi: Koffi): () => void {
   }
 }
 
+function readProcessOf(koffi: Koffi): ReadProcess | null {
+  try {
+    const read = koffi.load(null).func('process_vm_readv', 'long', ['int', 'uintptr_t', 'ulong', 'uintptr_t', 'ulong', 'ulong'])
+    // Two ranges, each an address and a length of 64 bits.
+    const words = new Uint32Array(16)
+    const at = Number(koffi.address(words.buffer))
+    const write = (index: number, value: number): void => {
+      words[index] = value % 2 ** 32
+      words[index + 1] = Math.floor(value / 2 ** 32)
+    }
+    return (pid, to, from, bytes) => {
+      for (const [index, value] of [to, bytes, from, bytes].entries()) write(2 * index, value)
+      return Number(read(pid, at, 1, at + 16, 1, 0))
+    }
+  } catch {
+    return null
+  }
+}
+
 const hasSymbol = (library: Library, name: string): boolean => {
   try {
     library.symbol(name)
@@ -245,6 +267,7 @@ export async function loadMpi(): Promise<Mpi> {
     file,
     prepare,
     check,
+    readProcess: readProcessOf(koffi),
     yield: yieldOf(koffi),
     call: (name, ...args) => check(name, prepare(name)(...args)),
     addressOf: (buffer) => Number(koffi.address(buffer)),

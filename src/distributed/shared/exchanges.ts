@@ -1,6 +1,7 @@
 // What each collective posts and takes, step by step, where ranks share memory.
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { tensorBytes } from '../bytes.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
 import { copyBytes, copyFromTensor, copyToTensor, reduceRanks } from './reduceOnHeap.ts'
 
@@ -17,12 +18,21 @@ export interface Exchange {
   take(step: number, slots: readonly Uint8Array[]): void
 }
 
+/** Copies between the ranks' tensors without a slot in between, where ranks are processes that may read each other's memory. */
+export interface DirectMemory {
+  /** Where the data of a contiguous tensor lies, for other ranks. It stays there while a collective uses it. */
+  addressOf(tensor: Tensor): number
+  /** Copies bytes of another rank to a contiguous tensor, from its byte `toAt` on. */
+  copy(rank: number, from: number, to: Tensor, toAt: number, bytes: number): void
+}
+
 /** This rank among those of a group. */
 export interface Seat {
   readonly size: number
   readonly me: number
   /** Bytes of a slot. */
   readonly capacity: number
+  readonly direct: DirectMemory | null
 }
 
 const nothing = (): void => undefined
@@ -124,6 +134,48 @@ function gather(input: Tensor, output: Tensor | null, { me, capacity }: Seat): E
   }
 }
 
+/** Bytes of a rank from which on it takes less time to read its memory than to copy them to a slot and from there. */
+const DIRECT_BYTES = 2 ** 14
+
+/** Tells the others a number: where this rank's data lies, or how long it is. */
+const postNumber = (slot: Uint8Array, value: number): void => copyBytes(slot, 0, new Uint8Array(Float64Array.of(value).buffer), 0, 8)
+
+const numberIn = (slot: Uint8Array): number => new DataView(slot.buffer, slot.byteOffset).getFloat64(0, true)
+
+/** {@link broadcast}: the others read the root's memory, which waits until they have. */
+function broadcastDirectly(data: Tensor, root: number, { me }: Seat, direct: DirectMemory): Exchange {
+  return {
+    steps: 2,
+    from: me === root ? null : root,
+    post(step, slot) {
+      if (step === 0 && me === root) postNumber(slot, direct.addressOf(data))
+    },
+    take(step, slots) {
+      const slot = slots[root]
+      if (step === 0 && me !== root && slot !== undefined) direct.copy(root, numberIn(slot), data, 0, bytesOf(data))
+    },
+  }
+}
+
+/** {@link gather} to all: each reads the memory of the others, and waits until they have read its own. */
+function allGatherDirectly(input: Tensor, output: Tensor, { me }: Seat, direct: DirectMemory): Exchange {
+  const total = bytesOf(input)
+  return {
+    steps: 2,
+    from: null,
+    post(step, slot) {
+      if (step === 0) postNumber(slot, direct.addressOf(input))
+    },
+    take(step, slots) {
+      if (step === 1) return
+      slots.forEach((slot, rank) => {
+        if (rank === me) copyToTensor(output, me * total, tensorBytes(input), 0, total)
+        else direct.copy(rank, numberIn(slot), output, rank * total, total)
+      })
+    },
+  }
+}
+
 /** A part for each rank from the root. */
 function scatter(input: Tensor | null, output: Tensor, root: number, seat: Seat): Exchange {
   const { size, me } = seat
@@ -189,10 +241,7 @@ class AllToAll implements Exchange {
   }
 
   post(step: number, slot: Uint8Array): void {
-    if (step === 0) {
-      const longest = Float64Array.of(Math.max(0, ...this.#sends.map(({ bytes }) => bytes)))
-      return copyBytes(slot, 0, new Uint8Array(longest.buffer), 0, 8)
-    }
+    if (step === 0) return postNumber(slot, Math.max(0, ...this.#sends.map(({ bytes }) => bytes)))
     const at = (step - 1) * this.#part
     this.#sends.forEach(({ start, bytes }, rank) => {
       copyFromTensor(slot, rank * this.#part, this.#input, start + at, Math.max(0, Math.min(this.#part, bytes - at)))
@@ -201,8 +250,7 @@ class AllToAll implements Exchange {
 
   take(step: number, slots: readonly Uint8Array[]): void {
     if (step === 0) {
-      const longest = slots.map((slot) => new DataView(slot.buffer, slot.byteOffset).getFloat64(0, true))
-      this.steps = 1 + stepsFor(Math.max(...longest), this.#part)
+      this.steps = 1 + stepsFor(Math.max(...slots.map(numberIn)), this.#part)
       return
     }
     const at = (step - 1) * this.#part
@@ -224,9 +272,16 @@ export function exchangeOf(collective: SharedCollective, seat: Seat): Exchange {
     }
     case 'reduce':
       return reduceWhole(collective.op, collective.data, collective.root, seat)
-    case 'broadcast':
-      return broadcast(collective.data, collective.root, seat)
-    case 'allgather':
+    case 'broadcast': {
+      const { data, root } = collective
+      return seat.direct !== null && bytesOf(data) >= DIRECT_BYTES ? broadcastDirectly(data, root, seat, seat.direct) : broadcast(data, root, seat)
+    }
+    case 'allgather': {
+      const { input, output } = collective
+      return seat.direct !== null && bytesOf(input) >= DIRECT_BYTES
+        ? allGatherDirectly(input, output, seat, seat.direct)
+        : gather(input, output, seat)
+    }
     case 'gather':
       return gather(collective.input, collective.output, seat)
     case 'scatter':

@@ -4,7 +4,7 @@
 import type { Task } from '../backend.ts'
 import { DistributedError } from '../errors.ts'
 import { exchangeOf } from './exchanges.ts'
-import type { Exchange, SharedCollective } from './exchanges.ts'
+import type { DirectMemory, Exchange, SharedCollective } from './exchanges.ts'
 
 /** Bytes that a rank posts at a time. Larger data takes several steps, in which some ranks post while others take. */
 export const SLOT_BYTES: number = 2 ** 16
@@ -70,6 +70,8 @@ export class SharedGroup {
   readonly #slots: readonly [readonly Uint8Array[], readonly Uint8Array[]]
   readonly #onPost: (() => void) | null
   readonly #onWait: (() => void) | null
+  /** Set where all ranks may read each other's memory. */
+  direct: DirectMemory | null = null
   /** Collectives that are not over; they run one after the other. */
   readonly #queue: SharedTask[] = []
   /** Steps that this rank has posted; it wraps around. */
@@ -99,7 +101,7 @@ export class SharedGroup {
 
   /** Starts a collective. All ranks start the same ones in the same order. */
   start(collective: SharedCollective): Task {
-    const task = new SharedTask(this, exchangeOf(collective, { size: this.#parts.length, me: this.#me, capacity: SLOT_BYTES }))
+    const task = new SharedTask(this, exchangeOf(collective, { size: this.#parts.length, me: this.#me, capacity: SLOT_BYTES, direct: this.direct }))
     Atomics.store(this.#own.counters, STARTED, (Atomics.load(this.#own.counters, STARTED) + 1) | 0)
     this.#queue.push(task)
     if (this.#queue.length === 1) this.progress()
