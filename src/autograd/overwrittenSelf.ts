@@ -22,7 +22,7 @@ class ReadsOf extends FakeTensorMode {
   }
 }
 
-/** Answers by operator, and by its arguments: which tensors want gradients, and what the others are, since `pow_(0)` needs nothing of what `pow_(2)` needs. */
+/** Answers by operator, and by its arguments: which tensors want gradients, and what the others are, which may decide what a derivative reads. */
 const answers = new WeakMap<OpDef, Map<string, boolean>>()
 
 /** Calls whose numbers differ each time must not fill the memory. */
