@@ -1,0 +1,88 @@
+// Versions and former layouts of saved tensors: writes to fake tensors count as writes to real ones, and a node goes on from the shape that its arguments had.
+import { describe, expect, test } from 'vitest'
+import { torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
+import { isAsSaved, upcomingSeq } from '../../src/autograd/index.ts'
+import { versionOf } from '../../src/autograd/versions.ts'
+
+const writes: Readonly<Record<string, (x: Tensor, view: Tensor) => unknown>> = {
+  'the tensor': (x) => x.add_(1),
+  'a view of it': (_, view) => view.add_(1),
+  'a view of a view of it': (_, view) => view.view([1, -1]).select(0, 0).add_(1),
+}
+
+test.each(Object.entries(writes))('a tensor that was saved, and then %s written to, is refused', (_, write) => {
+  const backward = (saves: (x: Tensor) => Tensor): void => {
+    const x = torch.ones([3]).requiresGrad_().mul(2)
+    const y = saves(x)
+    write(x, x.narrow(0, 0, 2))
+    y.sum().backward()
+  }
+  expect(() => backward((x) => x.sin())).toThrow(/sin: a tensor needed for its gradient has been modified in place/)
+  // This gradient reads nothing.
+  expect(() => backward((x) => x.neg())).not.toThrow()
+})
+
+test('a tensor that was written to before it was saved, or beside one that was, is as it was saved', () => {
+  const w = torch.ones([3]).requiresGrad_()
+  const [x, other] = [w.mul(2), w.mul(3)]
+  x.add_(1)
+  const y = x.sin()
+  other.add_(1)
+  expect(() => y.sum().backward()).not.toThrow()
+})
+
+test.each(Object.entries(writes))('fake tensors count writes to %s', (_, write) => {
+  withMode(new FakeTensorMode(), () => {
+    const [x, other] = [torch.ones([3]), torch.ones([3])]
+    const view = x.narrow(0, 0, 2)
+    const seq = upcomingSeq()
+    for (let count = 1; count < 4; count++) {
+      write(x, view)
+      expect([x, view, view.select(0, 0), other].map(versionOf)).toEqual([count, count, count, 0])
+      expect([isAsSaved(x, count, seq), isAsSaved(x, count - 1, seq)]).toEqual([true, false])
+    }
+  })
+})
+
+describe('a tensor that gets other shapes in place', () => {
+  test('has for each node the shape that it had then', () => {
+    const w = torch.ones([2, 3]).requiresGrad_()
+    const x = w.mul(1)
+    const row = torch.tensor([1, 10, 100])
+    const first = x.add(row)
+    x.t_()
+    const second = x.add(torch.tensor([1, 2]))
+    x.unsqueeze_(0)
+    const third = x.add(torch.zeros([4, 1, 1]))
+    first
+      .mul(row)
+      .sum()
+      .add(second.mul(torch.tensor([1000, 2000])).sum())
+      .add(third.mul(10_000).sum())
+      .backward()
+    expect(w.grad?.toArray()).toEqual([
+      [41_001, 41_010, 41_100],
+      [42_001, 42_010, 42_100],
+    ])
+  })
+
+  test('is named with the shape that it had', () => {
+    const w = torch.ones([2, 3]).requiresGrad_()
+    const x = w.mul(1)
+    const y = x.sin()
+    x.t_()
+    expect(() => y.sum().backward()).toThrow(/of shape \[2, 3\]/)
+  })
+
+  test('may change so often that the oldest shapes are forgotten; younger nodes have theirs', () => {
+    const w = torch.ones([2, 3]).requiresGrad_()
+    const x = w.mul(1)
+    for (let i = 0; i < 2001; i++) x.t_()
+    const y = x.add(torch.ones([2]))
+    for (let i = 0; i < 1023; i++) x.t_()
+    y.sum().backward()
+    expect(w.grad?.shape).toEqual([2, 3])
+  })
+})
