@@ -1,6 +1,7 @@
 // The scheduler decides which nodes share a kernel. It starts with one group per node and merges along data edges (producer into consumer,
 // pointwise into a template's epilogue), then between siblings that read the same buffers, as long as the groups have a common iteration
 // space (groups.ts) and the merge makes no cycle.
+import { present } from '../errors/index.ts'
 import { groupOf, nodesOf, tryMerge } from './groups.ts'
 import type { Group } from './groups.ts'
 import type { Buffer, IrGraph, IrNode } from './ir.ts'
@@ -18,7 +19,12 @@ export interface Refusal {
 
 /** Groups a program into kernels and returns them in an order that respects the data flow. `refused` gets the pairs that were not merged. */
 export function schedule(graph: IrGraph, refused: Refusal[] | null = null): Group[] {
-  return new Scheduler(graph, refused).run()
+  const before = refused?.length ?? 0
+  const groups = new Scheduler(graph, refused, false).run()
+  if (groups !== null) return groups
+  // Rare: a quick search has missed a way between two groups, and they wait for each other.
+  refused?.splice(before)
+  return present(new Scheduler(graph, refused, true).run(), 'an order of the groups')
 }
 
 /** A group that is being built. */
@@ -39,8 +45,11 @@ class Scheduler {
   readonly #order: ReadonlyMap<IrNode, number>
   readonly #clusters = new Map<IrNode, Cluster>()
   readonly #refused: Refusal[] | null
+  /** Whether all ways between two groups are looked at. It takes time that grows with the square of the graph. */
+  readonly #isExact: boolean
 
-  constructor(graph: IrGraph, refused: Refusal[] | null) {
+  constructor(graph: IrGraph, refused: Refusal[] | null, isExact: boolean) {
+    this.#isExact = isExact
     this.#graph = graph
     this.#refused = refused
     this.#order = new Map(graph.nodes.map((node, i) => [node, i]))
@@ -52,7 +61,8 @@ class Scheduler {
     }
   }
 
-  run(): Group[] {
+  /** The groups in the order in which they can run; null if there is none, which an exact search does not let happen. */
+  run(): Group[] | null {
     // Producer into consumer, in program order.
     for (const node of this.#graph.nodes) {
       for (const { buffer } of node.reads) if (buffer.producer !== null) this.#merge(buffer.producer, node)
@@ -94,7 +104,7 @@ class Scheduler {
     const [early, late] = second.outputs.has(first) ? [second, first] : [first, second]
     const merged = tryMerge(early.group, late.group, this.#order)
     if (typeof merged === 'string') return merged
-    if (reaches(early, late) || reaches(late, early)) return 'another kernel has to run between them'
+    if (reaches(early, late, this.#isExact) || reaches(late, early, this.#isExact)) return 'another kernel has to run between them'
     for (const node of nodesOf(late.group)) this.#clusters.set(node, early)
     early.group = merged
     early.position = Math.max(early.position, late.position)
@@ -119,15 +129,18 @@ function link(from: Cluster, to: Cluster): void {
   to.inputs.add(from)
 }
 
-/** Whether `to` depends on `from` through at least one cluster between them. */
-function reaches(from: Cluster, to: Cluster): boolean {
-  // Data flows forward through the program, so what begins after the last node of `to` cannot lead to it.
-  const stack = [...from.outputs].filter((cluster) => cluster !== to && cluster.first < to.position)
+/**
+ * Whether `to` depends on `from` through at least one cluster between them. Unless it is exact, clusters that begin after the last node of `to` are passed over: data flows forward through the program.
+ * They lead to `to` only through a cluster that has nodes both before `to` and behind them.
+ */
+function reaches(from: Cluster, to: Cluster, isExact: boolean): boolean {
+  const end = isExact ? Infinity : to.position
+  const stack = [...from.outputs].filter((cluster) => cluster !== to && cluster.first < end)
   const seen = new Set<Cluster>(stack)
   for (let cluster = stack.pop(); cluster !== undefined; cluster = stack.pop()) {
     for (const next of cluster.outputs) {
       if (next === to) return true
-      if (next.first < to.position && !seen.has(next)) {
+      if (next.first < end && !seen.has(next)) {
         seen.add(next)
         stack.push(next)
       }
@@ -136,7 +149,8 @@ function reaches(from: Cluster, to: Cluster): boolean {
   return false
 }
 
-function inDependencyOrder(clusters: readonly Cluster[]): Group[] {
+/** Null if clusters wait for each other. */
+function inDependencyOrder(clusters: readonly Cluster[]): Group[] | null {
   const waiting = new Map(clusters.map((cluster) => [cluster, cluster.inputs.size]))
   const ready = clusters.filter((cluster) => cluster.inputs.size === 0).sort((x, y) => x.position - y.position)
   const out: Group[] = []
@@ -149,5 +163,5 @@ function inDependencyOrder(clusters: readonly Cluster[]): Group[] {
       if (left === 0) ready.push(next)
     }
   }
-  return out
+  return out.length === clusters.length ? out : null
 }
