@@ -2,6 +2,7 @@
 import { aotFunction, aotModule, minCutPartition } from '../aot/index.ts'
 import type { AotModule, JointOptions } from '../aot/index.ts'
 import { Module } from '../module/index.ts'
+import { checkCallable } from '../protocol/index.ts'
 import { compileFx } from './pipeline.ts'
 
 /**
@@ -18,6 +19,7 @@ export function memoryEfficientFusion(
   fn: Module | ((...args: readonly unknown[]) => unknown),
   options: Partial<JointOptions> = {},
 ): Module | ((...args: readonly unknown[]) => unknown) {
+  checkCallable('memoryEfficientFusion', 'fn', fn)
   const all: JointOptions = { fwCompiler: compileFx, partition: minCutPartition, ...options }
   return fn instanceof Module ? aotModule(fn, all) : aotFunction(fn, all)
 }

@@ -81,6 +81,7 @@ export class Attributes extends Module {
  * read.
  */
 export function readState(url: URL): Uint8Array {
+  checkArgument(url instanceof URL, 'readState', 'url', 'a URL', url)
   const fs = globalThis.process?.getBuiltinModule?.('node:fs')
   const name = String(url).replace(/.*\//, '')
   if (fs === undefined || url.protocol !== 'file:')

@@ -186,6 +186,7 @@ export function norm(
 }
 
 function moment(op: string, input: Tensor, dim: unknown, unbiased: unknown, given: MaskedMomentOptions | undefined): Tensor {
+  checkArgument(input instanceof Tensor, op, 'input', 'a Tensor', input)
   const byName = isPlainObject(dim) ? dim : isPlainObject(unbiased) ? unbiased : (given ?? {})
   checkOptions<MaskedMomentOptions>(op, byName, { ...REDUCTION, unbiased: true, correction: true })
   const options: MaskedMomentOptions = byName

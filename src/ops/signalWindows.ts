@@ -109,7 +109,7 @@ export function exponential(M: number, options: ExponentialWindowOptions = {}): 
 }
 
 /** A sum of cosines with the coefficients `a`, with alternating signs. PyTorch's `torch.signal.windows.general_cosine`. */
-export function generalCosine(M: number, options: SignalWindowOptions & { readonly a: readonly number[] }): Tensor {
+export function generalCosine(M: number, options: SignalWindowOptions & { readonly a: readonly number[] } = { a: [] }): Tensor {
   checkCount('torch.signal.windows.general_cosine', arguments, 2)
   const { a, ...rest } = options
   return cosines('general_cosine', M, a, rest)

@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { copy_, mul, narrow, onesLike, reshape } from '../../ops/index.ts'
-import { checkCount, checkModule, checkOptions, valueText } from '../../protocol/index.ts'
+import { checkCount, checkIterable, checkModule, checkOptions, valueText } from '../../protocol/index.ts'
 import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { computeAttribute, parameterOf } from '../parametrize/parametrize.ts'
 import { parametersToVector } from '../vectors.ts'
@@ -147,9 +147,10 @@ export interface GlobalOptions {
  * Throws ArgumentError unless `parameters` are pairs of modules and names, and `method` is of type 'unstructured'.
  */
 export function globalUnstructured(parameters: Iterable<ParameterPlace>, method: BasePruningMethod, options: GlobalOptions = {}): void {
-  checkCount('globalUnstructured', arguments, 3)
   const where = 'prune.globalUnstructured'
+  checkCount(where, arguments, 3)
   checkOptions(where, options, { importanceScores: true })
+  checkIterable(where, 'parameters', parameters)
   const places = [...parameters]
   for (const place of places)
     if (!Array.isArray(place)) throw new ArgumentError(`${where}: parameters must be pairs [module, name], got ${valueText(place)}.`)
