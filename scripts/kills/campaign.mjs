@@ -79,7 +79,8 @@ export async function killAndResume({ kills, seed, backends, way, steps = 12, si
       const folder = mkdtempSync(join(root, 'run-'))
       for (let attempts = 0; attempts < 4 * steps; attempts++) {
         const before = logOf(folder)
-        const saved = Math.max(0, ...before.flatMap((line) => line.saved ?? []))
+        // A program that was killed before it could say what it had saved is known by where the next one resumed.
+        const saved = Math.max(0, ...before.flatMap((line) => line.saved ?? line.resumes ?? []))
         const size = pick(sizes)
         const backend = pick(backends)
         const plan = killed < kills ? drawPlan(saved, draw, size, steps) : {}
