@@ -5,6 +5,10 @@ import type { Tensor } from 'tensorfx'
 import { compareBackends } from 'tensorfx/debug'
 import { PH, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
+import { note } from '../../src/debug/compare/gradients.ts'
+import type { GradientRow } from '../../src/debug/compare/gradients.ts'
+import { RIGHT } from '../../src/debug/compare/measure.ts'
+import type { Measured } from '../../src/debug/compare/measure.ts'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { FAULTS, drawn, faultOf, replacing, rightValue, withFault } from './faultyBackends.ts'
 
@@ -178,5 +182,44 @@ describe('gradients', { timeout: 60_000 }, () => {
       "option 'gradients' must be true or false",
     )
     expect((await compareBackends(gm, [leaf([2])], { backends: ['eager'] })).gradients).toEqual([])
+  })
+
+  it('of graphs that write to an input are compared, unless it shares memory with another one', async () => {
+    const gm = symbolicTrace((a: Tensor, b: Tensor, times: number) => {
+      b.mul_(times)
+      return a.mul(b)
+    })
+    const [a, base] = [leaf([3]), numbers([6], 2)]
+    const apart = await compareBackends(gm, [a, base.narrow(0, 0, 3).clone(), 2], { backends: ['eager', 'inductor'], gradients: true })
+    expect([...apart.statuses.values()], String(apart)).toEqual(['right', 'right'])
+    expect(apart.gradients.map(({ name }) => name)).toEqual(['input 0'])
+    const shared = symbolicTrace((x: Tensor, b: Tensor, c: Tensor) => {
+      b.mul_(2)
+      return x.mul(b).add(c)
+    })
+    const given = [a, base.narrow(0, 0, 3), base.narrow(0, 3, 3)]
+    await expect(compareBackends(shared, given, { backends: ['eager'], gradients: true })).rejects.toThrow(/writes to an input which shares memory/)
+  })
+
+  it('of several sets of inputs have the worst error', () => {
+    const node = mlp().graph.outputNode()
+    const worst = (...found: readonly Measured[]): Measured | undefined => {
+      const row: GradientRow = { name: 'w', node, dtype: 'float32', shape: [], measured: new Map(), statuses: new Map() }
+      for (const one of found) note(row, 'b', one)
+      expect(row.statuses.get('b')).toBe(row.measured.get('b')?.status === 'ok' ? 'right' : 'wrong')
+      return row.measured.get('b')
+    }
+    const [little, more]: Measured[] = [1e-8, 1e-7].map((error) => ({ ...RIGHT, error }))
+    const wrong: Measured = { ...RIGHT, status: 'differs', error: 0.5, rate: 1 }
+    const tiny: Measured = { ...wrong, error: 1e-9 }
+    if (little === undefined || more === undefined) throw new Error('two')
+    expect([worst(little, more), worst(more, little), worst(little, wrong), worst(wrong, more), worst(more, tiny), worst(wrong, tiny)]).toEqual([
+      more,
+      more,
+      wrong,
+      wrong,
+      tiny,
+      wrong,
+    ])
   })
 })

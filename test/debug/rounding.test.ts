@@ -91,4 +91,14 @@ describe('the mode', () => {
     run(() => written.mul_(1.1))
     expect(numbers(written)).toEqual(numbers(x().mul(1.1)))
   })
+
+  it('leaves whole numbers where an operator gives them exactly: at the ends of functions, but not beyond one', () => {
+    const ends = torch.tensor([0, 100, -200])
+    expect(numbers(run(() => ends.sigmoid())).slice(1)).toEqual([1, 0])
+    expect(numbers(run(() => torch.zeros([20]).exp()))).toEqual(new Array(20).fill(1))
+    // sqrt(4) is a whole number by luck: another library may miss it.
+    const roots = numbers(run(() => torch.full([20], 4).sqrt()))
+    expect(roots.every((value) => value !== 2 && Math.abs(value - 2) < 1e-5)).toBe(true)
+    expect(numbers(run(() => torch.full([20], 2).mul(2)))).toEqual(new Array(20).fill(4))
+  })
 })

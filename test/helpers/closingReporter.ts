@@ -4,6 +4,9 @@ import type { Reporter, TestCase, TestModule } from 'vitest/node'
 /** Tests that are printed at the end of a run of many. */
 const LONGEST = 20
 
+/** Milliseconds from which a test is worth a line. */
+const NOTICED = 100
+
 const milliseconds = (test: TestCase): number => test.diagnostic()?.duration ?? 0
 
 export class ClosingReporter implements Reporter {
@@ -13,7 +16,10 @@ export class ClosingReporter implements Reporter {
     // A file that could not be imported has no tests.
     const broken = modules.filter((module) => module.state() === 'failed' && module.errors().length > 0).length
     if (modules.length > 1) {
-      const longest = tests.toSorted((a, b) => milliseconds(b) - milliseconds(a)).slice(0, LONGEST)
+      const longest = tests
+        .filter((test) => milliseconds(test) >= NOTICED)
+        .toSorted((a, b) => milliseconds(b) - milliseconds(a))
+        .slice(0, LONGEST)
       console.log(`The ${longest.length} longest tests:`)
       for (const test of longest)
         console.log(
