@@ -24,9 +24,15 @@ const excluded = built ? SAME_ON_BOTH : []
 const projects = [
   {
     extends: true as const,
-    test: { name: 'shared', isolate: false, include: ['test/**/*.test.ts'], exclude: [...excluded, ...ownProcess, ...long] },
+    test: {
+      name: 'shared',
+      isolate: false,
+      include: ['test/**/*.test.ts'],
+      exclude: [...excluded, ...ownProcess, ...long],
+      setupFiles: ['test/helpers/leftBehind.ts'],
+    },
   },
-  { extends: true as const, test: { name: 'own', include: [...ownProcess], exclude: excluded } },
+  { extends: true as const, test: { name: 'own', include: [...ownProcess], exclude: [...excluded, ...long] } },
   { extends: true as const, test: { name: 'long', include: [...long], exclude: excluded } },
 ]
 

@@ -1,14 +1,14 @@
 // Which test files run in which part of the suite. Files that are not named here share processes and run with `npm test`. Paths are globs below the root.
 
+import { readFileSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
 /** Files that need a process of their own, by the reason. They are part of `npm test`. */
 const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'limits the whole heap, or lets its allocations fail, which other files would meet': ['test/memory/limit.test.ts'],
   'counts what all caches of kernels hold': ['test/kernels/boundedCache.test.ts'],
   'registers an operator, which stays a member of tensors': ['test/ops/customOperator.test.ts'],
-  'replaces a module by another, which must not be loaded yet': [
-    'test/debug/{onnxRuntime,splitCheck,withoutOnnxruntime}.test.ts',
-    'test/fx/modules/transformToZ3.test.ts',
-  ],
+  'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts'],
 }
 
 /** Files that `npm test` leaves to `npm run test:all`, by the reason. They have a process each. Every room has tests beside them. */
@@ -35,5 +35,14 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-export const ownProcess: readonly string[] = Object.values(OWN_PROCESS).flat()
+/** Files that replace modules or load them afresh: the files after them would meet two copies of a class. */
+function reloading(): string[] {
+  const folder = fileURLToPath(new URL('.', import.meta.url))
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
+  return names
+    .filter((name) => /\bvi\.(?:doMock|mock|resetModules)\(/.test(readFileSync(folder + name, 'utf8')))
+    .map((name) => `test/${name.replaceAll('\\', '/')}`)
+}
+
+export const ownProcess: readonly string[] = [...Object.values(OWN_PROCESS).flat(), ...reloading()]
 export const long: readonly string[] = Object.values(LONG).flat()

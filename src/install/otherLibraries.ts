@@ -33,7 +33,7 @@ export const OTHER_LIBRARIES = {
     uniform: 'write torch.rand(size), or torch.empty(size).uniform_(low, high)',
     truncated_normal: 'write nn.init.truncNormal_(torch.empty(size))',
     geomspace: 'write torch.logspace(start, end, steps)',
-    ...all(KEY, 'key PRNGKey random_split'),
+    ...all(KEY, 'PRNGKey random_split'),
     // Shapes.
     newaxis: 'write x.unsqueeze(dim)',
     expand_dims: 'write torch.unsqueeze(x, dim)',
@@ -152,7 +152,6 @@ export const OTHER_LIBRARIES = {
     reverse: 'write x.flip(dims)',
     unstack: 'write x.unbind(dim)',
     ...all('write torch.cat([x, y], dim)', 'concat'),
-    stack: 'write torch.stack([x, y], dim)',
     pad: 'write torch.nn.functional.pad(x, [left, right]), from the last dimension on',
     one_hot: 'write torch.nn.functional.oneHot(x, numClasses)',
     resize_bilinear: "write torch.nn.functional.interpolate(x, { size, mode: 'bilinear' })",
@@ -170,7 +169,7 @@ export const OTHER_LIBRARIES = {
     at: 'write x[2] to read, and x.select(0, 2).copy_(value) or torch.indexPut(x, [index], value) to write',
     set: 'write x.select(0, i).copy_(value)',
     get: 'write x.select(0, i).item()',
-    ...all('write for (const row of x), or an operator for all elements at once', 'map for_each filter reduce'),
+    ...all('write for (const row of x), or an operator for all elements at once', 'filter reduce'),
     imag: 'there are no complex numbers here yet',
   },
   nn: {

@@ -8,6 +8,7 @@ import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, minifyBackendFailure, setFileStore, setLogSink } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
+import { resetConfig } from './inProcess.ts'
 
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-dumps-'))
 const nodeStore = fileStore()
@@ -19,7 +20,7 @@ beforeEach(() => {
 afterEach(() => {
   setLogSink(null)
   setFileStore(nodeStore)
-  Object.assign(config, { reproAfter: null, reproLevel: 1, debugDirRoot: null })
+  resetConfig()
 })
 afterAll(() => rmSync(work, { recursive: true, force: true }))
 

@@ -8,6 +8,7 @@ import type { Tensor } from 'tensorfx'
 import { config, graphBreak } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import { F } from 'tensorfx/nn'
+import { resetConfig } from './inProcess.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
 const nodeStore = fileStore()
@@ -15,7 +16,7 @@ beforeEach(() => void setLogSink(() => {}))
 afterEach(() => {
   setLogSink(null)
   setFileStore(nodeStore)
-  Object.assign(config, { reproAfter: null, reproLevel: 1 })
+  resetConfig()
 })
 
 describe('level 3', () => {

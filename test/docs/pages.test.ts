@@ -1,7 +1,8 @@
 // Every example of the README, the guide and the page of errors runs, and prints what the page says. TENSORFX_UPDATE_DOCS=1 writes what is printed into the pages: read the difference before you keep it.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { config } from 'tensorfx/compile'
 import { printed, promised, removeExamples, snippetsOf, spaced } from './snippets.ts'
 
 const update = process.env['TENSORFX_UPDATE_DOCS'] === '1'
@@ -9,6 +10,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const guides = readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)
 
 afterAll(removeExamples)
+// Examples set what they show.
+const usual = { ...config }
+afterEach(() => void Object.assign(config, usual))
 
 describe.each(['README.md', 'docs/errors.md', 'docs/security.md', ...guides])('%s', (name) => {
   const page = readFileSync(root + name, 'utf8')
