@@ -1,5 +1,4 @@
 // Which test files run in which part of the suite. Files that are not named here share processes and run with `npm test`. Paths are globs below the root.
-
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

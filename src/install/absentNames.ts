@@ -1,7 +1,6 @@
 // Names of PyTorch that do not exist here, in its spelling: what to write instead, or that there is nothing yet.
-import { OTHER_LIBRARIES } from './otherLibraries.ts'
-
-type Reasons = Readonly<Record<string, string>>
+import { OTHER_LIBRARIES, all } from './otherLibraries.ts'
+import type { Reasons } from './otherLibraries.ts'
 
 const NO_DEVICES = 'there are no devices here; leave it out'
 const NO_COMPLEX = 'there are no complex numbers here yet'
@@ -15,9 +14,6 @@ const DETERMINISTIC = 'leave it out, as all operators are deterministic here'
 const BY_DTYPE = 'write torch.tensor(data, { dtype })'
 const NO_FORMAT = 'a memory format is a text here, such as x.contiguous({ memoryFormat: "channels_last" })'
 const DISTRIBUTED = "import from 'tensorfx/distributed'"
-
-/** The same reason for each of the names, which blanks separate. */
-const all = (reason: string, names: string): Reasons => Object.fromEntries(names.split(/\s+/).map((name) => [name, reason]))
 
 /** By namespace. */
 const ABSENT = {

@@ -1,7 +1,8 @@
 // Names of TensorFlow.js, NumPy and JAX (with Flax and Optax), in snake case: what is written here instead. Names of PyTorch are in absentNames.ts and unknownNames.ts, names of options in
 // src/protocol/options.ts.
 
-type Correspondences = Readonly<Record<string, string>>
+/** Names in snake case, and what to write instead of each, or why there is nothing. */
+export type Reasons = Readonly<Record<string, string>>
 
 const FREED = 'leave it out, as memory is freed when nothing refers to a tensor any more; x.dispose() frees it at once'
 const LAYERS = 'layers are members of nn: new nn.Linear(…)'
@@ -9,11 +10,11 @@ const LOOP = 'write the loop: loss.backward(), then optimizer.step()'
 const KEY = 'there are no keys: torch.manualSeed(seed) seeds the generator, and { generator } takes one of your own'
 const PARAMETERS = 'model.parameters() lists the parameters, model.stateDict() has them by name'
 
-/** The same for each of the names, which blanks separate. */
-const all = (instead: string, names: string): Correspondences => Object.fromEntries(names.split(/\s+/).map((name) => [name, instead]))
+/** The same reason for each of the names, which blanks separate. */
+export const all = (reason: string, names: string): Reasons => Object.fromEntries(names.split(/\s+/).map((name) => [name, reason]))
 
 /** Each name as a member of another object. */
-const membersOf = (owner: string, names: string): Correspondences =>
+const membersOf = (owner: string, names: string): Reasons =>
   Object.fromEntries(
     names
       .split(/\s+/)
@@ -228,4 +229,4 @@ export const OTHER_LIBRARIES = {
     compute_gradients: 'write loss.backward()',
     ...all('the learning rate belongs to the groups: optimizer.paramGroups[0].lr', 'learning_rate set_learning_rate'),
   },
-} satisfies Readonly<Record<string, Correspondences>>
+} satisfies Readonly<Record<string, Reasons>>
