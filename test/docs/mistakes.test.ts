@@ -27,7 +27,7 @@ function errorOf(code: string): string {
     return ''
   } catch (error) {
     return error instanceof Error
-      ? `${error.name}: ${error.message.replace(/\s*\n +at [^]*$/, '').replace(/(Registered are .*?, inductor)[^.]*/, '$1')}`
+      ? `${error.name}: ${error.message.replace(/\s*\n +at [^]*$/, '').replace(/(Registered are .*?, inductor).*?(?=\. Register )/, '$1')}`
       : String(error)
   }
 }
