@@ -3,6 +3,12 @@ export interface DeclaredOperator {
   readonly file: string
   /** The exported constant. */
   readonly constant: string
+  /** The function type that it is declared with; null if its schema says all. */
+  readonly type: string | null
+  readonly schema: string
+  /** Whether numbers may stand for its tensors but the first, or but `self`. */
+  readonly pointwise: boolean
+  readonly numberFirst: boolean
   /** The schema's name in camelCase. */
   readonly name: string
   readonly namespace: string

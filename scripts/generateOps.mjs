@@ -3,39 +3,50 @@
 //
 // An operator is an exported constant that calls defineOp with an object literal:
 //
-//     export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+//     export const relu: Op['relu'] = defineOp({
 //       schema: 'relu(Tensor self) -> Tensor',
 //       method: true,
+//
+// Its function type and its method follow from the schema. An operator that can be called in more ways than that is declared as `OpFunction<...>` instead.
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { camelCase } from './ops/signatures.mjs'
+import { methodsText, signaturesText } from './ops/types.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const ops = join(root, 'src/ops')
 
-/** `log_softmax` -> `logSoftmax`, as protocol/names.ts does. */
-const camelCase = (name) => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a, b) => a + b.toUpperCase())
-
-const DECLARATION = /^export const (\w+):.*?=\s*defineOp\(\{\n\s*schema:\s*(['"`])(\w+)(?:\.\w+)?\(.*?\) -> (.*?)\2,\n(.*?)^\s*\}\)$/gms
+const DECLARATION =
+  /^export const (\w+):\s*(?:Op\['(\w+)'\]|OpFunction<((?:(?!^export const|= defineOp).)*?)>)\s*=\s*defineOp\(\{\n\s*schema:\s*(['"`])(.*?) -> (.*?)\4,\n(.*?)^\s*\}\)$/gms
 const TYPE = /^export (?:interface|type) (\w+)/gm
 
 /** The declarations of one file. Throws if a call of defineOp does not have the form above. */
 function operatorsOf(file, text) {
-  const found = [...text.matchAll(DECLARATION)].map(([whole, constant, , name, returns, rest]) => ({
-    file,
-    constant,
-    name: camelCase(name),
-    namespace: /^\s*namespace: '([\w.]+)',$/m.exec(rest)?.[1] ?? 'torch',
-    method: /^\s*method: true,$/m.test(rest),
-    inPlace: /^\s*inPlace: '(\w+)',$/m.exec(rest)?.[1] ?? null,
-    returnsList: returns.startsWith('(') || returns.endsWith('[]'),
-    doc: docBefore(text, whole),
-  }))
+  const texts = new Map([...text.matchAll(/^const (\w+) = '(.*)'$/gm)].map(([, name, value]) => [name, value]))
+  const found = [...text.matchAll(DECLARATION)].map(([whole, constant, key, type, , head, returns, rest]) => {
+    if (key !== undefined && key !== constant)
+      throw new Error(`${relative(root, file)}: ${constant} is declared as Op['${key}']. Write Op['${constant}'].`)
+    return {
+      file,
+      constant,
+      type: type?.trim() ?? null,
+      schema: `${head} -> ${returns}`.replaceAll(/\$\{(\w+)\}/g, (_, name) => texts.get(name)),
+      pointwise: /^\s*(?:pointwise|functional)[:,]/m.test(rest),
+      numberFirst: rest.includes("'numberFirst'"),
+      name: camelCase(/^\w+/.exec(head)[0]),
+      namespace: /^\s*namespace: '([\w.]+)',$/m.exec(rest)?.[1] ?? 'torch',
+      method: /^\s*method: true,$/m.test(rest),
+      inPlace: /^\s*inPlace: '(\w+)',$/m.exec(rest)?.[1] ?? null,
+      returnsList: returns.startsWith('(') || returns.endsWith('[]'),
+      doc: docBefore(text, whole),
+    }
+  })
   const calls = text.match(/= defineOp\(|=\s+defineOp\(/g)?.length ?? 0
   if (found.length !== calls)
     throw new Error(
       `${relative(root, file)}: ${calls} calls of defineOp, but ${found.length} that can be read. Write each as ` +
-        "`export const name: OpFunction<...> = defineOp({ schema: '...', ... })`, with the schema first and `namespace` and `method` as literals.",
+        "`export const name: Op['name'] = defineOp({ schema: '...', ... })`, with the schema first and `namespace` and `method` as literals.",
     )
   return found
 }
@@ -101,11 +112,13 @@ function write(file, lines) {
 
 /** The in-place forms, by the rule of src/ops/inPlaceForms.ts, as operators of the file that is generated for them. */
 const inPlaceForms = (operators) =>
-  operators.flatMap(({ constant, name, namespace, inPlace, file }) =>
-    inPlace === null
+  operators.flatMap((of) => {
+    const { constant, name, namespace, inPlace, file } = of
+    return inPlace === null
       ? []
       : [
           {
+            of,
             file: join(ops, 'generated/inPlace.ts'),
             source: file,
             functional: constant,
@@ -115,16 +128,16 @@ const inPlaceForms = (operators) =>
             method: namespace === 'torch',
             returnsList: false,
           },
-        ],
-  )
+        ]
+  })
 
-/** The text of the file of in-place forms: their constants, and the methods of Tensor. */
+/** The text of the file of in-place forms. */
 function inPlaceText(forms) {
   const sources = [...new Set(forms.map((form) => form.source))]
   return [
     '// The in-place forms of operators.',
     "import { inPlaceOf } from '../inPlaceForms.ts'",
-    "import type { InPlaceForm, RestOf } from '../inPlaceForms.ts'",
+    "import type { InPlaceForm } from '../inPlaceForms.ts'",
     ...sources.map((source) => {
       const names = forms.filter((form) => form.source === source).map((form) => form.functional)
       return `import { ${names.join(', ')} } from '${pathTo(source)}'`
@@ -134,24 +147,19 @@ function inPlaceText(forms) {
       `/** {@link ${functional}}, written into \`self\`. */`,
       `export const ${constant}: InPlaceForm<typeof ${functional}> = /* @__PURE__ */ inPlaceOf(${functional}, '${namespace}', ${method})`,
     ]),
-    '',
-    "declare module '../../tensor/tensor.ts' {",
-    '  interface Tensor {',
-    ...forms
-      .filter((form) => form.method)
-      .flatMap(({ functional, name }) => [
-        `    /** \`torch.${name.slice(0, -1)}\`, written into this tensor. PyTorch's \`Tensor.${name}\`. */`,
-        `    ${name}(...rest: RestOf<typeof ${functional}>): Tensor`,
-      ]),
-    '  }',
-    '}',
   ]
 }
 
-/** The other names of operators, as src/ops/aliases.ts has them, like operators. */
+/** The methods that are other names of operators: those of the tables of src/ops/aliases.ts that give them another name, with the operators as `of`. */
 function aliasesOf(operators) {
   const text = readFileSync(join(ops, 'aliases.ts'), 'utf8')
-  return [...text.matchAll(/^ {2}(\w+): (\w+),$/gm)].map(([, name, constant]) => ({ ...operators.find((op) => op.constant === constant), name }))
+  return ['OF_TORCH', 'OF_TENSORS'].flatMap((table) => {
+    const [, rows] = new RegExp(`^const ${table} = \\{\\n(.*?)^\\}`, 'ms').exec(text)
+    return [...rows.matchAll(/^ {2}(\w+): (\w+),$/gm)].flatMap(([, name, constant]) => {
+      const of = operators.find((op) => op.constant === constant)
+      return of.method ? [{ ...of, name, of: of.of ?? of }] : []
+    })
+  })
 }
 
 const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
@@ -171,7 +179,23 @@ export function generate() {
   write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), (op) => op.name)])
   write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), (op) => op.name)])
   write(generated('internal.ts'), ['// The operators of torch.ops.tensorfx.', ...exportsOf(inNamespace('torch.ops.tensorfx'), (op) => op.name)])
-  write(generated('operators.ts'), ['// All operators, by the names of their constants.', ...exportsOf(operators, (op) => op.constant)])
+  write(generated('signatures.ts'), signaturesText(declared))
+  const aliases = aliasesOf(operators)
+  write(
+    generated('methods.ts'),
+    methodsText(
+      declared,
+      forms.filter((form) => form.method),
+      aliases,
+      pathTo,
+    ),
+  )
+  write(generated('operators.ts'), [
+    '// All operators, by the names of their constants.',
+    "import './methods.ts'",
+    "export type * from './signatures.ts'",
+    ...exportsOf(operators, (op) => op.constant),
+  ])
   write(generated('all.ts'), [
     '// All operators, as a list.',
     ...exportsOf(operators, (op) => op.constant)
@@ -181,7 +205,7 @@ export function generate() {
     '',
     `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
   ])
-  const methods = [...operators, ...aliasesOf(operators)].filter((op) => op.method)
+  const methods = [...operators.filter((op) => op.method), ...aliases]
   write(join(root, 'lint-rules/vocabulary.generated.js'), [
     '// The methods of tensors that operators have, and among them those whose result is a list of tensors.',
     `export const METHODS = ${words(methods)}`,

@@ -38,7 +38,7 @@ const golden = (name: string): string => join(root, 'test/goldens/public-surface
 /** A pass of the library comes with its file, so the goldens do not list it. */
 const isPass = (line: string): boolean => /^(?:const \w+|function .*\)): Pass<GraphModule>$/.test(line)
 /** Functions of torch.nn.functional and their options, and operators as constants. */
-const isOperator = (line: string): boolean => /^(?:\w+ )?(?:F|functional)\.|^const [\w.]+: OpFunction</.test(line)
+const isOperator = (line: string): boolean => /^(?:\w+ )?(?:F|functional)\.|^const [\w.]+: (?:OpFunction<|Op\[)/.test(line)
 /** A function: declared as one, or a constant of a function type. */
 const isFunction = (line: string): boolean => /^function |^const [\w.]+: (?:<.*>)?\(.*=>/.test(line)
 /** The head of a class or interface, or a member of one. */

@@ -203,27 +203,3 @@ export const torchAliases: typeof OF_TORCH & typeof ALSO_OF_TORCH & typeof COPIE
 
 /** All operators that are other names of operators. */
 export const allAliases: readonly OpFunction[] = /* @__PURE__ */ Object.values<OpFunction>({ ...torchAliases, ...made(OF_TENSORS) })
-
-type OfOne = 'absolute' | 'arccos' | 'arccosh' | 'arcsin' | 'arcsinh' | 'arctan' | 'arctanh' | 'negative'
-type OfTwo = 'greater' | 'greaterEqual' | 'less' | 'lessEqual' | 'multiply' | 'notEqual'
-type UnaryMethods = Record<OfOne | `${OfOne}_`, () => Tensor>
-type BinaryMethods = Record<OfTwo | `${OfTwo}_`, (other: Tensor | number) => Tensor>
-type DivideMethods = Record<'divide' | 'divide_', (other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor>
-type SubtractMethods = Record<'subtract' | 'subtract_', (other: Tensor | number, options?: { readonly alpha?: number }) => Tensor>
-type OtherMethods = Record<'arctan2' | 'arctan2_' | 'ger', (other: Tensor) => Tensor>
-/** Of numbers that are not complex, they give the tensor itself. */
-type RealMethods = Record<'conj' | 'conjPhysical' | 'real' | 'resolveConj' | 'resolveNeg', () => Tensor>
-
-declare module '../tensor/tensor.ts' {
-  /** PyTorch's other names of {@link Tensor.abs}, {@link Tensor.mul} and so on. */
-  interface Tensor extends UnaryMethods, BinaryMethods, DivideMethods, SubtractMethods, OtherMethods, RealMethods {
-    /** {@link split} */
-    splitWithSizes(splitSizes: readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
-    /** {@link split} */
-    unsafeSplit(splitSize: number | readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
-    /** {@link split} */
-    unsafeSplitWithSizes(splitSizes: readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
-    /** {@link chunk} */
-    unsafeChunk(chunks: number, dim?: number | { readonly dim: number }): readonly Tensor[]
-  }
-}

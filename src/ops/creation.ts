@@ -20,6 +20,7 @@ import type { CompiledKernel, DType } from '../kernels/index.ts'
 import { Tensor, exactInteger, formatShape, getDefaultDtype, numelOf } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { kernelCache, launch } from './eager/launch.ts'
 import { computedIn } from './eager/promotion.ts'
 
@@ -56,7 +57,7 @@ export function checkSize(op: string, size: readonly number[]): void {
  * @throws ArgumentError if `dtype` is not a dtype.
  * @example torch.ops.tensorfx.full([2], 3, 'int32').toArray() // [3, 3]
  */
-export const fullOf: OpFunction<(size: readonly number[], fillValue: number, dtype: DType) => Tensor> = defineOp({
+export const fullOf: Op['fullOf'] = defineOp({
   schema: 'full(int[] size, Scalar fill_value, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'fill'],
@@ -234,7 +235,7 @@ const rangeKernel = kernelCache((dtype: DType): CompiledKernel => {
  * @throws ArgumentError if `count` is not an integer, or `dtype` is not a dtype.
  * @example torch.ops.tensorfx.range(1, 2, 3, 'int32').toArray() // [1, 3, 5]
  */
-export const rangeOf: OpFunction<(start: number, step: number, count: number, dtype: DType) => Tensor> = defineOp({
+export const rangeOf: Op['rangeOf'] = defineOp({
   schema: 'range(Scalar start, Scalar step, int count, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'range'],

@@ -1,15 +1,15 @@
 // One declaration per operator. From it follow the public function and the method of Tensor, the argument checks and their errors, the name that graphs
 // print, meta (fake tensors), autograd, decompositions, inductor's lowering, and the row of the coverage table.
 //
-//     export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+//     export const relu: Op['relu'] = defineOp({
 //       schema: 'relu(Tensor self) -> Tensor',
 //       method: true,
 //       pointwise: { promotion: 'promote', compute: (x) => call('max', x, constant(x.dtype, 0)) },
 //       derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 //     })
-//     declare module '../tensor/tensor.ts' { interface Tensor { relu(): Tensor } }
 //
-// Defining an operator has no effect beyond itself; table.ts registers it.
+// `Op['relu']` is the function's type, which `npm run generate` writes from the schema, as it does the type of the method. An operator that can be called in more ways
+// than its schema says is declared as `OpFunction<...>`. Defining an operator has no effect beyond itself; table.ts registers it.
 import { FakeTensorMode, decomposed, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'

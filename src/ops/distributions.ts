@@ -6,6 +6,7 @@ import { Tensor, broadcastShapes, formatShape, tensorFromValues } from '../tenso
 import type { Generator } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { asFloating } from './eager/promotion.ts'
 import { add, div, mul, neg } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
@@ -104,7 +105,7 @@ function poissonQuantile(rate: number, u: number): number {
  * @throws ShapeError if the shapes differ.
  * @example torch.ops.tensorfx.poissonQuantiles(torch.tensor([0, 2, 2]), torch.tensor([0.5, 0.5, 0.99])).toArray() // [0, 2, 6]
  */
-export const poissonQuantiles: OpFunction<(self: Tensor, u: Tensor) => Tensor> = defineOp({
+export const poissonQuantiles: Op['poissonQuantiles'] = defineOp({
   schema: 'poisson_quantiles(Tensor self, Tensor u) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['rejectsData'],
@@ -217,14 +218,3 @@ export const normal: OpFunction<{
     return requiresGrad ? result.requiresGrad_() : result
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link multinomial} */
-    multinomial(numSamples: number, replacement?: boolean | (DrawOptions & { readonly replacement?: boolean }), options?: DrawOptions): Tensor
-    /** {@link bernoulli_} */
-    bernoulli_(p?: number | Tensor | BernoulliOptions, options?: DrawOptions): Tensor
-    /** {@link exponential_} */
-    exponential_(lambd?: number | (DrawOptions & { readonly lambd?: number }), options?: DrawOptions): Tensor
-  }
-}

@@ -119,16 +119,3 @@ export const geometric_: OpFunction<(self: Tensor, p: number, options?: DrawOpti
     return copy_(self, clampMin(ceil(div(logs, Math.log1p(-p))), 1))
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link random_} */
-    random_(from?: number | DrawOptions, to?: number | DrawOptions, options?: DrawOptions): Tensor
-    /** {@link logNormal_} */
-    logNormal_(mean?: number, std?: number, options?: DrawOptions): Tensor
-    /** {@link cauchy_} */
-    cauchy_(median?: number, sigma?: number, options?: DrawOptions): Tensor
-    /** {@link geometric_} */
-    geometric_(p: number, options?: DrawOptions): Tensor
-  }
-}

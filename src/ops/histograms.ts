@@ -5,6 +5,7 @@ import { Tensor, checkTensor, formatShape, sameShape } from '../tensor/index.ts'
 import { arange, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { add, div, mul, sub } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
 import { eq, ge, le, logicalAnd, lt } from './pointwise/comparison.ts'
@@ -46,9 +47,7 @@ function rangeOf(x: Tensor, given: readonly [number, number] | null, margin: num
  * @throws ArgumentError if `bins` is not positive, or `max` is less than `min`.
  * @example torch.histc(torch.tensor([1, 2, 1]), 4, 0, 4).toArray() // [0, 2, 1, 0]
  */
-export const histc: OpFunction<
-  (self: Tensor, bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number) => Tensor
-> = defineOp({
+export const histc: Op['histc'] = defineOp({
   schema: 'histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor',
   method: true,
   decompose: (self, bins, min, max) => {
@@ -184,13 +183,4 @@ export function histogramdd(
   const columns = perDimension.map((_, d) => select(points, 1, d))
   const edges = columns.map((x, d) => edgesOf(op, x, perDimension[d], range === null ? null : [range[2 * d] ?? 0, range[2 * d + 1] ?? 0]))
   return [counted(op, columns, edges, weightsOf(op, weight, self.sizes.slice(0, -1), self), density), edges]
-}
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link histc} */
-    histc(bins?: number | { readonly bins?: number; readonly min?: number; readonly max?: number }, min?: number, max?: number): Tensor
-    /** {@link histogram} */
-    histogram(bins: number | Tensor, options?: HistogramOptions): readonly [Tensor, Tensor]
-  }
 }

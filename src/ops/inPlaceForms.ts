@@ -8,7 +8,7 @@ import { checkFits } from './eager/inPlace.ts'
 import { copy_ } from './pointwise/fill.ts'
 
 /** The arguments after the first. */
-export type RestOf<F> = F extends (self: never, ...rest: infer R) => unknown ? R : never
+type RestOf<F> = F extends (self: never, ...rest: infer R) => unknown ? R : never
 
 /** The in-place form of an operator: the same arguments, and `self` as the result. */
 export type InPlaceForm<F> = OpFunction<(self: Tensor, ...rest: RestOf<F>) => Tensor>

@@ -20,8 +20,8 @@ import type { CompiledKernel, DType } from '../kernels/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
 import { Tensor, collapseDims, exactElements, formatShape, tensorFromValues, windowOf } from '../tensor/index.ts'
 import { to } from './pointwise/cast.ts'
-import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { kernelCache, launch } from './eager/launch.ts'
 import { clone, contiguous } from './view/reshape.ts'
 
@@ -147,7 +147,7 @@ export function strideIndices(op: string, argument: string, indices: Tensor, cou
  * @throws ArgumentError if an index is outside 0 to count - 1, and is not `ignore`.
  * @example torch.ops.tensorfx.checkedIndices(torch.tensor([0, 2]).long(), 3, null, 'torch.gather', 'index').toArray() // [0, 2]
  */
-export const checkedIndices: OpFunction<(indices: Tensor, count: number, ignore: number | null, op: string, argument: string) => Tensor> = defineOp({
+export const checkedIndices: Op['checkedIndices'] = defineOp({
   schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (indices) => ({ shape: indices.sizes, dtype: indices.dtype }),

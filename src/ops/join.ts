@@ -7,6 +7,7 @@ import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { copyInto } from './eager/copy.ts'
 import { dimAndSize, partCount, sizeAt } from './shapes.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
@@ -54,7 +55,7 @@ function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t
  * @throws ArgumentError if there are no tensors.
  * @example torch.cat([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
  */
-export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
+export const cat: Op['cat'] = defineOp({
   schema: 'cat(Tensor[] tensors, int dim=0) -> Tensor',
   meta: (tensors, dim) => catSpec(tensors, dim).spec,
   kernel: (tensors, dim) => {
@@ -86,7 +87,7 @@ export const cat: OpFunction<(tensors: readonly Tensor[], dim?: number | { reado
  * @throws ArgumentError if there are no tensors.
  * @example torch.concat([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
  */
-export const concat: typeof cat = defineOp({
+export const concat: Op['concat'] = defineOp({
   schema: 'concat(Tensor[] tensors, int dim=0) -> Tensor',
   decompose: (tensors, dim) => cat(tensors, dim),
 })
@@ -100,7 +101,7 @@ export const concat: typeof cat = defineOp({
  * @throws ArgumentError if there are no tensors.
  * @example torch.concatenate([torch.tensor([1, 2]), torch.tensor([3])]).toArray() // [1, 2, 3]
  */
-export const concatenate: typeof cat = defineOp({
+export const concatenate: Op['concatenate'] = defineOp({
   schema: 'concatenate(Tensor[] tensors, int dim=0) -> Tensor',
   decompose: (tensors, dim) => cat(tensors, dim),
 })
@@ -114,7 +115,7 @@ export const concatenate: typeof cat = defineOp({
  * @throws ArgumentError if there are no tensors.
  * @example torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])], 1).toArray() // [[1, 3], [2, 4]]
  */
-export const stack: OpFunction<(tensors: readonly Tensor[], dim?: number | { readonly dim: number }) => Tensor> = defineOp({
+export const stack: Op['stack'] = defineOp({
   schema: 'stack(Tensor[] tensors, int dim=0) -> Tensor',
   decompose: (tensors, dim) => {
     const [first] = tensors
@@ -178,7 +179,7 @@ export const split: OpFunction<(self: Tensor, splitSize: number | readonly numbe
  * @throws ShapeError if `dim` is out of range.
  * @example torch.chunk(torch.arange(5), 2).map((t) => t.toArray()) // [[0, 1, 2], [3, 4]]
  */
-export const chunk: OpFunction<(self: Tensor, chunks: number, dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
+export const chunk: Op['chunk'] = defineOp({
   schema: 'chunk(Tensor self, int chunks, int dim=0) -> Tensor[]',
   method: true,
   decompose: (self, chunks, dim) => {
@@ -196,7 +197,7 @@ export const chunk: OpFunction<(self: Tensor, chunks: number, dim?: number | { r
  * @throws ShapeError if `dim` is out of range.
  * @example torch.unbind(torch.tensor([[1, 2], [3, 4]])).map((t) => t.toArray()) // [[1, 2], [3, 4]]
  */
-export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: number }) => readonly Tensor[]> = defineOp({
+export const unbind: Op['unbind'] = defineOp({
   schema: 'unbind.int(Tensor self, int dim=0) -> Tensor[]',
   method: true,
   decompose: (self, dim) => {
@@ -213,7 +214,7 @@ export const unbind: OpFunction<(self: Tensor, dim?: number | { readonly dim: nu
  * @throws ArgumentError unless `pad` holds a pair per dimension, for at most all dimensions.
  * @example torch.constantPadNd(torch.tensor([1, 2]), [1, 2], 9).toArray() // [9, 1, 2, 9, 9]
  */
-export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], value?: number) => Tensor> = defineOp({
+export const constantPadNd: Op['constantPadNd'] = defineOp({
   schema: 'constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor',
   decompose: (self, pad, value) => {
     if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim)
@@ -246,7 +247,7 @@ export const constantPadNd: OpFunction<(self: Tensor, pad: readonly number[], va
  * @throws ShapeError if sizes before `dim` differ, or `dim` is negative or out of range for tensors with different numbers of dimensions.
  * @example torch._chunkCat([torch.tensor([1, 2, 3]), torch.tensor([4])], 0, 2).toArray() // [[1, 2, 4], [3, 0, 0]]
  */
-export const chunkCat: OpFunction<(tensors: readonly Tensor[], dim: number, numChunks: number) => Tensor> = defineOp({
+export const chunkCat: Op['chunkCat'] = defineOp({
   schema: '_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor',
   decompose: (tensors, dim, numChunks) => {
     const op = 'torch._chunk_cat'
@@ -273,14 +274,3 @@ export const chunkCat: OpFunction<(tensors: readonly Tensor[], dim: number, numC
     return cat(rows, at + 1)
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link split} */
-    split(splitSize: number | readonly number[], dim?: number | { readonly dim: number }): readonly Tensor[]
-    /** {@link chunk} */
-    chunk(chunks: number, dim?: number | { readonly dim: number }): readonly Tensor[]
-    /** {@link unbind} */
-    unbind(dim?: number | { readonly dim: number }): readonly Tensor[]
-  }
-}

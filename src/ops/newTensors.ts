@@ -5,12 +5,11 @@ import type { CreationOptions, SizeArguments } from './creation.ts'
 import { empty, full, ones, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { to } from './pointwise/cast.ts'
 import { where } from './pointwise/select.ts'
 import { tensor } from './tensor.ts'
 import type { TensorData } from './tensor.ts'
-
-type Sizes = [self: Tensor, ...SizeArguments<CreationOptions>]
 
 /**
  * Zeros in the dtype of `self`. PyTorch's `Tensor.new_zeros`.
@@ -20,7 +19,7 @@ type Sizes = [self: Tensor, ...SizeArguments<CreationOptions>]
  * @throws ShapeError if a size is negative.
  * @example torch.tensor([1.5, 2]).newZeros([2]).toArray() // [0, 0]
  */
-export const newZeros: OpFunction<(...args: Sizes) => Tensor> = defineOp({
+export const newZeros: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -35,7 +34,7 @@ export const newZeros: OpFunction<(...args: Sizes) => Tensor> = defineOp({
  * @throws ShapeError if a size is negative.
  * @example torch.tensor([1, 2]).newOnes([3]).toArray() // [1, 1, 1]
  */
-export const newOnes: OpFunction<(...args: Sizes) => Tensor> = defineOp({
+export const newOnes: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -50,7 +49,7 @@ export const newOnes: OpFunction<(...args: Sizes) => Tensor> = defineOp({
  * @throws ShapeError if a size is negative.
  * @example torch.tensor([1, 2]).newEmpty([2, 3]).shape // [2, 3]
  */
-export const newEmpty: OpFunction<(...args: Sizes) => Tensor> = defineOp({
+export const newEmpty: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
   schema: 'new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -80,7 +79,7 @@ export const newFull: OpFunction<(self: Tensor, size: readonly number[], fillVal
  * @throws ArgumentError if `other` is not a Tensor.
  * @example torch.tensor([1.5]).typeAs(torch.zeros([1]).int()).toArray() // [1]
  */
-export const typeAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const typeAs: Op['typeAs'] = defineOp({
   schema: 'type_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -99,16 +98,6 @@ export const newTensorMethods = {
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {
-    /** {@link newZeros} */
-    newZeros(...size: SizeArguments<CreationOptions>): Tensor
-    /** {@link newOnes} */
-    newOnes(...size: SizeArguments<CreationOptions>): Tensor
-    /** {@link newEmpty} */
-    newEmpty(...size: SizeArguments<CreationOptions>): Tensor
-    /** {@link newFull} */
-    newFull(size: readonly number[], fillValue: number, options?: CreationOptions): Tensor
-    /** {@link typeAs} */
-    typeAs(other: Tensor): Tensor
     /** This tensor where `condition` holds, else `other`, elementwise. PyTorch's `Tensor.where`. */
     where(condition: Tensor, other: Tensor | number): Tensor
     /** A tensor of `data`, numbers or nested arrays of them, in the dtype of this one. PyTorch's `Tensor.new_tensor`. */

@@ -22,8 +22,8 @@ import type { CompiledKernel, Expr, Stmt } from '../kernels/index.ts'
 import { Tensor, numelOf, philox, windowOf } from '../tensor/index.ts'
 import type { RandomDraw, TensorSpec } from '../tensor/index.ts'
 import { arange } from './creation.ts'
-import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { emptyPadded, kernelCache, launch } from './eager/launch.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
 import { to } from './pointwise/cast.ts'
@@ -106,9 +106,7 @@ function runPhilox(kind: Kind, size: readonly number[], numbers: readonly number
  * @throws ArgumentError if an argument is not an integer.
  * @example torch.ops.tensorfx.philoxBits(torch.arange(4, { dtype: 'int32' }), 1, -1, 8, 0, 0, 0, 0).shape // [4]
  */
-export const philoxBits: OpFunction<
-  (index: Tensor, quarter: number, word: number, shift: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
-> = defineOp({
+export const philoxBits: Op['philoxBits'] = defineOp({
   schema: `philox_bits(Tensor index, int quarter, int word, int shift, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
@@ -150,20 +148,19 @@ const unitOf = (bits: Tensor): Tensor => mul(to(bits, 'float32'), SCALE)
  * @throws ArgumentError if an argument is not an integer.
  * @example torch.ops.tensorfx.philoxUniform([2], 0, 0, 0, 0).lt(1).all().item() // true
  */
-export const philoxUniform: OpFunction<(size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> =
-  defineOp({
-    schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
-    namespace: 'torch.ops.tensorfx',
-    dynamicScalars: DYNAMIC,
-    meta: float32,
-    kernel: (size, ...draw) => runPhilox('uniform', size, draw),
-    decompose: (size, ...draw) => {
-      const { index, quarter } = indexOf(size)
-      return unitOf(philoxBits(index, quarter, -1, 8, ...draw))
-    },
-    // There is nothing to differentiate, but an operator without derivative would be decomposed.
-    derivative: () => [null, null, null, null, null],
-  })
+export const philoxUniform: Op['philoxUniform'] = defineOp({
+  schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
+  namespace: 'torch.ops.tensorfx',
+  dynamicScalars: DYNAMIC,
+  meta: float32,
+  kernel: (size, ...draw) => runPhilox('uniform', size, draw),
+  decompose: (size, ...draw) => {
+    const { index, quarter } = indexOf(size)
+    return unitOf(philoxBits(index, quarter, -1, 8, ...draw))
+  },
+  // There is nothing to differentiate, but an operator without derivative would be decomposed.
+  derivative: () => [null, null, null, null, null],
+})
 
 /**
  * Random numbers of the normal distribution with mean 0 and variance 1; `torch.randn` draws the seed and the offset. Internal; PyTorch has no such operator.
@@ -173,21 +170,20 @@ export const philoxUniform: OpFunction<(size: readonly number[], seedLo: number,
  * @throws ArgumentError if an argument is not an integer.
  * @example torch.ops.tensorfx.philoxNormal([2], 0, 0, 0, 0).shape // [2]
  */
-export const philoxNormal: OpFunction<(size: readonly number[], seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> =
-  defineOp({
-    schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
-    namespace: 'torch.ops.tensorfx',
-    dynamicScalars: DYNAMIC,
-    meta: float32,
-    kernel: (size, ...draw) => runPhilox('normal', size, draw),
-    decompose: (size, ...draw) => {
-      const { index, quarter } = indexOf(size)
-      const radius = sqrt(mul(log(add(mul(unitOf(philoxBits(index, quarter, 0, 8, ...draw)), -1), 1)), -2))
-      const angle = mul(unitOf(philoxBits(index, quarter, 1, 8, ...draw)), 2 * Math.PI)
-      return mul(radius, cos(add(angle, mul(to(philoxOddWord(index, quarter), 'float32'), -Math.PI / 2))))
-    },
-    derivative: () => [null, null, null, null, null],
-  })
+export const philoxNormal: Op['philoxNormal'] = defineOp({
+  schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
+  namespace: 'torch.ops.tensorfx',
+  dynamicScalars: DYNAMIC,
+  meta: float32,
+  kernel: (size, ...draw) => runPhilox('normal', size, draw),
+  decompose: (size, ...draw) => {
+    const { index, quarter } = indexOf(size)
+    const radius = sqrt(mul(log(add(mul(unitOf(philoxBits(index, quarter, 0, 8, ...draw)), -1), 1)), -2))
+    const angle = mul(unitOf(philoxBits(index, quarter, 1, 8, ...draw)), 2 * Math.PI)
+    return mul(radius, cos(add(angle, mul(to(philoxOddWord(index, quarter), 'float32'), -Math.PI / 2))))
+  },
+  derivative: () => [null, null, null, null, null],
+})
 
 /**
  * 0 for the elements that take the cosine of their normal pair, 1 for those that take the sine. Internal; PyTorch has no such operator.
@@ -197,7 +193,7 @@ export const philoxNormal: OpFunction<(size: readonly number[], seedLo: number, 
  * @throws ArgumentError if `quarter` is not an integer.
  * @example torch.ops.tensorfx.philoxOddWord(torch.arange(4, { dtype: 'int32' }), 1).toArray() // [0, 1, 0, 1]
  */
-export const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tensor> = defineOp({
+export const philoxOddWord: Op['philoxOddWord'] = defineOp({
   schema: 'philox_odd_word(Tensor index, int quarter) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   pointwise: {
@@ -219,9 +215,7 @@ export const philoxOddWord: OpFunction<(index: Tensor, quarter: number) => Tenso
  * @throws ArgumentError if an argument is not an integer.
  * @example torch.ops.tensorfx.philoxInteger([2], 7, 1, 0, 0, 0, 0).toArray() // [7, 7]
  */
-export const philoxInteger: OpFunction<
-  (size: readonly number[], low: number, range: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor
-> = defineOp({
+export const philoxInteger: Op['philoxInteger'] = defineOp({
   schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
@@ -237,7 +231,7 @@ export const philoxInteger: OpFunction<
  * @throws ArgumentError if an argument is not an integer.
  * @example torch.ops.tensorfx.philoxPermutation(4, 0, 0, 0, 0).sum().item() // 6
  */
-export const philoxPermutation: OpFunction<(n: number, seedLo: number, seedHi: number, offsetLo: number, offsetHi: number) => Tensor> = defineOp({
+export const philoxPermutation: Op['philoxPermutation'] = defineOp({
   schema: `philox_permutation(int n, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,

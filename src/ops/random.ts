@@ -8,6 +8,7 @@ import type { Generator, Tensor } from '../tensor/index.ts'
 import type { SizeArguments } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { philoxInteger, philoxNormal, philoxPermutation, philoxUniform } from './philox.ts'
 import { asFloating } from './eager/promotion.ts'
 import { add, mul } from './pointwise/arithmetic.ts'
@@ -200,13 +201,7 @@ export const randnLike: OpFunction<(self: Tensor, options?: RandomOptions) => Te
  * @throws ArgumentError if there is no `p` and `self` is not floating.
  * @example torch.bernoulli(torch.tensor([0, 1])).toArray() // [0, 1]
  */
-export const bernoulli: OpFunction<
-  (
-    self: Tensor,
-    p?: number | { readonly p?: number; readonly generator?: Generator | null },
-    options?: { readonly generator?: Generator | null },
-  ) => Tensor
-> = defineOp({
+export const bernoulli: Op['bernoulli'] = defineOp({
   schema: 'bernoulli(Tensor self, float? p=None, *, Generator? generator=None) -> Tensor',
   method: true,
   tags: ['random'],
@@ -226,18 +221,17 @@ export const bernoulli: OpFunction<
  * @throws ArgumentError unless from <= to.
  * @example torch.zeros([2]).uniform_(3, 3).toArray() // [3, 3]
  */
-export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, options?: { readonly generator?: Generator | null }) => Tensor> =
-  defineOp({
-    schema: 'uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)',
-    namespace: 'torch.ops.tensorfx',
-    method: true,
-    tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
-    decompose: (self, from, end, generator) => {
-      if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
-      return copy_(self, add(mul(uniform(self.sizes, generator, self.dtype), end - from), from))
-    },
-  })
+export const uniform_: Op['uniform_'] = defineOp({
+  schema: 'uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)',
+  namespace: 'torch.ops.tensorfx',
+  method: true,
+  tags: ['random', 'mutates'],
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  decompose: (self, from, end, generator) => {
+    if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
+    return copy_(self, add(mul(uniform(self.sizes, generator, self.dtype), end - from), from))
+  },
+})
 
 /**
  * Fills `self` with random numbers of a normal distribution. PyTorch's `Tensor.normal_`.
@@ -247,29 +241,14 @@ export const uniform_: OpFunction<(self: Tensor, from?: number, to?: number, opt
  * @throws ArgumentError if `std` is negative.
  * @example torch.zeros([2]).normal_(3, 0).toArray() // [3, 3]
  */
-export const normal_: OpFunction<(self: Tensor, mean?: number, std?: number, options?: { readonly generator?: Generator | null }) => Tensor> =
-  defineOp({
-    schema: 'normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)',
-    namespace: 'torch.ops.tensorfx',
-    method: true,
-    tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
-    decompose: (self, mean, std, generator) => {
-      if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
-      return copy_(self, add(mul(philoxNormal(self.sizes, ...draw(generator)), std), mean))
-    },
-  })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link bernoulli} */
-    bernoulli(
-      p?: number | { readonly p?: number; readonly generator?: Generator | null },
-      options?: { readonly generator?: Generator | null },
-    ): Tensor
-    /** {@link uniform_} */
-    uniform_(from?: number, to?: number, options?: { readonly generator?: Generator | null }): Tensor
-    /** {@link normal_} */
-    normal_(mean?: number, std?: number, options?: { readonly generator?: Generator | null }): Tensor
-  }
-}
+export const normal_: Op['normal_'] = defineOp({
+  schema: 'normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)',
+  namespace: 'torch.ops.tensorfx',
+  method: true,
+  tags: ['random', 'mutates'],
+  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  decompose: (self, mean, std, generator) => {
+    if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
+    return copy_(self, add(mul(philoxNormal(self.sizes, ...draw(generator)), std), mean))
+  },
+})

@@ -1,8 +1,8 @@
 // The gradient of what has none. A backward pass that reaches it throws; one that is only traced, because a graph of it is made before anyone asks for it, does not.
 import { ArgumentError } from '../errors/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 
 /**
  * Throws an error with this message when it is computed, unless `self` has no elements. Internal; PyTorch has no such operator.
@@ -12,7 +12,7 @@ import { defineOp } from './defineOp.ts'
  * @throws ArgumentError if `self` has elements.
  * @example torch.ops.tensorfx.refusedGradient(torch.zeros([0]), 'no gradient').shape // [0]
  */
-export const refusedGradient: OpFunction<(self: Tensor, message: string) => Tensor> = defineOp({
+export const refusedGradient: Op['refusedGradient'] = defineOp({
   schema: 'refused_gradient(Tensor self, str message) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),

@@ -6,6 +6,7 @@ import type { TensorSpec } from '../tensor/index.ts'
 import { full, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { to } from './pointwise/cast.ts'
 import { eq, logicalNot } from './pointwise/comparison.ts'
 import { clamp } from './pointwise/select.ts'
@@ -45,7 +46,7 @@ function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpe
  * @throws ShapeError if the shapes do not fit.
  * @example torch.ops.tensorfx.places(torch.tensor([1, 3]), torch.tensor([2]), false, false).toArray() // [1]
  */
-export const places: OpFunction<(sequence: Tensor, values: Tensor, outInt32: boolean, right: boolean) => Tensor> = defineOp({
+export const places: Op['places'] = defineOp({
   schema: 'places(Tensor sequence, Tensor values, bool out_int32, bool right) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: searchSpec,
@@ -119,9 +120,7 @@ export const bucketize: OpFunction<(input: Tensor | number, boundaries: Tensor, 
  * @throws ArgumentError if an argument is not a Tensor.
  * @example torch.isin(torch.tensor([1, 2, 3]), torch.tensor([3, 1])).toArray() // [true, false, true]
  */
-export const isin: OpFunction<
-  (elements: Tensor, testElements: Tensor, options?: { readonly assumeUnique?: boolean; readonly invert?: boolean }) => Tensor
-> = defineOp({
+export const isin: Op['isin'] = defineOp({
   schema: 'isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor',
   decompose: (elements, test, _unique, invert) => {
     if (test.numel === 0) return full(elements.sizes, invert ? 1 : 0, { dtype: 'bool' })
@@ -154,10 +153,3 @@ export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: 
     return scatterAdd(zeros([size], { dtype: values.dtype }), 0, to(self, 'int64'), values)
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link bincount} */
-    bincount(options?: { readonly weights?: Tensor | null; readonly minlength?: number }): Tensor
-  }
-}

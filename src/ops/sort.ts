@@ -6,6 +6,7 @@ import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { orderedLines } from './eager/order.ts'
 import { scatterAdd } from './view/indexing.ts'
 import { transpose } from './view/permute.ts'
@@ -114,21 +115,8 @@ export const argsort: OpFunction<(self: Tensor, dim?: number | SortOptions, desc
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.msort(torch.tensor([3, 9, 5])).toArray() // [3, 5, 9]
  */
-export const msort: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const msort: Op['msort'] = defineOp({
   schema: 'msort(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => sort(self, 0)[0],
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link topk} */
-    topk(k: number, dim?: number | TopkOptions, largest?: boolean): readonly [Tensor, Tensor]
-    /** {@link sort} */
-    sort(dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions): readonly [Tensor, Tensor]
-    /** {@link msort} */
-    msort(): Tensor
-    /** {@link argsort} */
-    argsort(dim?: number | SortOptions, descending?: boolean | SortOptions, options?: SortOptions): Tensor
-  }
-}

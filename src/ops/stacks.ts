@@ -5,6 +5,7 @@ import { valueText } from '../protocol/index.ts'
 import { Tensor, broadcastShapes, formatShape, windowOf } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { cat, constantPadNd, stack } from './join.ts'
 import { dimAndSize, partCount, sizeAt } from './shapes.ts'
 import { indexSelect } from './view/indexing.ts'
@@ -107,7 +108,7 @@ export const atleast3d: OpFunction<AtLeast> = defineOp({
  * @throws ArgumentError if there are no tensors.
  * @example torch.hstack([torch.tensor([1]), torch.tensor([2, 3])]).toArray() // [1, 2, 3]
  */
-export const hstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const hstack: Op['hstack'] = defineOp({
   schema: 'hstack(Tensor[] tensors) -> Tensor',
   decompose: (tensors) => {
     const all = tensors.map((t) => atLeast(t, 1))
@@ -124,7 +125,7 @@ export const hstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = define
  * @throws ArgumentError if there are no tensors.
  * @example torch.vstack([torch.tensor([1, 2]), torch.tensor([3, 4])]).toArray() // [[1, 2], [3, 4]]
  */
-export const vstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const vstack: Op['vstack'] = defineOp({
   schema: 'vstack(Tensor[] tensors) -> Tensor',
   decompose: (tensors) => {
     const all = tensors.map((t) => atLeast(t, 2))
@@ -141,7 +142,7 @@ export const vstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = define
  * @throws ArgumentError if there are no tensors.
  * @example torch.dstack([torch.tensor([1, 2]), torch.tensor([3, 4])]).toArray() // [[[1, 3], [2, 4]]]
  */
-export const dstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const dstack: Op['dstack'] = defineOp({
   schema: 'dstack(Tensor[] tensors) -> Tensor',
   decompose: (tensors) => {
     const all = tensors.map((t) => atLeast(t, 3))
@@ -157,7 +158,7 @@ export const dstack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = define
  * @throws ShapeError if the other sizes differ.
  * @example torch.columnStack([torch.tensor([1, 2]), torch.tensor([3, 4])]).toArray() // [[1, 3], [2, 4]]
  */
-export const columnStack: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const columnStack: Op['columnStack'] = defineOp({
   schema: 'column_stack(Tensor[] tensors) -> Tensor',
   decompose: (tensors) =>
     cat(
@@ -275,7 +276,7 @@ export const meshgrid: OpFunction<{
  * @throws ShapeError unless all tensors are vectors.
  * @example torch.cartesianProd([torch.tensor([1, 2]), torch.tensor([3, 4])]).toArray() // [[1, 3], [1, 4], [2, 3], [2, 4]]
  */
-export const cartesianProd: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const cartesianProd: Op['cartesianProd'] = defineOp({
   schema: 'cartesian_prod(Tensor[] tensors) -> Tensor',
   decompose: (tensors) => {
     const [only] = tensors
@@ -303,9 +304,7 @@ function choices(n: number, r: number): number {
  * @throws ShapeError unless `self` is a vector, ArgumentError if `r` is negative.
  * @example torch.combinations(torch.tensor([1, 2, 3])).toArray() // [[1, 2], [1, 3], [2, 3]]
  */
-export const combinations: OpFunction<
-  (self: Tensor, r?: number | { readonly r?: number; readonly withReplacement?: boolean }, withReplacement?: boolean) => Tensor
-> = defineOp({
+export const combinations: Op['combinations'] = defineOp({
   schema: 'combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor',
   decompose: (self, r, withReplacement) => {
     if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.sizes)}.`)
@@ -339,7 +338,7 @@ export const combinations: OpFunction<
  * @throws ShapeError if a tensor has more than 2 dimensions.
  * @example torch.blockDiag([torch.tensor([[1]]), torch.tensor([[2, 3]])]).toArray() // [[1, 0, 0], [0, 2, 3]]
  */
-export const blockDiag: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const blockDiag: Op['blockDiag'] = defineOp({
   schema: 'block_diag(Tensor[] tensors) -> Tensor',
   decompose: (tensors) => {
     const blocks = tensors.map((t) => atLeast(t, 2))
@@ -365,23 +364,10 @@ export const blockDiag: OpFunction<(tensors: readonly Tensor[]) => Tensor> = def
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.broadcastTensors([torch.zeros([2, 1]), torch.zeros([3])]).map((t) => t.shape) // [[2, 3], [2, 3]]
  */
-export const broadcastTensors: OpFunction<(tensors: readonly Tensor[]) => readonly Tensor[]> = defineOp({
+export const broadcastTensors: Op['broadcastTensors'] = defineOp({
   schema: 'broadcast_tensors(Tensor[] tensors) -> Tensor[]',
   decompose: (tensors) => {
     const shape = tensors.reduce<readonly number[]>((known, t) => broadcastShapes('torch.broadcast_tensors', known, t.sizes), [])
     return tensors.map((t) => expand(t, shape))
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link tensorSplit} */
-    tensorSplit(indicesOrSections: number | readonly number[], dim?: number | { readonly dim?: number }): readonly Tensor[]
-    /** {@link hsplit} */
-    hsplit(indicesOrSections: number | readonly number[]): readonly Tensor[]
-    /** {@link vsplit} */
-    vsplit(indicesOrSections: number | readonly number[]): readonly Tensor[]
-    /** {@link dsplit} */
-    dsplit(indicesOrSections: number | readonly number[]): readonly Tensor[]
-  }
-}

@@ -81,10 +81,3 @@ export const emptyPermuted: OpFunction<(size: readonly number[], physicalLayout:
     return asLeaf(op, permute(inMemory, inverseOrder(layout)), requiresGrad)
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link newEmptyStrided} */
-    newEmptyStrided(size: readonly number[], stride: readonly number[], options?: CreationOptions): Tensor
-  }
-}

@@ -2,8 +2,8 @@
 import { ShapeError } from '../errors/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { ones, zeros } from './creation.ts'
 import { cholesky } from './linalg/cholesky.ts'
 import { qr, svd } from './linalg/decompositions.ts'
@@ -28,7 +28,7 @@ import { clone } from './view/reshape.ts'
  * @throws ArgumentError if one of them is not positive-definite.
  * @example torch.cholesky(torch.tensor([[4, 2], [2, 5]]), true).toArray() // [[2, 1], [0, 2]]
  */
-export const torchCholesky: OpFunction<(self: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
+export const torchCholesky: Op['torchCholesky'] = defineOp({
   schema: 'cholesky(Tensor self, bool upper=False) -> Tensor',
   method: true,
   decompose: (self, upper) => cholesky(self, { upper }),
@@ -42,7 +42,7 @@ export const torchCholesky: OpFunction<(self: Tensor, upper?: boolean | { readon
  * @throws ShapeError unless `self` holds matrices.
  * @example torch.qr(torch.tensor([[3, 0], [4, 5]]))[1].toArray() // [[-5, -4], [0, 3]]
  */
-export const torchQr: OpFunction<(self: Tensor, some?: boolean | { readonly some?: boolean }) => readonly [Tensor, Tensor]> = defineOp({
+export const torchQr: Op['torchQr'] = defineOp({
   schema: 'qr(Tensor self, bool some=True) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, some) => qr(self, some ? 'reduced' : 'complete'),
@@ -57,13 +57,7 @@ export const torchQr: OpFunction<(self: Tensor, some?: boolean | { readonly some
  * @throws DTypeError unless it is floating.
  * @example torch.svd(torch.tensor([[3, 0], [0, 4]]))[1].toArray() // [4, 3]
  */
-export const torchSvd: OpFunction<
-  (
-    self: Tensor,
-    some?: boolean | { readonly some?: boolean; readonly computeUv?: boolean },
-    computeUv?: boolean | { readonly computeUv?: boolean },
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const torchSvd: Op['torchSvd'] = defineOp({
   schema: 'svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor, Tensor, Tensor)',
   method: true,
   decompose: (self, some, computeUv) => {
@@ -82,7 +76,7 @@ export const torchSvd: OpFunction<
  * @throws ShapeError unless `self` holds matrices.
  * @example torch.pinverse(torch.tensor([[2, 0], [0, 4]])).toArray() // [[0.5, 0], [0, 0.25]]
  */
-export const pinverse: OpFunction<(self: Tensor, rcond?: number | { readonly rcond?: number }) => Tensor> = defineOp({
+export const pinverse: Op['pinverse'] = defineOp({
   schema: 'pinverse(Tensor self, float rcond=1e-15) -> Tensor',
   method: true,
   decompose: (self, rcond) => pinv(self, { rtol: rcond }),
@@ -96,15 +90,7 @@ export const pinverse: OpFunction<(self: Tensor, rcond?: number | { readonly rco
  * @throws ShapeError if the shapes do not fit.
  * @example torch.triangularSolve(torch.tensor([[2], [4]]), torch.tensor([[1, 1], [0, 2]]))[0].toArray() // [[0], [2]]
  */
-export const torchTriangularSolve: OpFunction<
-  (
-    self: Tensor,
-    A: Tensor,
-    upper?: boolean | { readonly upper?: boolean; readonly transpose?: boolean; readonly unitriangular?: boolean },
-    transpose?: boolean,
-    unitriangular?: boolean,
-  ) => readonly [Tensor, Tensor]
-> = defineOp({
+export const torchTriangularSolve: Op['torchTriangularSolve'] = defineOp({
   schema: 'triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, a, upper, turned, unitriangular) => [
@@ -122,19 +108,7 @@ export const torchTriangularSolve: OpFunction<
  * @throws ArgumentError if running statistics are missing and `training` is false.
  * @example torch.batchNorm(torch.tensor([[1], [3]]), null, null, null, null, true, 0.1, 0, false).toArray() // [[-1], [1]]
  */
-export const torchBatchNorm: OpFunction<
-  (
-    input: Tensor,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    runningMean: Tensor | null,
-    runningVar: Tensor | null,
-    training: boolean,
-    momentum: number,
-    eps: number,
-    cudnnEnabled?: boolean,
-  ) => Tensor
-> = defineOp({
+export const torchBatchNorm: Op['torchBatchNorm'] = defineOp({
   schema:
     'batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled=False) -> Tensor',
   decompose: (input, weight, bias, mean, variance, training, momentum, eps) =>
@@ -149,19 +123,7 @@ export const torchBatchNorm: OpFunction<
  * @throws ShapeError if they do not fit.
  * @example torch.instanceNorm(torch.tensor([[[1, 3]]]), null, null, null, null, true, 0.1, 0, false).toArray() // [[[-1, 1]]]
  */
-export const torchInstanceNorm: OpFunction<
-  (
-    input: Tensor,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    runningMean: Tensor | null,
-    runningVar: Tensor | null,
-    useInputStats: boolean,
-    momentum: number,
-    eps: number,
-    cudnnEnabled?: boolean,
-  ) => Tensor
-> = defineOp({
+export const torchInstanceNorm: Op['torchInstanceNorm'] = defineOp({
   schema:
     'instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled=False) -> Tensor',
   decompose: (input, weight, bias, mean, variance, useInputStats, momentum, eps) =>
@@ -177,9 +139,7 @@ export const torchInstanceNorm: OpFunction<
  * @throws ArgumentError if an index is out of range.
  * @example torch.embedding(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1]).long()).toArray() // [[3, 4]]
  */
-export const torchEmbedding: OpFunction<
-  (weight: Tensor, indices: Tensor, paddingIdx?: number, scaleGradByFreq?: boolean, sparse?: boolean) => Tensor
-> = defineOp({
+export const torchEmbedding: Op['torchEmbedding'] = defineOp({
   schema: 'embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor',
   decompose: (weight, indices, paddingIdx, scaleGradByFreq) =>
     embedding(indices, weight, { paddingIdx: paddingIdx === -1 ? null : paddingIdx, scaleGradByFreq }),
@@ -193,7 +153,7 @@ export const torchEmbedding: OpFunction<
  * @throws ShapeError for fewer than 2 dimensions, ArgumentError unless 0 <= p <= 1.
  * @example torch.featureDropout(torch.ones([1, 2, 1]), 1, true).sum().item() // 0
  */
-export const featureDropout: OpFunction<(input: Tensor, p: number, train: boolean) => Tensor> = defineOp({
+export const featureDropout: Op['featureDropout'] = defineOp({
   schema: 'feature_dropout(Tensor input, float p, bool train) -> Tensor',
   tags: ['random'],
   decompose: (input, p, train) => {
@@ -214,7 +174,7 @@ export const featureDropout: OpFunction<(input: Tensor, p: number, train: boolea
  * @throws ShapeError unless the input has 2 or 3 dimensions, ArgumentError if the size is not positive.
  * @example torch.adaptiveMaxPool1d(torch.tensor([[1, 3, 2, 4]]), 2).map((t) => t.toArray()) // [[[3, 4]], [[1, 3]]]
  */
-export const torchAdaptiveMaxPool1d: OpFunction<(self: Tensor, outputSize: number | readonly number[]) => readonly [Tensor, Tensor]> = defineOp({
+export const torchAdaptiveMaxPool1d: Op['torchAdaptiveMaxPool1d'] = defineOp({
   schema: 'adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)',
   decompose: (self, outputSize) => adaptiveMaxPool1d(self, outputSize, { returnIndices: true }),
 })
@@ -227,41 +187,9 @@ export const torchAdaptiveMaxPool1d: OpFunction<(self: Tensor, outputSize: numbe
  * @throws ShapeError unless the input has 2 or 3 dimensions.
  * @example torch.maxPool1dWithIndices(torch.tensor([[1, 3, 2, 4]]), 2).map((t) => t.toArray()) // [[[3, 4]], [[1, 3]]]
  */
-export const maxPool1dWithIndices: OpFunction<
-  (
-    self: Tensor,
-    kernelSize: number | readonly number[],
-    stride?: number | readonly number[] | null,
-    padding?: number | readonly number[],
-    dilation?: number | readonly number[],
-    ceilMode?: boolean,
-  ) => readonly [Tensor, Tensor]
-> = defineOp({
+export const maxPool1dWithIndices: Op['maxPool1dWithIndices'] = defineOp({
   schema:
     'max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[]? stride=None, int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)',
   decompose: (self, kernelSize, stride, padding, dilation, ceilMode) =>
     maxPool1d(self, kernelSize, { stride, padding, dilation, ceilMode, returnIndices: true }),
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** `torch.cholesky(x)` */
-    cholesky(upper?: boolean | { readonly upper?: boolean }): Tensor
-    /** `torch.qr(x)` */
-    qr(some?: boolean | { readonly some?: boolean }): readonly [Tensor, Tensor]
-    /** `torch.svd(x)` */
-    svd(
-      some?: boolean | { readonly some?: boolean; readonly computeUv?: boolean },
-      computeUv?: boolean | { readonly computeUv?: boolean },
-    ): readonly [Tensor, Tensor, Tensor]
-    /** {@link pinverse} */
-    pinverse(rcond?: number | { readonly rcond?: number }): Tensor
-    /** `torch.triangularSolve(b, A)` */
-    triangularSolve(
-      A: Tensor,
-      upper?: boolean | { readonly upper?: boolean; readonly transpose?: boolean; readonly unitriangular?: boolean },
-      transpose?: boolean,
-      unitriangular?: boolean,
-    ): readonly [Tensor, Tensor]
-  }
-}

@@ -3,8 +3,8 @@ import { ShapeError } from '../errors/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { arange } from './creation.ts'
-import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
+import type { Op } from './generated/signatures.ts'
 import { ge, le, logicalAnd } from './pointwise/comparison.ts'
 import { where } from './pointwise/select.ts'
 import { pairOf } from './shapes.ts'
@@ -28,7 +28,7 @@ const only = (mask: Tensor, self: Tensor): Tensor => (self.dtype === 'bool' ? lo
  * @throws ShapeError for fewer than 2 dimensions.
  * @example torch.tril(torch.ones([3, 3])).toArray() // [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
  */
-export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
+export const tril: Op['tril'] = defineOp({
   schema: 'tril(Tensor self, int diagonal=0) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -46,7 +46,7 @@ export const tril: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
  * @throws ShapeError for fewer than 2 dimensions.
  * @example torch.triu(torch.ones([2, 3]), 1).toArray() // [[0, 1, 1], [0, 0, 1]]
  */
-export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
+export const triu: Op['triu'] = defineOp({
   schema: 'triu(Tensor self, int diagonal=0) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -55,12 +55,3 @@ export const triu: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
     return only(le(rows, columns), self)
   },
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link tril} */
-    tril(diagonal?: number | { readonly diagonal?: number }): Tensor
-    /** {@link triu} */
-    triu(diagonal?: number | { readonly diagonal?: number }): Tensor
-  }
-}

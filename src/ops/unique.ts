@@ -117,14 +117,3 @@ export const uniqueConsecutive: OpFunction<Unique> = defineOp({
   method: true,
   decompose: (self, inverse, counts, dim) => different('torch.unique_consecutive', self, false, inverse, counts, dim),
 })
-
-declare module '../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link unique} */
-    unique(options: UniqueOptions & ({ readonly returnInverse: true } | { readonly returnCounts: true })): readonly Tensor[]
-    unique(options?: UniqueOptions & { readonly returnInverse?: false; readonly returnCounts?: false }): Tensor
-    /** {@link uniqueConsecutive} */
-    uniqueConsecutive(options: UniqueOptions & ({ readonly returnInverse: true } | { readonly returnCounts: true })): readonly Tensor[]
-    uniqueConsecutive(options?: UniqueOptions & { readonly returnInverse?: false; readonly returnCounts?: false }): Tensor
-  }
-}

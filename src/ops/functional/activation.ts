@@ -4,6 +4,7 @@ import type { DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { relu } from '../pointwise/activation.ts'
 import { to } from '../pointwise/cast.ts'
 import { relu_ } from '../pointwise/inplace.ts'
@@ -33,7 +34,7 @@ export const functionalRelu: OpFunction<(input: Tensor, options?: { readonly inp
  * @throws ArgumentError if `input` is not a Tensor.
  * @example F.sigmoid(torch.tensor([0])).toArray() // [0.5]
  */
-export const functionalSigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp({
+export const functionalSigmoid: Op['functionalSigmoid'] = defineOp({
   schema: 'sigmoid(Tensor input) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'method',
@@ -48,7 +49,7 @@ export const functionalSigmoid: OpFunction<(input: Tensor) => Tensor> = defineOp
  * @throws ArgumentError if `input` is not a Tensor.
  * @example F.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
  */
-export const functionalTanh: OpFunction<(input: Tensor) => Tensor> = defineOp({
+export const functionalTanh: Op['functionalTanh'] = defineOp({
   schema: 'tanh(Tensor input) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'method',

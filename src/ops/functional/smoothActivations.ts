@@ -5,6 +5,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { chunk } from '../join.ts'
 import { elu, leakyRelu } from '../pointwise/activation.ts'
 import { abs, add, div, mul, neg, sub } from '../pointwise/arithmetic.ts'
@@ -31,7 +32,7 @@ const SELU_SCALE = 1.0507009873554805
  * @throws DTypeError unless `self` is floating.
  * @example F.selu(torch.tensor([-1, 2])).toArray() // [-1.111331, 2.101402]
  */
-export const functionalSelu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const functionalSelu: Op['functionalSelu'] = defineOp({
   schema: 'selu(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -46,7 +47,7 @@ export const functionalSelu: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `alpha` is 0.
  * @example F.celu(torch.tensor([-1, 2]), 2).toArray() // [-0.786939, 2]
  */
-export const functionalCelu: OpFunction<(self: Tensor, alpha?: number | { readonly alpha?: number }) => Tensor> = defineOp({
+export const functionalCelu: Op['functionalCelu'] = defineOp({
   schema: 'celu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -64,7 +65,7 @@ export const functionalCelu: OpFunction<(self: Tensor, alpha?: number | { readon
  * @throws DTypeError unless `self` is floating.
  * @example F.mish(torch.tensor([0, 1])).toArray() // [0, 0.865098]
  */
-export const mish: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const mish: Op['mish'] = defineOp({
   schema: 'mish(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self) => mul(self, tanh(softplus(self))),
@@ -78,7 +79,7 @@ export const mish: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example F.softsign(torch.tensor([-1, 3])).toArray() // [-0.5, 0.75]
  */
-export const softsign: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const softsign: Op['softsign'] = defineOp({
   schema: 'softsign(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self) => div(self, add(abs(self), 1)),
@@ -92,7 +93,7 @@ export const softsign: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example F.tanhshrink(torch.tensor([0, 1])).toArray() // [0, 0.238406]
  */
-export const tanhshrink: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const tanhshrink: Op['tanhshrink'] = defineOp({
   schema: 'tanhshrink(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self) => sub(self, tanh(self)),
@@ -121,7 +122,7 @@ export const softmin: OpFunction<(self: Tensor, dim: number | SoftmaxDim, option
  * @throws ShapeError if the size of `dim` is odd.
  * @example F.glu(torch.tensor([1, 2, 0, 0])).toArray() // [0.5, 1]
  */
-export const glu: OpFunction<(self: Tensor, dim?: number | { readonly dim?: number }) => Tensor> = defineOp({
+export const glu: Op['glu'] = defineOp({
   schema: 'glu(Tensor self, int dim=-1) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, dim) => {
@@ -141,14 +142,7 @@ export const glu: OpFunction<(self: Tensor, dim?: number | { readonly dim?: numb
  * @throws DTypeError unless `self` is floating.
  * @example F.rrelu(torch.tensor([-1, 2]), 0.1, 0.3).toArray() // [-0.2, 2]
  */
-export const rrelu: OpFunction<
-  (
-    self: Tensor,
-    lower?: number | { readonly lower?: number; readonly upper?: number; readonly training?: boolean },
-    upper?: number,
-    training?: boolean,
-  ) => Tensor
-> = defineOp({
+export const rrelu: Op['rrelu'] = defineOp({
   schema: 'rrelu(Tensor self, float lower=0.125, float upper=0.3333333333333333, bool training=False) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -167,9 +161,7 @@ export const rrelu: OpFunction<
  * @throws ShapeError if `dim` is out of range.
  * @example F.normalize(torch.tensor([[3, 4]])).toArray() // [[0.6, 0.8]]
  */
-export const normalize: OpFunction<
-  (self: Tensor, p?: number | { readonly p?: number; readonly dim?: number; readonly eps?: number }, dim?: number, eps?: number) => Tensor
-> = defineOp({
+export const normalize: Op['normalize'] = defineOp({
   schema: 'normalize(Tensor self, float p=2.0, int dim=1, float eps=1e-12) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
@@ -184,7 +176,7 @@ export const normalize: OpFunction<
  * @throws DTypeError unless `self` is floating.
  * @example torch.selu(torch.tensor([-1, 2])).toArray() // [-1.111331, 2.101402]
  */
-export const selu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const selu: Op['selu'] = defineOp({
   schema: 'selu(Tensor self) -> Tensor',
   inPlace: 'function',
   decompose: (self) => functionalSelu(self),
@@ -198,7 +190,7 @@ export const selu: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `alpha` is 0.
  * @example torch.celu(torch.tensor([-1, 2]), 2).toArray() // [-0.786939, 2]
  */
-export const celu: OpFunction<(self: Tensor, alpha?: number | { readonly alpha?: number }) => Tensor> = defineOp({
+export const celu: Op['celu'] = defineOp({
   schema: 'celu(Tensor self, float alpha=1.0) -> Tensor',
   inPlace: 'function',
   decompose: (self, alpha) => functionalCelu(self, alpha),

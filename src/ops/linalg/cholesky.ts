@@ -1,8 +1,8 @@
 // The Cholesky decomposition, with an error or with a number for matrices that have none.
 import { tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { tril } from '../triangular.ts'
 import { diagonal } from '../view/diagonal.ts'
@@ -45,7 +45,7 @@ const notPositive = (op: string, infos: readonly number[]): Error | null => {
  * @throws ArgumentError if one of them is not positive-definite.
  * @example torch.linalg.cholesky(torch.tensor([[4, 2], [2, 5]])).toArray() // [[2, 0], [1, 2]]
  */
-export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: boolean }) => Tensor> = defineOp({
+export const cholesky: Op['cholesky'] = defineOp({
   schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
@@ -74,9 +74,7 @@ export const cholesky: OpFunction<(self: Tensor, options?: { readonly upper?: bo
  * @throws ArgumentError with `checkErrors`, if one of them is not positive-definite.
  * @example torch.linalg.choleskyEx(torch.tensor([[4, 2], [2, 5]])).map((t) => t.toArray()) // [[[2, 0], [1, 2]], 0]
  */
-export const choleskyEx: OpFunction<
-  (self: Tensor, options?: { readonly upper?: boolean; readonly checkErrors?: boolean }) => readonly [Tensor, Tensor]
-> = defineOp({
+export const choleskyEx: Op['choleskyEx'] = defineOp({
   schema: 'cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,

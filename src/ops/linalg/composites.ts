@@ -4,8 +4,8 @@ import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { mul, pow, sub } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
@@ -53,7 +53,7 @@ function power(op: string, self: Tensor, n: number): Tensor {
  * @throws ArgumentError for a negative power of a singular matrix.
  * @example torch.linalg.matrixPower(torch.tensor([[2, 0], [0, 3]]), 2).toArray() // [[4, 0], [0, 9]]
  */
-export const linalgMatrixPower: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+export const linalgMatrixPower: Op['linalgMatrixPower'] = defineOp({
   schema: 'matrix_power(Tensor self, int n) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self, n) => power('torch.linalg.matrix_power', self, n),
@@ -68,7 +68,7 @@ export const linalgMatrixPower: OpFunction<(self: Tensor, n: number) => Tensor> 
  * @throws ArgumentError for a negative power of a singular matrix.
  * @example torch.matrixPower(torch.tensor([[2, 0], [0, 3]]), 2).toArray() // [[4, 0], [0, 9]]
  */
-export const matrixPower: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+export const matrixPower: Op['matrixPower'] = defineOp({
   schema: 'matrix_power(Tensor self, int n) -> Tensor',
   method: true,
   decompose: (self, n) => power('torch.matrix_power', self, n),
@@ -83,7 +83,7 @@ export const matrixPower: OpFunction<(self: Tensor, n: number) => Tensor> = defi
  * @throws ArgumentError if there are none.
  * @example torch.linalg.multiDot([torch.tensor([[1, 2]]), torch.tensor([[3], [4]])]).toArray() // [[11]]
  */
-export const multiDot: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defineOp({
+export const multiDot: Op['multiDot'] = defineOp({
   schema: 'multi_dot(Tensor[] tensors) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (tensors) => chained('torch.linalg.multi_dot', tensors),
@@ -97,7 +97,7 @@ export const multiDot: OpFunction<(tensors: readonly Tensor[]) => Tensor> = defi
  * @throws ShapeError if the shapes do not broadcast, or `dim` is out of range.
  * @example torch.linalg.vecdot(torch.tensor([[1, 2]]), torch.tensor([[3, 4]])).toArray() // [11]
  */
-export const vecdot: OpFunction<(x: Tensor, y: Tensor, options?: { readonly dim?: number }) => Tensor> = defineOp({
+export const vecdot: Op['vecdot'] = defineOp({
   schema: 'vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (x, y, dim) => sum(mul(x, y), [dim]),
@@ -121,7 +121,7 @@ function crossOf(op: string, self: Tensor, other: Tensor, dim: number): Tensor {
  * @throws ShapeError unless the dimension has size 3.
  * @example torch.linalg.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0])).toArray() // [0, 0, 1]
  */
-export const linalgCross: OpFunction<(self: Tensor, other: Tensor, options?: { readonly dim?: number }) => Tensor> = defineOp({
+export const linalgCross: Op['linalgCross'] = defineOp({
   schema: 'cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self, other, dim) => crossOf('torch.linalg.cross', self, other, dim),
@@ -135,7 +135,7 @@ export const linalgCross: OpFunction<(self: Tensor, other: Tensor, options?: { r
  * @throws ShapeError unless the dimension has size 3.
  * @example torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0])).toArray() // [0, 0, 1]
  */
-export const cross: OpFunction<(self: Tensor, other: Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor> = defineOp({
+export const cross: Op['cross'] = defineOp({
   schema: 'cross(Tensor self, Tensor other, int? dim=None) -> Tensor',
   method: true,
   decompose: (self, other, dim) => crossOf('torch.cross', self, other, dim ?? Math.max(0, self.sizes.indexOf(3))),
@@ -149,9 +149,7 @@ export const cross: OpFunction<(self: Tensor, other: Tensor, dim?: number | null
  * @throws ShapeError if a dimension is out of range.
  * @example torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 4]
  */
-export const linalgDiagonal: OpFunction<
-  (self: Tensor, options?: { readonly offset?: number; readonly dim1?: number; readonly dim2?: number }) => Tensor
-> = defineOp({
+export const linalgDiagonal: Op['linalgDiagonal'] = defineOp({
   schema: 'diagonal(Tensor self, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self, offset, dim1, dim2) => diagonal(self, offset, dim1, dim2),
@@ -167,7 +165,7 @@ const powersOf = (x: Tensor, n: number): Tensor => pow(unsqueeze(x, -1), arange(
  * @throws ArgumentError if `N` is less than 1.
  * @example torch.linalg.vander(torch.tensor([2, 3]), { N: 3 }).toArray() // [[1, 2, 4], [1, 3, 9]]
  */
-export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: number | null }) => Tensor> = defineOp({
+export const linalgVander: Op['linalgVander'] = defineOp({
   schema: 'vander(Tensor x, *, int? N=None) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (x, n) => {
@@ -185,9 +183,7 @@ export const linalgVander: OpFunction<(x: Tensor, options?: { readonly N?: numbe
  * @throws ArgumentError if `N` is negative.
  * @example torch.vander(torch.tensor([2, 3]), 3).toArray() // [[4, 2, 1], [9, 3, 1]]
  */
-export const vander: OpFunction<
-  (x: Tensor, N?: number | null | { readonly N?: number | null; readonly increasing?: boolean }, increasing?: boolean) => Tensor
-> = defineOp({
+export const vander: Op['vander'] = defineOp({
   schema: 'vander(Tensor x, int? N=None, bool increasing=False) -> Tensor',
   decompose: (x, n, increasing) => {
     if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.sizes)}.`)
@@ -206,7 +202,7 @@ export const vander: OpFunction<
  * @throws ShapeError unless both parts have as many elements.
  * @example torch.linalg.tensorinv(torch.tensor([[2, 0], [0, 4]]), { ind: 1 }).toArray() // [[0.5, 0], [0, 0.25]]
  */
-export const tensorinv: OpFunction<(self: Tensor, ind?: number | { readonly ind?: number }) => Tensor> = defineOp({
+export const tensorinv: Op['tensorinv'] = defineOp({
   schema: 'tensorinv(Tensor self, int ind=2) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self, ind) => {
@@ -229,9 +225,7 @@ export const tensorinv: OpFunction<(self: Tensor, ind?: number | { readonly ind?
  * @throws ArgumentError if the system is singular.
  * @example torch.linalg.tensorsolve(torch.tensor([[2, 0], [0, 4]]), torch.tensor([2, 8])).toArray() // [1, 2]
  */
-export const tensorsolve: OpFunction<
-  (A: Tensor, B: Tensor, dims?: readonly number[] | null | { readonly dims?: readonly number[] | null }) => Tensor
-> = defineOp({
+export const tensorsolve: Op['tensorsolve'] = defineOp({
   schema: 'tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (given, b, dims) => {
@@ -264,13 +258,7 @@ const DRIVERS: readonly string[] = ['gels', 'gelsy', 'gelsd', 'gelss']
  * @throws DTypeError unless the tensors are floating.
  * @example torch.linalg.lstsq(torch.tensor([[1], [1]]), torch.tensor([[2], [4]]))[0].toArray() // [[3]]
  */
-export const lstsq: OpFunction<
-  (
-    A: Tensor,
-    B: Tensor,
-    rcond?: number | null | { readonly rcond?: number | null; readonly driver?: string | null },
-  ) => readonly [Tensor, Tensor, Tensor, Tensor]
-> = defineOp({
+export const lstsq: Op['lstsq'] = defineOp({
   schema: 'lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   decompose: (a, b, rcond, driver) => {
@@ -299,7 +287,7 @@ export const lstsq: OpFunction<
  * @throws DTypeError unless the tensors are floating.
  * @example torch.choleskySolve(torch.tensor([[8]]), torch.tensor([[2]])).toArray() // [[2]]
  */
-export const choleskySolve: OpFunction<(B: Tensor, L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
+export const choleskySolve: Op['choleskySolve'] = defineOp({
   schema: 'cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor',
   method: true,
   decompose: (b, factor, upper) => {
@@ -317,7 +305,7 @@ export const choleskySolve: OpFunction<(B: Tensor, L: Tensor, upper?: boolean | 
  * @throws DTypeError unless it is floating.
  * @example torch.choleskyInverse(torch.tensor([[2]])).toArray() // [[0.25]]
  */
-export const choleskyInverse: OpFunction<(L: Tensor, upper?: boolean | { readonly upper?: boolean }) => Tensor> = defineOp({
+export const choleskyInverse: Op['choleskyInverse'] = defineOp({
   schema: 'cholesky_inverse(Tensor L, bool upper=False) -> Tensor',
   method: true,
   decompose: (factor, upper) => {
@@ -325,16 +313,3 @@ export const choleskyInverse: OpFunction<(L: Tensor, upper?: boolean | { readonl
     return choleskySolve(eye(sizeAt(factor.sizes, -1), { dtype: factor.dtype }), factor, upper)
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link matrixPower} */
-    matrixPower(n: number): Tensor
-    /** {@link choleskySolve} */
-    choleskySolve(L: Tensor, upper?: boolean | { readonly upper?: boolean }): Tensor
-    /** {@link choleskyInverse} */
-    choleskyInverse(upper?: boolean | { readonly upper?: boolean }): Tensor
-    /** {@link cross} */
-    cross(other: Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
-  }
-}

@@ -4,6 +4,7 @@ import { valueText } from '../../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
@@ -164,65 +165,64 @@ export const eigvalsh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly U
  * @throws DTypeError unless it is floating.
  * @example torch.linalg.svd(torch.tensor([[3, 0], [0, 4]]))[1].toArray() // [4, 3]
  */
-export const svd: OpFunction<(self: Tensor, fullMatrices?: boolean | { readonly fullMatrices?: boolean }) => readonly [Tensor, Tensor, Tensor]> =
-  defineOp({
-    schema: 'svd(Tensor self, bool full_matrices=True) -> (Tensor, Tensor, Tensor)',
-    namespace: 'torch.linalg',
-    halvesInFloat32: true,
-    meta: (self, full) => {
-      checkMatrix('torch.linalg.svd', self)
-      const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
-      return [spec(self, m, full ? m : k), spec(self, k), spec(self, full ? n : k, n)]
-    },
-    kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
-      checkMatrix('torch.linalg.svd', self)
-      const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
-      const all = matricesOf(self).map((a) => svdOf(a, full))
-      return [
-        tensorOf(
-          all.map(({ u }) => u.data),
-          [...lead(self), m, full ? m : k],
-          self,
-        ),
-        tensorOf(
-          all.map(({ values }) => values),
-          [...lead(self), k],
-          self,
-        ),
-        tensorOf(
-          all.map(({ v }) => transposed(v).data),
-          [...lead(self), full ? n : k, n],
-          self,
-        ),
-      ]
-    },
-    derivative: ([gu, gs, gvh], { args: [self], outputs: [fullU, s, fullVh] }) => {
-      const k = smaller(self)
-      const [u, vh] = [narrow(fullU, -1, 0, k), narrow(fullVh, -2, 0, k)]
-      const v = turned(vh)
-      const gaps = mul(inverseGaps(s), inverseSums(s))
-      const skew = (t: Tensor): Tensor => sub(t, turned(t))
-      const scale = unsqueeze(s, -2)
-      const inverse = where(eq(scale, 0), 0, reciprocal(where(eq(scale, 0), 1, scale)))
-      let inner = diagEmbed(gs ?? mul(s, 0))
-      let outside: Tensor | null = null
-      if (gu !== null) {
-        const g = narrow(gu, -1, 0, k)
-        inner = add(inner, mul(mul(skew(matmul(turned(u), g)), gaps), scale))
-        if (sizeAt(u.sizes, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
+export const svd: Op['svd'] = defineOp({
+  schema: 'svd(Tensor self, bool full_matrices=True) -> (Tensor, Tensor, Tensor)',
+  namespace: 'torch.linalg',
+  halvesInFloat32: true,
+  meta: (self, full) => {
+    checkMatrix('torch.linalg.svd', self)
+    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
+    return [spec(self, m, full ? m : k), spec(self, k), spec(self, full ? n : k, n)]
+  },
+  kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
+    checkMatrix('torch.linalg.svd', self)
+    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
+    const all = matricesOf(self).map((a) => svdOf(a, full))
+    return [
+      tensorOf(
+        all.map(({ u }) => u.data),
+        [...lead(self), m, full ? m : k],
+        self,
+      ),
+      tensorOf(
+        all.map(({ values }) => values),
+        [...lead(self), k],
+        self,
+      ),
+      tensorOf(
+        all.map(({ v }) => transposed(v).data),
+        [...lead(self), full ? n : k, n],
+        self,
+      ),
+    ]
+  },
+  derivative: ([gu, gs, gvh], { args: [self], outputs: [fullU, s, fullVh] }) => {
+    const k = smaller(self)
+    const [u, vh] = [narrow(fullU, -1, 0, k), narrow(fullVh, -2, 0, k)]
+    const v = turned(vh)
+    const gaps = mul(inverseGaps(s), inverseSums(s))
+    const skew = (t: Tensor): Tensor => sub(t, turned(t))
+    const scale = unsqueeze(s, -2)
+    const inverse = where(eq(scale, 0), 0, reciprocal(where(eq(scale, 0), 1, scale)))
+    let inner = diagEmbed(gs ?? mul(s, 0))
+    let outside: Tensor | null = null
+    if (gu !== null) {
+      const g = narrow(gu, -1, 0, k)
+      inner = add(inner, mul(mul(skew(matmul(turned(u), g)), gaps), scale))
+      if (sizeAt(u.sizes, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
+    }
+    if (gvh !== null) {
+      const g = turned(narrow(gvh, -2, 0, k))
+      inner = add(inner, mul(turned(scale), mul(skew(matmul(turned(v), g)), gaps)))
+      if (sizeAt(v.sizes, -2) > k) {
+        const extra = matmul(u, turned(sub(mul(g, inverse), matmul(v, matmul(turned(v), mul(g, inverse))))))
+        outside = outside === null ? extra : add(outside, extra)
       }
-      if (gvh !== null) {
-        const g = turned(narrow(gvh, -2, 0, k))
-        inner = add(inner, mul(turned(scale), mul(skew(matmul(turned(v), g)), gaps)))
-        if (sizeAt(v.sizes, -2) > k) {
-          const extra = matmul(u, turned(sub(mul(g, inverse), matmul(v, matmul(turned(v), mul(g, inverse))))))
-          outside = outside === null ? extra : add(outside, extra)
-        }
-      }
-      const core = matmul(matmul(u, inner), vh)
-      return [outside === null ? core : add(core, outside), null]
-    },
-  })
+    }
+    const core = matmul(matmul(u, inner), vh)
+    return [outside === null ? core : add(core, outside), null]
+  },
+})
 
 /** 1 / (x_j + x_i), and 0 where the sum is 0. */
 function inverseSums(values: Tensor): Tensor {
@@ -240,7 +240,7 @@ function inverseSums(values: Tensor): Tensor {
  * @throws DTypeError unless it is floating.
  * @example torch.linalg.svdvals(torch.tensor([[3, 0], [0, 4]])).toArray() // [4, 3]
  */
-export const svdvals: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const svdvals: Op['svdvals'] = defineOp({
   schema: 'svdvals(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self) => svd(self, false)[1],

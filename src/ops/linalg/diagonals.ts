@@ -7,6 +7,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { diagonal, diagonalScatter } from '../view/diagonal.ts'
@@ -50,7 +51,7 @@ export const diagEmbed: OpFunction<(self: Tensor, offset?: number | DiagonalOpti
  * torch.diag(torch.tensor([1, 2])).toArray() // [[1, 0], [0, 2]]
  * torch.diag(torch.tensor([[1, 2], [3, 4]]), 1).toArray() // [2]
  */
-export const diag: OpFunction<(self: Tensor, diagonal?: number | { readonly diagonal?: number }) => Tensor> = defineOp({
+export const diag: Op['diag'] = defineOp({
   schema: 'diag(Tensor self, int diagonal=0) -> Tensor',
   method: true,
   decompose: (self, offset) => {
@@ -67,7 +68,7 @@ export const diag: OpFunction<(self: Tensor, diagonal?: number | { readonly diag
  * @throws ArgumentError if `offset` is not an integer.
  * @example torch.diagflat(torch.tensor([[1], [2]])).toArray() // [[1, 0], [0, 2]]
  */
-export const diagflat: OpFunction<(self: Tensor, offset?: number | { readonly offset?: number }) => Tensor> = defineOp({
+export const diagflat: Op['diagflat'] = defineOp({
   schema: 'diagflat(Tensor self, int offset=0) -> Tensor',
   method: true,
   decompose: (self, offset) => diagEmbed(reshape(self, [-1]), offset),
@@ -81,7 +82,7 @@ export const diagflat: OpFunction<(self: Tensor, offset?: number | { readonly of
  * @throws ShapeError unless `self` has 2 dimensions.
  * @example torch.trace(torch.tensor([[1, 2], [3, 4]])).item() // 5
  */
-export const trace: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const trace: Op['trace'] = defineOp({
   schema: 'trace(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
@@ -110,13 +111,6 @@ function triangle(rows: number, columns: number, dtype: DType | null, holds: (ro
   return withoutModes(() => tensorFromValues(values, [2, count], dtype ?? 'int64'))
 }
 
-type TriangleIndices = (
-  row: number,
-  col: number,
-  offset?: number | { readonly offset?: number; readonly dtype?: DType | null },
-  options?: { readonly dtype?: DType | null },
-) => Tensor
-
 /**
  * The rows and the columns of the lower triangle of a matrix, up to diagonal number `offset`. PyTorch's `torch.tril_indices`.
  *
@@ -125,7 +119,7 @@ type TriangleIndices = (
  * @throws ArgumentError if a size is not an integer.
  * @example torch.trilIndices(2, 2).toArray() // [[0, 1, 1], [0, 0, 1]]
  */
-export const trilIndices: OpFunction<TriangleIndices> = defineOp({
+export const trilIndices: Op['trilIndices'] = defineOp({
   schema: 'tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=None) -> Tensor',
   tags: ['creation'],
   decompose: (row, col, offset, dtype) => triangle(row, col, dtype, (i, j) => j - i <= offset),
@@ -139,21 +133,8 @@ export const trilIndices: OpFunction<TriangleIndices> = defineOp({
  * @throws ArgumentError if a size is not an integer.
  * @example torch.triuIndices(2, 2).toArray() // [[0, 0, 1], [0, 1, 1]]
  */
-export const triuIndices: OpFunction<TriangleIndices> = defineOp({
+export const triuIndices: Op['triuIndices'] = defineOp({
   schema: 'triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=None) -> Tensor',
   tags: ['creation'],
   decompose: (row, col, offset, dtype) => triangle(row, col, dtype, (i, j) => j - i >= offset),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link diagEmbed} */
-    diagEmbed(offset?: number | DiagonalOptions, dim1?: number, dim2?: number): Tensor
-    /** {@link diag} */
-    diag(diagonal?: number | { readonly diagonal?: number }): Tensor
-    /** {@link diagflat} */
-    diagflat(offset?: number | { readonly offset?: number }): Tensor
-    /** {@link trace} */
-    trace(): Tensor
-  }
-}

@@ -3,8 +3,8 @@ import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { eye } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { mul, sub } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
@@ -55,7 +55,7 @@ function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Te
  * @throws DTypeError unless both are floating, of the same dtype.
  * @example torch.linalg.householderProduct(torch.tensor([[5], [1]]), torch.tensor([1])).toArray() // [[0], [-1]]
  */
-export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tensor> = defineOp({
+export const householderProduct: Op['householderProduct'] = defineOp({
   schema: 'householder_product(Tensor self, Tensor tau) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (self, tau) => {
@@ -77,7 +77,7 @@ export const householderProduct: OpFunction<(self: Tensor, tau: Tensor) => Tenso
  * @throws DTypeError unless it is floating.
  * @example torch.geqrf(torch.tensor([[3, 0], [4, 5]])).map((t) => t.toArray()) // [[[-5, -4], [0.5, 3]], [1.6, 0]]
  */
-export const geqrf: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+export const geqrf: Op['geqrf'] = defineOp({
   schema: 'geqrf(Tensor self) -> (Tensor, Tensor)',
   method: true,
   halvesInFloat32: true,
@@ -117,15 +117,7 @@ export const geqrf: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = de
  * @throws DTypeError unless all are floating, of the same dtype.
  * @example torch.ormqr(torch.tensor([[0], [1]]), torch.tensor([1]), torch.tensor([[1], [2]])).toArray() // [[-2], [-1]]
  */
-export const ormqr: OpFunction<
-  (
-    self: Tensor,
-    tau: Tensor,
-    other: Tensor,
-    left?: boolean | { readonly left?: boolean; readonly transpose?: boolean },
-    transpose?: boolean,
-  ) => Tensor
-> = defineOp({
+export const ormqr: Op['ormqr'] = defineOp({
   schema: 'ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor',
   method: true,
   decompose: (self, tau, other, left, transposing) => {
@@ -147,12 +139,3 @@ export const ormqr: OpFunction<
     return left ? reflected(other, self, tau, !transposing) : turned(reflected(turned(other), self, tau, transposing))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link geqrf} */
-    geqrf(): readonly [Tensor, Tensor]
-    /** {@link ormqr} */
-    ormqr(tau: Tensor, other: Tensor, left?: boolean | { readonly left?: boolean; readonly transpose?: boolean }, transpose?: boolean): Tensor
-  }
-}

@@ -2,8 +2,8 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { broadcastShapes, exactElements, formatShape, sameShape, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
@@ -25,9 +25,7 @@ const SOLVE = 'torch.linalg.ldl_solve'
  * @throws ArgumentError with `checkErrors`, if a block is 0.
  * @example torch.linalg.ldlFactorEx(torch.tensor([[4, 0], [2, 3]])).map((t) => t.toArray()) // [[[4, 0], [0.5, 2]], [1, 2], 0]
  */
-export const ldlFactorEx: OpFunction<
-  (self: Tensor, options?: { readonly hermitian?: boolean; readonly checkErrors?: boolean }) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const ldlFactorEx: Op['ldlFactorEx'] = defineOp({
   schema: 'ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
@@ -75,7 +73,7 @@ export const ldlFactorEx: OpFunction<
  * @throws ArgumentError if a block of D is 0.
  * @example torch.linalg.ldlFactor(torch.tensor([[4, 0], [2, 3]]))[0].toArray() // [[4, 0], [0.5, 2]]
  */
-export const ldlFactor: OpFunction<(self: Tensor, options?: { readonly hermitian?: boolean }) => readonly [Tensor, Tensor]> = defineOp({
+export const ldlFactor: Op['ldlFactor'] = defineOp({
   schema: 'ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
@@ -126,7 +124,7 @@ function pivotsOf(pivots: Tensor, n: number): readonly (readonly number[])[] {
  * @throws ArgumentError if a pivot is no row.
  * @example torch.linalg.ldlSolve(torch.tensor([[4, 0], [0.5, 2]]), torch.tensor([1, 2]).int(), torch.tensor([[8], [8]])).toArray() // [[1], [2]]
  */
-export const ldlSolve: OpFunction<(LD: Tensor, pivots: Tensor, B: Tensor, options?: { readonly hermitian?: boolean }) => Tensor> = defineOp({
+export const ldlSolve: Op['ldlSolve'] = defineOp({
   schema: 'ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,

@@ -2,8 +2,8 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { sub } from '../pointwise/arithmetic.ts'
 import { randn } from '../random.ts'
 import { mean } from '../reduction/mean.ts'
@@ -50,14 +50,7 @@ function approximated(op: string, a: Tensor, q: number, niter: number): readonly
  * @throws ArgumentError if `q` or `niter` is negative.
  * @example torch.svdLowrank(torch.tensor([[3, 0], [0, 4]]), 2)[1].toArray() // [4, 3]
  */
-export const svdLowrank: OpFunction<
-  (
-    A: Tensor,
-    q?: number | { readonly q?: number; readonly niter?: number; readonly M?: Tensor | null },
-    niter?: number | { readonly niter?: number; readonly M?: Tensor | null },
-    M?: Tensor | null,
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const svdLowrank: Op['svdLowrank'] = defineOp({
   schema: 'svd_lowrank(Tensor A, int? q=6, int niter=2, Tensor? M=None) -> (Tensor, Tensor, Tensor)',
   tags: ['random'],
   decompose: (a, q, niter, given): readonly [Tensor, Tensor, Tensor] => {
@@ -78,14 +71,7 @@ export const svdLowrank: OpFunction<
  * @throws ArgumentError if `q` is greater than the smaller size, or `niter` negative.
  * @example torch.pcaLowrank(torch.tensor([[1, 0], [-1, 0], [4, 2]]), 2, false).map((t) => t.shape) // [[3, 2], [2], [2, 2]]
  */
-export const pcaLowrank: OpFunction<
-  (
-    A: Tensor,
-    q?: number | null | { readonly q?: number | null; readonly center?: boolean; readonly niter?: number },
-    center?: boolean | { readonly center?: boolean; readonly niter?: number },
-    niter?: number,
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const pcaLowrank: Op['pcaLowrank'] = defineOp({
   schema: 'pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor, Tensor, Tensor)',
   tags: ['random'],
   decompose: (a, q, center, niter): readonly [Tensor, Tensor, Tensor] => {

@@ -5,6 +5,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { add, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -34,9 +35,7 @@ const smaller = (t: Tensor): number => Math.min(sizeAt(t.sizes, -2), sizeAt(t.si
  * @throws ArgumentError with `checkErrors`, if a pivot is 0.
  * @example torch.linalg.luFactorEx(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[1, 3], [0, 2]], [2, 2], 0]
  */
-export const luFactorEx: OpFunction<
-  (self: Tensor, options?: { readonly pivot?: boolean; readonly checkErrors?: boolean }) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const luFactorEx: Op['luFactorEx'] = defineOp({
   schema: 'lu_factor_ex(Tensor self, *, bool pivot=True, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
@@ -112,7 +111,7 @@ export const luFactorEx: OpFunction<
  * @throws ArgumentError if a pivot is no row.
  * @example torch.ops.tensorfx.rowOrder(torch.tensor([2, 2]).int(), 2).toArray() // [1, 0]
  */
-export const rowOrder: OpFunction<(pivots: Tensor, m: number) => Tensor> = defineOp({
+export const rowOrder: Op['rowOrder'] = defineOp({
   schema: 'row_order(Tensor pivots, int m) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (pivots, m) => ({ shape: [...pivots.sizes.slice(0, -1), m], dtype: 'int64' }),
@@ -148,7 +147,7 @@ const permutation = (pivots: Tensor, m: number, like: Tensor): Tensor =>
  * @throws ShapeError unless `self` holds matrices.
  * @example torch.linalg.luFactor(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[1, 3], [0, 2]], [2, 2]]
  */
-export const luFactor: OpFunction<(self: Tensor, options?: { readonly pivot?: boolean }) => readonly [Tensor, Tensor]> = defineOp({
+export const luFactor: Op['luFactor'] = defineOp({
   schema: 'lu_factor(Tensor self, *, bool pivot=True) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   decompose: (self, pivot): readonly [Tensor, Tensor] => {
@@ -175,7 +174,7 @@ function unpacked(lu: Tensor, pivots: Tensor): readonly [Tensor, Tensor, Tensor]
  * @throws DTypeError unless `self` is floating.
  * @example torch.linalg.lu(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[0, 1], [1, 0]], [[1, 0], [0, 1]], [[1, 3], [0, 2]]]
  */
-export const lu: OpFunction<(self: Tensor, options?: { readonly pivot?: boolean }) => readonly [Tensor, Tensor, Tensor]> = defineOp({
+export const lu: Op['lu'] = defineOp({
   schema: 'lu(Tensor self, *, bool pivot=True) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   decompose: (self, pivot): readonly [Tensor, Tensor, Tensor] => {
@@ -219,9 +218,7 @@ export const luUnpack: OpFunction<
  * @throws ArgumentError if a pivot is no row.
  * @example torch.linalg.luSolve(torch.tensor([[1, 3], [0, 2]]), torch.tensor([2, 2]).int(), torch.tensor([[2], [4]])).toArray() // [[1], [1]]
  */
-export const linalgLuSolve: OpFunction<
-  (LU: Tensor, pivots: Tensor, B: Tensor, options?: { readonly left?: boolean; readonly adjoint?: boolean }) => Tensor
-> = defineOp({
+export const linalgLuSolve: Op['linalgLuSolve'] = defineOp({
   schema: 'lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (factors, pivots, b, left, adjoint) => {
@@ -261,9 +258,7 @@ export const luSolve: OpFunction<(self: Tensor, LUData: Tensor, LUPivots: Tensor
  * @throws ShapeError unless `self` holds matrices.
  * @example torch.lu(torch.tensor([[0, 2], [1, 3]])).map((t) => t.toArray()) // [[[1, 3], [0, 2]], [2, 2]]
  */
-export const torchLu: OpFunction<
-  (self: Tensor, pivot?: boolean | { readonly pivot?: boolean; readonly getInfos?: boolean }, getInfos?: boolean) => readonly Tensor[]
-> = defineOp({
+export const torchLu: Op['torchLu'] = defineOp({
   schema: 'lu(Tensor self, bool pivot=True, bool get_infos=False) -> Tensor[]',
   method: true,
   decompose: (self, pivot, getInfos) => {
@@ -281,9 +276,7 @@ export const torchLu: OpFunction<
  * @throws ArgumentError with `checkErrors`, if a matrix is singular.
  * @example torch.linalg.solveEx(torch.tensor([[2, 0], [0, 4]]), torch.tensor([[2], [8]])).map((t) => t.toArray()) // [[[1], [2]], 0]
  */
-export const solveEx: OpFunction<
-  (A: Tensor, B: Tensor, options?: { readonly left?: boolean; readonly checkErrors?: boolean }) => readonly [Tensor, Tensor]
-> = defineOp({
+export const solveEx: Op['solveEx'] = defineOp({
   schema: 'solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   decompose: (a, b, left, checkErrors): readonly [Tensor, Tensor] => {
@@ -310,7 +303,7 @@ function checkInfo(op: string, info: Tensor): void {
  * @throws ArgumentError with `checkErrors`, if a matrix is singular.
  * @example torch.linalg.invEx(torch.tensor([[2, 0], [0, 4]])).map((t) => t.toArray()) // [[[0.5, 0], [0, 0.25]], 0]
  */
-export const invEx: OpFunction<(self: Tensor, options?: { readonly checkErrors?: boolean }) => readonly [Tensor, Tensor]> = defineOp({
+export const invEx: Op['invEx'] = defineOp({
   schema: 'inv_ex(Tensor self, *, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   decompose: (self, checkErrors): readonly [Tensor, Tensor] => {
@@ -320,12 +313,3 @@ export const invEx: OpFunction<(self: Tensor, options?: { readonly checkErrors?:
     return [linalgLuSolve(factors, pivots, expand(eye(sizeAt(self.sizes, -1), { dtype: self.dtype }), self.sizes)), info]
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link luSolve} */
-    luSolve(LUData: Tensor, LUPivots: Tensor): Tensor
-    /** `torch.lu` */
-    lu(pivot?: boolean | { readonly pivot?: boolean; readonly getInfos?: boolean }, getInfos?: boolean): readonly Tensor[]
-  }
-}

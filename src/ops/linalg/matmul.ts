@@ -3,8 +3,8 @@ import { ShapeError } from '../../errors/index.ts'
 import { promoteTypes } from '../../kernels/index.ts'
 import { broadcastShapes, formatShape, numelOf, sameShape } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -68,7 +68,7 @@ function innerProduct(self: Tensor, other: Tensor): Tensor {
  * torch.matmul(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])).toArray() // [21, 43]
  * torch.matmul(torch.ones([5, 2, 3]), torch.ones([3, 4])).shape // [5, 2, 4]
  */
-export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const matmul: Op['matmul'] = defineOp({
   schema: 'matmul(Tensor self, Tensor other) -> Tensor',
   method: true,
   meta: matmulMeta,
@@ -96,7 +96,7 @@ export const matmul: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defin
  * @throws DTypeError unless the dtypes are equal and numeric.
  * @example torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 10])).toArray() // [21, 43]
  */
-export const mv: OpFunction<(self: Tensor, vec: Tensor) => Tensor> = defineOp({
+export const mv: Op['mv'] = defineOp({
   schema: 'mv(Tensor self, Tensor vec) -> Tensor',
   method: true,
   meta: (self, vec) => mvSpec(self, vec),
@@ -122,7 +122,7 @@ function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
  * @throws DTypeError unless the dtypes are equal and numeric.
  * @example torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4])).item() // 11
  */
-export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineOp({
+export const dot: Op['dot'] = defineOp({
   schema: 'dot(Tensor self, Tensor tensor) -> Tensor',
   method: true,
   meta: (self) => ({ shape: [], dtype: self.dtype }),
@@ -145,7 +145,7 @@ export const dot: OpFunction<(self: Tensor, tensor: Tensor) => Tensor> = defineO
  * @throws ShapeError unless both are vectors.
  * @example torch.outer(torch.tensor([1, 2]), torch.tensor([3, 4])).toArray() // [[3, 4], [6, 8]]
  */
-export const outer: OpFunction<(self: Tensor, vec2: Tensor) => Tensor> = defineOp({
+export const outer: Op['outer'] = defineOp({
   schema: 'outer(Tensor self, Tensor vec2) -> Tensor',
   method: true,
   meta: (self, vec2) => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
@@ -156,16 +156,3 @@ export const outer: OpFunction<(self: Tensor, vec2: Tensor) => Tensor> = defineO
     return mul(unsqueeze(self, 1), unsqueeze(vec2, 0))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link matmul} */
-    matmul(other: Tensor): Tensor
-    /** {@link mv} */
-    mv(vec: Tensor): Tensor
-    /** {@link dot} */
-    dot(tensor: Tensor): Tensor
-    /** {@link outer} */
-    outer(vec2: Tensor): Tensor
-  }
-}

@@ -4,6 +4,7 @@ import { broadcastShapes, formatShape, sameShape, Tensor } from '../../tensor/in
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { sum } from '../reduction/sum.ts'
@@ -57,7 +58,7 @@ function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
  * @throws DTypeError unless the dtypes are equal and numeric.
  * @example torch.mm(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [10]])).toArray() // [[21], [43]]
  */
-export const mm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
+export const mm: Op['mm'] = defineOp({
   schema: 'mm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
@@ -114,7 +115,7 @@ function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
  * @throws DTypeError unless the dtypes are equal and numeric.
  * @example torch.bmm(torch.ones([2, 1, 3]), torch.ones([2, 3, 1])).toArray() // [[[3]], [[3]]]
  */
-export const bmm: OpFunction<(self: Tensor, mat2: Tensor) => Tensor> = defineOp({
+export const bmm: Op['bmm'] = defineOp({
   schema: 'bmm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
@@ -175,7 +176,7 @@ function asRows(t: Tensor): Tensor {
  * @throws DTypeError unless the dtypes are equal and numeric.
  * @example F.linear(torch.tensor([1, 2]), torch.tensor([[1, 0], [1, 1]]), torch.tensor([10, 20])).toArray() // [11, 23]
  */
-export const linear: OpFunction<(input: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
+export const linear: Op['linear'] = defineOp({
   schema: 'linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
   // addmm(bias, input, weight)
@@ -252,16 +253,3 @@ export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, 
   meta: (_self, batch1, batch2) => bmmMeta(batch1, batch2),
   decompose: (self, batch1, batch2, beta, alpha) => blend(self, bmm(batch1, batch2), beta, alpha),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link mm} */
-    mm(mat2: Tensor): Tensor
-    /** {@link bmm} */
-    bmm(mat2: Tensor): Tensor
-    /** `torch.addmm` */
-    addmm(mat1: Tensor, mat2: Tensor, options?: AddmmOptions): Tensor
-    /** `torch.baddbmm` */
-    baddbmm(batch1: Tensor, batch2: Tensor, options?: AddmmOptions): Tensor
-  }
-}

@@ -196,10 +196,3 @@ export const norm: OpFunction<(self: Tensor, p?: number | 'fro' | 'nuc' | NormOp
       return pNorm('torch.norm', self, order, dim, keepdim)
     },
   })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link norm} */
-    norm(p?: number | 'fro' | 'nuc' | NormOptions, dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-  }
-}

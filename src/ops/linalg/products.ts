@@ -5,6 +5,7 @@ import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { mul } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
@@ -73,7 +74,7 @@ export const addbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, o
  * @throws ShapeError unless both are vectors of the same length.
  * @example torch.vdot(torch.tensor([1, 2]), torch.tensor([3, 4])).item() // 11
  */
-export const vdot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const vdot: Op['vdot'] = defineOp({
   schema: 'vdot(Tensor self, Tensor other) -> Tensor',
   method: true,
   decompose: (self, other) => dot(self, other),
@@ -87,7 +88,7 @@ export const vdot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineO
  * @throws ShapeError if the last sizes differ.
  * @example torch.inner(torch.tensor([1, 2]), torch.tensor([[3, 4], [5, 6]])).toArray() // [11, 17]
  */
-export const inner: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const inner: Op['inner'] = defineOp({
   schema: 'inner(Tensor self, Tensor other) -> Tensor',
   method: true,
   decompose: (self, other) => (self.ndim === 0 || other.ndim === 0 ? mul(self, other) : tensordot(self, other, [[-1], [-1]])),
@@ -147,7 +148,7 @@ export const tensordot: OpFunction<
  * @throws ArgumentError if an argument is not a Tensor.
  * @example torch.kron(torch.tensor([1, 2]), torch.tensor([3, 4])).toArray() // [3, 4, 6, 8]
  */
-export const kron: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const kron: Op['kron'] = defineOp({
   schema: 'kron(Tensor self, Tensor other) -> Tensor',
   method: true,
   decompose: (self, other) => {
@@ -220,20 +221,3 @@ export const chainMatmul: OpFunction<(...matrices: readonly (Tensor | readonly T
   schema: 'chain_matmul(Tensor[] matrices) -> Tensor',
   decompose: (matrices) => chained('torch.chain_matmul', matrices),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link addmv} */
-    addmv(mat: Tensor, vec: Tensor, options?: BlendOptions): Tensor
-    /** {@link addr} */
-    addr(vec1: Tensor, vec2: Tensor, options?: BlendOptions): Tensor
-    /** {@link addbmm} */
-    addbmm(batch1: Tensor, batch2: Tensor, options?: BlendOptions): Tensor
-    /** {@link vdot} */
-    vdot(other: Tensor): Tensor
-    /** {@link inner} */
-    inner(other: Tensor): Tensor
-    /** {@link kron} */
-    kron(other: Tensor): Tensor
-  }
-}

@@ -5,6 +5,7 @@ import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { add, mul, neg } from '../pointwise/arithmetic.ts'
 import { eq } from '../pointwise/comparison.ts'
@@ -85,7 +86,7 @@ export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineO
  * @throws ArgumentError if a matrix is singular.
  * @example torch.linalg.solve(torch.tensor([[2, 0], [0, 4]]), torch.tensor([2, 8])).toArray() // [1, 2]
  */
-export const linalgSolve: OpFunction<(A: Tensor, B: Tensor, options?: { readonly left?: boolean }) => Tensor> = defineOp({
+export const linalgSolve: Op['linalgSolve'] = defineOp({
   schema: 'solve(Tensor A, Tensor B, *, bool left=True) -> Tensor',
   namespace: 'torch.linalg',
   decompose: (a, b, left) => {
@@ -157,7 +158,7 @@ export const solveTriangular: OpFunction<(A: Tensor, B: Tensor, options: Triangu
  * @throws ArgumentError if one of them is singular.
  * @example torch.linalg.inv(torch.tensor([[2, 0], [0, 4]])).toArray() // [[0.5, 0], [0, 0.25]]
  */
-export const inv: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const inv: Op['inv'] = defineOp({
   schema: 'inv(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
@@ -189,7 +190,7 @@ export const inv: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if one of them is singular.
  * @example torch.inverse(torch.tensor([[2, 0], [0, 4]])).toArray() // [[0.5, 0], [0, 0.25]]
  */
-export const inverse: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const inverse: Op['inverse'] = defineOp({
   schema: 'inverse(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => inv(self),
@@ -208,7 +209,7 @@ const perMatrix = (t: Tensor): Tensor => unsqueeze(unsqueeze(t, -1), -1)
  * @throws DTypeError unless `self` is floating.
  * @example torch.linalg.slogdet(torch.tensor([[0, 1], [2, 0]])).map((t) => t.item()) // [-1, 0.693147]
  */
-export const linalgSlogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
   schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
@@ -240,7 +241,7 @@ export const linalgSlogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tenso
  * @throws DTypeError unless `self` is floating.
  * @example torch.linalg.det(torch.tensor([[1, 2], [3, 4]])).item() // -2
  */
-export const linalgDet: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const linalgDet: Op['linalgDet'] = defineOp({
   schema: 'det(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
@@ -271,7 +272,7 @@ export const linalgDet: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example torch.det(torch.tensor([[1, 2], [3, 4]])).item() // -2
  */
-export const det: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const det: Op['det'] = defineOp({
   schema: 'det(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => linalgDet(self),
@@ -286,7 +287,7 @@ export const det: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example torch.slogdet(torch.tensor([[0, 1], [2, 0]])).map((t) => t.item()) // [-1, 0.693147]
  */
-export const slogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+export const slogdet: Op['slogdet'] = defineOp({
   schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
   method: true,
   decompose: (self) => linalgSlogdet(self),
@@ -301,7 +302,7 @@ export const slogdet: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = 
  * @throws DTypeError unless `self` is floating.
  * @example torch.logdet(torch.tensor([[2, 0], [0, 3]])).item() // 1.791759
  */
-export const logdet: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const logdet: Op['logdet'] = defineOp({
   schema: 'logdet(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
@@ -319,7 +320,7 @@ export const logdet: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example torch.linalg.matrixExp(torch.tensor([[0, 1], [0, 0]])).toArray() // [[1, 1], [0, 1]]
  */
-export const linalgMatrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const linalgMatrixExp: Op['linalgMatrixExp'] = defineOp({
   schema: 'matrix_exp(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
@@ -353,23 +354,8 @@ export const linalgMatrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example torch.matrixExp(torch.tensor([[0, 1], [0, 0]])).toArray() // [[1, 1], [0, 1]]
  */
-export const matrixExp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const matrixExp: Op['matrixExp'] = defineOp({
   schema: 'matrix_exp(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => linalgMatrixExp(self),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link inverse} */
-    inverse(): Tensor
-    /** {@link det} */
-    det(): Tensor
-    /** {@link slogdet} */
-    slogdet(): readonly [Tensor, Tensor]
-    /** {@link logdet} */
-    logdet(): Tensor
-    /** {@link matrixExp} */
-    matrixExp(): Tensor
-  }
-}

@@ -8,6 +8,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { rsqrt } from '../pointwise/unary.ts'
@@ -90,9 +91,7 @@ function backwardFormula(grad: Tensor, input: Tensor, weight: Tensor | null, bat
  * @throws ArgumentError if an argument is not a Tensor.
  * @example torch.ops.tensorfx.nativeBatchNormBackward(torch.ones([2, 1]), torch.tensor([[1], [3]]), null, torch.tensor([2]), torch.tensor([1]))[2].toArray() // [2]
  */
-export const nativeBatchNormBackward: OpFunction<
-  (grad: Tensor, input: Tensor, weight: Tensor | null, mean: Tensor, invstd: Tensor) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const nativeBatchNormBackward: Op['nativeBatchNormBackward'] = defineOp({
   schema: 'native_batch_norm_backward(Tensor grad, Tensor input, Tensor? weight, Tensor mean, Tensor invstd) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, input, weight, batchMean, invstd) => {
@@ -130,9 +129,7 @@ export const nativeBatchNormBackward: OpFunction<
  * @throws ShapeError for fewer than 2 dimensions, or if a vector does not have one value per channel.
  * @example torch.ops.tensorfx.nativeBatchNorm(torch.tensor([[1], [3]]), null, null, 0).map((t) => t.toArray()) // [[[-1], [1]], [2], [1], [1]]
  */
-export const nativeBatchNorm: OpFunction<
-  (input: Tensor, weight: Tensor | null, bias: Tensor | null, eps: number) => readonly [Tensor, Tensor, Tensor, Tensor]
-> = defineOp({
+export const nativeBatchNorm: Op['nativeBatchNorm'] = defineOp({
   schema: 'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (input, weight, bias) => {

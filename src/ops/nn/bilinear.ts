@@ -1,9 +1,8 @@
 // The bilinear form behind nn.Bilinear.
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
@@ -21,7 +20,7 @@ const NAME = 'torch.nn.functional.bilinear'
  * @throws DTypeError if the dtypes differ.
  * @example F.bilinear(torch.tensor([[1, 2]]), torch.tensor([[3]]), torch.tensor([[[10], [1]]])).toArray() // [[36]]
  */
-export const bilinear: OpFunction<(input1: Tensor, input2: Tensor, weight: Tensor, bias?: Tensor | null) => Tensor> = defineOp({
+export const bilinear: Op['bilinear'] = defineOp({
   schema: 'bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, weight, bias) => {

@@ -5,6 +5,7 @@ import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { constantPadNd } from '../join.ts'
 import { add } from '../pointwise/arithmetic.ts'
 import { sum } from '../reduction/sum.ts'
@@ -55,19 +56,7 @@ function convSpec(
  * @throws ShapeError if the sizes do not fit.
  * @example torch.ops.tensorfx.convolutionBackward(torch.ones([1, 1, 1, 1]), torch.ones([1, 1, 2, 2]), torch.ones([1, 1, 2, 2]), [1, 1], [0, 0], [1, 1], 1, true, false)[0].toArray() // [[[[1, 1], [1, 1]]]]
  */
-export const convolutionBackward: OpFunction<
-  (
-    grad: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    stride: Pair,
-    padding: Pair,
-    dilation: Pair,
-    groups: number,
-    needInput: boolean,
-    needWeight: boolean,
-  ) => readonly [Tensor, Tensor]
-> = defineOp({
+export const convolutionBackward: Op['convolutionBackward'] = defineOp({
   schema:
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
@@ -121,9 +110,7 @@ export const convolutionBackward: OpFunction<
  * @throws ArgumentError if a window size or `groups` is out of range.
  * @example torch.ops.tensorfx.convolution(torch.ones([1, 1, 2, 2]), torch.ones([1, 1, 2, 2]), null, [1, 1], [0, 0], [1, 1], 1).toArray() // [[[[4]]]]
  */
-export const convolution: OpFunction<
-  (input: Tensor, weight: Tensor, bias: Tensor | null, stride: Pair, padding: Pair, dilation: Pair, groups: number) => Tensor
-> = defineOp({
+export const convolution: Op['convolution'] = defineOp({
   schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],

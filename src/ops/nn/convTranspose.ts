@@ -5,6 +5,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { constantPadNd } from '../join.ts'
 import { sizeAt } from '../shapes.ts'
 import { flip } from '../view/repeat.ts'
@@ -172,7 +173,7 @@ export const convTranspose3d: OpFunction<ConvTranspose> = defineOp({
  * @throws DTypeError if the dtypes differ.
  * @example torch.convTbc(torch.tensor([[[1]], [[2]], [[3]]]), torch.tensor([[[1]], [[10]]]), torch.tensor([0])).toArray() // [[[21]], [[32]]]
  */
-export const convTbc: OpFunction<(input: Tensor, weight: Tensor, bias: Tensor, pad?: number) => Tensor> = defineOp({
+export const convTbc: Op['convTbc'] = defineOp({
   schema: 'conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0) -> Tensor',
   decompose: (input, weight, bias, pad) => {
     if (input.ndim !== 3 || weight.ndim !== 3)

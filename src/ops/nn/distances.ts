@@ -5,6 +5,7 @@ import { broadcastShapes, formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, div, maximum, mul, sub } from '../pointwise/arithmetic.ts'
 import { scalarTensor } from '../creation.ts'
 import { constantIndices } from '../indices.ts'
@@ -25,9 +26,7 @@ const F = 'torch.nn.functional'
  * @throws ShapeError if the shapes do not broadcast, or `dim` is out of range.
  * @example F.cosineSimilarity(torch.tensor([[3, 4]]), torch.tensor([[4, 3]])).toArray() // [0.96]
  */
-export const cosineSimilarity: OpFunction<
-  (x1: Tensor, x2: Tensor, dim?: number | { readonly dim?: number; readonly eps?: number }, eps?: number) => Tensor
-> = defineOp({
+export const cosineSimilarity: Op['cosineSimilarity'] = defineOp({
   schema: 'cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, dim, eps) => {
@@ -50,15 +49,7 @@ export const cosineSimilarity: OpFunction<
  * @throws ShapeError if the shapes do not broadcast.
  * @example F.pairwiseDistance(torch.tensor([[3, 4]]), torch.tensor([[0, 0]]), { eps: 0 }).toArray() // [5]
  */
-export const pairwiseDistance: OpFunction<
-  (
-    x1: Tensor,
-    x2: Tensor,
-    p?: number | { readonly p?: number; readonly eps?: number; readonly keepdim?: boolean },
-    eps?: number,
-    keepdim?: boolean,
-  ) => Tensor
-> = defineOp({
+export const pairwiseDistance: Op['pairwiseDistance'] = defineOp({
   schema: 'pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, p, eps, keepdim) => pNorm(`${F}.pairwise_distance`, add(sub(x1, x2), eps), p, [-1], keepdim),
@@ -107,7 +98,7 @@ export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | CdistOption
  * @throws ShapeError unless `self` has 2 dimensions.
  * @example F.pdist(torch.tensor([[0, 0], [3, 4], [0, 1]])).toArray() // [5, 1, 4.242641]
  */
-export const pdist: OpFunction<(self: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
+export const pdist: Op['pdist'] = defineOp({
   schema: 'pdist(Tensor self, float p=2.0) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, p) => {

@@ -4,6 +4,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { asFloating } from '../eager/promotion.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -53,7 +54,7 @@ export const dropout: OpFunction<{
  * @throws DTypeError unless `mask` is bool.
  * @example torch.nativeDropoutBackward(torch.tensor([1, 2]), torch.tensor([true, false]), 2).toArray() // [2, 0]
  */
-export const nativeDropoutBackward: OpFunction<(gradOutput: Tensor, mask: Tensor, scale: number) => Tensor> = defineOp({
+export const nativeDropoutBackward: Op['nativeDropoutBackward'] = defineOp({
   schema: 'native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor',
   decompose: (grad, mask, scale) => {
     if (mask.dtype !== 'bool') throw new DTypeError(`torch.native_dropout_backward: mask must be bool, got ${mask.dtype}.`)
@@ -61,8 +62,6 @@ export const nativeDropoutBackward: OpFunction<(gradOutput: Tensor, mask: Tensor
     return mul(to(grad, dtype), mul(to(mask, dtype), scale))
   },
 })
-
-type Dropout = typeof dropout
 
 function checkProbability(name: string, p: number): void {
   if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.${name}: p must be between 0 and 1, got ${p}.`)
@@ -95,7 +94,7 @@ function droppedChannels(spatial: number, input: Tensor, p: number, training: bo
  * @throws ShapeError for another number of dimensions.
  * @example F.dropout1d(torch.ones([1, 2, 1]), { p: 1 }).sum().item() // 0
  */
-export const dropout1d: Dropout = defineOp({
+export const dropout1d: Op['dropout1d'] = defineOp({
   schema: 'dropout1d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
@@ -112,7 +111,7 @@ export const dropout1d: Dropout = defineOp({
  * @throws ShapeError for another number of dimensions.
  * @example F.dropout2d(torch.ones([1, 2, 1, 1]), { p: 1 }).sum().item() // 0
  */
-export const dropout2d: Dropout = defineOp({
+export const dropout2d: Op['dropout2d'] = defineOp({
   schema: 'dropout2d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
@@ -129,7 +128,7 @@ export const dropout2d: Dropout = defineOp({
  * @throws ShapeError for another number of dimensions.
  * @example F.dropout3d(torch.ones([1, 2, 1, 1, 1]), { p: 1 }).sum().item() // 0
  */
-export const dropout3d: Dropout = defineOp({
+export const dropout3d: Op['dropout3d'] = defineOp({
   schema: 'dropout3d(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
@@ -157,7 +156,7 @@ function saturated(name: string, input: Tensor, mask: readonly number[], p: numb
  * @throws ArgumentError unless 0 <= p <= 1.
  * @example F.alphaDropout(torch.tensor([1, 2]), { training: false }).toArray() // [1, 2]
  */
-export const alphaDropout: Dropout = defineOp({
+export const alphaDropout: Op['alphaDropout'] = defineOp({
   schema: 'alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
@@ -173,7 +172,7 @@ export const alphaDropout: Dropout = defineOp({
  * @throws ArgumentError unless 0 <= p <= 1.
  * @example F.featureAlphaDropout(torch.ones([1, 2, 3]), { training: false }).shape // [1, 2, 3]
  */
-export const featureAlphaDropout: Dropout = defineOp({
+export const featureAlphaDropout: Op['featureAlphaDropout'] = defineOp({
   schema: 'feature_alpha_dropout(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',

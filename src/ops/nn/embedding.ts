@@ -6,6 +6,7 @@ import { formatShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { checkIndexRange, checkIndexType, kernelIndices } from '../indices.ts'
 import { ones } from '../creation.ts'
@@ -102,7 +103,7 @@ function widthOf(grad: Tensor, indices: Tensor): number {
  * @throws ArgumentError if `numWeights` or `paddingIdx` is not an integer.
  * @example torch.ops.tensorfx.embeddingBackward(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]).long(), 2, -1).toArray() // [[0, 0], [4, 6]]
  */
-export const embeddingBackward: OpFunction<(grad: Tensor, indices: Tensor, numWeights: number, paddingIdx: number) => Tensor> = defineOp({
+export const embeddingBackward: Op['embeddingBackward'] = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,

@@ -8,6 +8,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { ones } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { stack } from '../join.ts'
 import { matmul } from '../linalg/matmul.ts'
@@ -169,8 +170,6 @@ const numbered = <T extends string>(op: string, name: string, names: readonly T[
   return found
 }
 
-type NumberedGridSample = OpFunction<(input: Tensor, grid: Tensor, interpolationMode: number, paddingMode: number, alignCorners: boolean) => Tensor>
-
 function numberedSample(op: string, spatial: number | null, input: Tensor, grid: Tensor, mode: number, padding: number, align: boolean): Tensor {
   if (spatial !== null && input.ndim !== spatial + 2)
     throw new ShapeError(`${op}: expected an input of ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`)
@@ -190,7 +189,7 @@ function numberedSample(op: string, spatial: number | null, input: Tensor, grid:
  * @throws ArgumentError for numbers that are no modes.
  * @example torch.gridSampler(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0], [-1, 1]]]]), 0, 0, true).toArray() // [[[[2.5, 3]]]]
  */
-export const gridSampler: NumberedGridSample = defineOp({
+export const gridSampler: Op['gridSampler'] = defineOp({
   schema: 'grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler', null, input, grid, mode, padding, align),
 })
@@ -204,7 +203,7 @@ export const gridSampler: NumberedGridSample = defineOp({
  * @throws ArgumentError for numbers that are no modes.
  * @example torch.gridSampler2d(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0]]]]), 1, 0, true).toArray() // [[[[1]]]]
  */
-export const gridSampler2d: NumberedGridSample = defineOp({
+export const gridSampler2d: Op['gridSampler2d'] = defineOp({
   schema: 'grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_2d', 2, input, grid, mode, padding, align),
 })
@@ -218,7 +217,7 @@ export const gridSampler2d: NumberedGridSample = defineOp({
  * @throws ArgumentError for numbers that are no modes, and for mode 2.
  * @example torch.gridSampler3d(torch.tensor([[[[[1, 3]]]]]), torch.tensor([[[[[0, 0, 0]]]]]), 0, 1, true).toArray() // [[[[[2]]]]]
  */
-export const gridSampler3d: NumberedGridSample = defineOp({
+export const gridSampler3d: Op['gridSampler3d'] = defineOp({
   schema: 'grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_3d', 3, input, grid, mode, padding, align),
 })
@@ -236,9 +235,7 @@ const middles = (size: number, align: boolean): readonly number[] =>
  * @throws ArgumentError if a size is not positive.
  * @example F.affineGrid(torch.tensor([[[2, 0, 1], [0, 1, 0]]]), [1, 1, 1, 2], { alignCorners: true }).toArray() // [[[[-1, 0], [3, 0]]]]
  */
-export const affineGrid: OpFunction<
-  (theta: Tensor, size: readonly number[], alignCorners?: boolean | null | { readonly alignCorners?: boolean | null }) => Tensor
-> = defineOp({
+export const affineGrid: Op['affineGrid'] = defineOp({
   schema: 'affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',

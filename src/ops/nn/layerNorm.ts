@@ -5,6 +5,7 @@ import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { launch } from '../eager/launch.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -87,16 +88,7 @@ function backwardFormula(
  * @throws ArgumentError if an argument does not fit the schema.
  * @example torch.ops.tensorfx.nativeLayerNormBackward(torch.ones([1, 2]), torch.tensor([[1, 3]]), [2], torch.tensor([[2]]), torch.tensor([[1]]), null)[1].toArray() // [-1, 1]
  */
-export const nativeLayerNormBackward: OpFunction<
-  (
-    grad: Tensor,
-    input: Tensor,
-    normalizedShape: readonly number[],
-    mean: Tensor,
-    rstd: Tensor,
-    weight: Tensor | null,
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const nativeLayerNormBackward: Op['nativeLayerNormBackward'] = defineOp({
   schema:
     'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
@@ -132,9 +124,7 @@ export const nativeLayerNormBackward: OpFunction<
  * @throws ShapeError if the input does not end in `normalizedShape`, or `weight` or `bias` have another shape.
  * @example torch.ops.tensorfx.nativeLayerNorm(torch.tensor([[1, 3]]), [2], null, null, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
  */
-export const nativeLayerNorm: OpFunction<
-  (input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
   schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (input, normalizedShape, weight, bias) => {
@@ -266,18 +256,7 @@ function updateRunning(samples: Tensor, runningMean: Tensor | null, runningVar: 
  * @throws ShapeError if there is only one value for a channel of a sample.
  * @example F.instanceNorm(torch.tensor([[[1, 3]]]), null, null, null, null, true, 0.1, 0).toArray() // [[[-1, 1]]]
  */
-export const instanceNorm: OpFunction<
-  (
-    input: Tensor,
-    runningMean?: Tensor | null,
-    runningVar?: Tensor | null,
-    weight?: Tensor | null,
-    bias?: Tensor | null,
-    useInputStats?: boolean,
-    momentum?: number,
-    eps?: number,
-  ) => Tensor
-> = defineOp({
+export const instanceNorm: Op['instanceNorm'] = defineOp({
   schema:
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',

@@ -4,6 +4,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { checkAdmits } from '../eager/admittedTypes.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -23,9 +24,7 @@ import { wideFor } from './wide.ts'
  * @throws ShapeError if the input does not end in `normalizedShape`, or `weight` or `bias` have another shape.
  * @example torch.nativeLayerNorm(torch.tensor([[1, 3]]), [2], null, null, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
  */
-export const torchNativeLayerNorm: OpFunction<
-  (input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null, eps: number) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const torchNativeLayerNorm: Op['torchNativeLayerNorm'] = defineOp({
   schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   decompose: (input, normalizedShape, weight, bias, eps): readonly [Tensor, Tensor, Tensor] =>
     nativeLayerNorm(input, normalizedShape, weight, bias, eps),
@@ -42,18 +41,7 @@ export const torchNativeLayerNorm: OpFunction<
  * @throws ShapeError if `input` does not have N C HxW elements, or `weight` or `bias` not C.
  * @example torch.nativeGroupNorm(torch.tensor([[1, 3]]), null, null, 1, 2, 1, 1, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
  */
-export const nativeGroupNorm: OpFunction<
-  (
-    input: Tensor,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    N: number,
-    C: number,
-    HxW: number,
-    group: number,
-    eps: number,
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const nativeGroupNorm: Op['nativeGroupNorm'] = defineOp({
   schema: 'native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)',
   decompose: (input, weight, bias, n, c, plane, group, eps): readonly [Tensor, Tensor, Tensor] => {
     const op = 'torch.native_group_norm'
@@ -86,18 +74,7 @@ export const nativeGroupNorm: OpFunction<
  * @throws ArgumentError if `training` is false and there are no running statistics.
  * @example torch.nativeBatchNorm(torch.tensor([[1], [3]]), null, null, null, null, true, 0.1, 0).map((t) => t.toArray()) // [[[-1], [1]], [2], [1]]
  */
-export const torchNativeBatchNorm: OpFunction<
-  (
-    input: Tensor,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    runningMean: Tensor | null,
-    runningVar: Tensor | null,
-    training: boolean,
-    momentum: number,
-    eps: number,
-  ) => readonly [Tensor, Tensor, Tensor]
-> = defineOp({
+export const torchNativeBatchNorm: Op['torchNativeBatchNorm'] = defineOp({
   schema:
     'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)',
   decompose: (input, weight, bias, runningMean, runningVar, training, momentum, eps): readonly [Tensor, Tensor, Tensor] =>
@@ -152,17 +129,7 @@ export const nativeBatchNormLegit: OpFunction<{
  * @throws ShapeError for fewer than 2 dimensions, or if a vector does not have one value per channel.
  * @example torch._batchNormWithUpdate(torch.tensor([[1], [3]]), null, null, torch.zeros([1]), torch.ones([1]), 0.1, 0)[0].toArray() // [[-1], [1]]
  */
-export const batchNormWithUpdate: OpFunction<
-  (
-    input: Tensor,
-    weight: Tensor | null,
-    bias: Tensor | null,
-    runningMean: Tensor,
-    runningVar: Tensor,
-    momentum: number,
-    eps: number,
-  ) => readonly [Tensor, Tensor, Tensor, Tensor]
-> = defineOp({
+export const batchNormWithUpdate: Op['batchNormWithUpdate'] = defineOp({
   schema:
     '_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   decompose: (input, weight, bias, runningMean, runningVar, momentum, eps): readonly [Tensor, Tensor, Tensor, Tensor] => [

@@ -22,6 +22,7 @@ import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { checkIndexRange, checkIndexType, checkedIndices, kernelIndices } from '../indices.ts'
 import { div, mul, neg } from '../pointwise/arithmetic.ts'
@@ -150,42 +151,41 @@ const weightView = (weight: Tensor, self: Tensor): Tensor =>
  * @throws ArgumentError if `ignoreIndex` is not an integer.
  * @example torch.ops.tensorfx.nllLossBackward(torch.tensor([-1]), torch.zeros([1, 2]), torch.tensor([1]).long(), null, -100).toArray() // [[0, -1]]
  */
-export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => Tensor> =
-  defineOp({
-    schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
-    namespace: 'torch.ops.tensorfx',
-    halvesInFloat32: true,
-    meta: (scaled, self, target, weight) => {
-      checkBackward(scaled, self, target, weight)
-      return { shape: self.sizes, dtype: self.dtype }
-    },
-    indices: {
-      argument: 'target',
-      check: (_scaled, self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
-    },
-    kernel: (scaled, self, target, weight, ignoreIndex) => {
-      checkBackward(scaled, self, target, weight)
-      const out = Tensor.empty(self.sizes, self.dtype)
-      const [images, classes, plane] = sizesOf(self)
-      const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
-      const tensors = [out, contiguous(scaled), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
-      launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
-      return out
-    },
-    decompose: (scaled, self, target, weight, ignoreIndex) => {
-      const spread = unsqueeze(scaled, 1)
-      const value = weight === null ? spread : mul(spread, weightView(weight, self))
-      return where(classMask(self, target, ignoreIndex), value, 0)
-    },
-    derivative: ([g], { args: [, , target, weight, ignoreIndex] }) => [
-      // Linear in `scaled`. The transpose picks the class again: nll_loss_forward, without its sign.
-      neg(nllLossForward(g, target, weight, ignoreIndex)[0]),
-      null,
-      null,
-      null,
-      null,
-    ],
-  })
+export const nllLossBackward: Op['nllLossBackward'] = defineOp({
+  schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
+  meta: (scaled, self, target, weight) => {
+    checkBackward(scaled, self, target, weight)
+    return { shape: self.sizes, dtype: self.dtype }
+  },
+  indices: {
+    argument: 'target',
+    check: (_scaled, self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
+  },
+  kernel: (scaled, self, target, weight, ignoreIndex) => {
+    checkBackward(scaled, self, target, weight)
+    const out = Tensor.empty(self.sizes, self.dtype)
+    const [images, classes, plane] = sizesOf(self)
+    const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
+    const tensors = [out, contiguous(scaled), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
+    launch(backwardKernel(self.dtype, weight !== null), tensors, [out.numel, images, plane, classes * plane, ignoreIndex])
+    return out
+  },
+  decompose: (scaled, self, target, weight, ignoreIndex) => {
+    const spread = unsqueeze(scaled, 1)
+    const value = weight === null ? spread : mul(spread, weightView(weight, self))
+    return where(classMask(self, target, ignoreIndex), value, 0)
+  },
+  derivative: ([g], { args: [, , target, weight, ignoreIndex] }) => [
+    // Linear in `scaled`. The transpose picks the class again: nll_loss_forward, without its sign.
+    neg(nllLossForward(g, target, weight, ignoreIndex)[0]),
+    null,
+    null,
+    null,
+    null,
+  ],
+})
 
 /**
  * The loss and the weight of each element, 0 if it is ignored: [losses, weights]. Internal; PyTorch's `aten.nll_loss_forward`.
@@ -196,43 +196,42 @@ export const nllLossBackward: OpFunction<(scaled: Tensor, self: Tensor, target: 
  * @throws ArgumentError if a class is out of range.
  * @example torch.ops.tensorfx.nllLossForward(torch.tensor([[-1, -2]]), torch.tensor([1]).long(), null, -100).map((t) => t.toArray()) // [[2], [1]]
  */
-export const nllLossForward: OpFunction<(self: Tensor, target: Tensor, weight: Tensor | null, ignoreIndex: number) => readonly [Tensor, Tensor]> =
-  defineOp({
-    schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
-    namespace: 'torch.ops.tensorfx',
-    halvesInFloat32: true,
-    meta: (self, target, weight) => {
-      check(self, target, weight)
-      const spec = { shape: target.sizes, dtype: self.dtype }
-      return [spec, spec]
-    },
-    indices: {
-      argument: 'target',
-      check: (self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
-    },
-    kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
-      check(self, target, weight)
-      const [images, classes, plane] = sizesOf(self)
-      const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
-      const [losses, weights] = [Tensor.empty(target.sizes, self.dtype), Tensor.empty(target.sizes, self.dtype)]
-      const tensors = [losses, weights, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
-      launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
-      return [losses, weights]
-    },
-    decompose: (self, target, weight, ignoreIndex) => {
-      const mask = classMask(self, checkedIndices(target, sizeAt(self.sizes, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
-      const weighted = weight === null ? self : mul(self, weightView(weight, self))
-      const losses = neg(sum(where(mask, weighted, 0), [1]))
-      const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])
-      return [losses, weights]
-    },
-    derivative: ([g], { args: [self, target, weight, ignoreIndex] }) => [
-      g === null ? null : nllLossBackward(neg(g), self, target, weight, ignoreIndex),
-      null,
-      null,
-      null,
-    ],
-  })
+export const nllLossForward: Op['nllLossForward'] = defineOp({
+  schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
+  namespace: 'torch.ops.tensorfx',
+  halvesInFloat32: true,
+  meta: (self, target, weight) => {
+    check(self, target, weight)
+    const spec = { shape: target.sizes, dtype: self.dtype }
+    return [spec, spec]
+  },
+  indices: {
+    argument: 'target',
+    check: (self, target, _weight, ignoreIndex) => checkIndexRange(NAME, 'target', target, self.sizes[1] ?? 1, ignoreIndex),
+  },
+  kernel: (self, target, weight, ignoreIndex): readonly [Tensor, Tensor] => {
+    check(self, target, weight)
+    const [images, classes, plane] = sizesOf(self)
+    const classesOf = kernelIndices(NAME, 'target', target, classes, ignoreIndex)
+    const [losses, weights] = [Tensor.empty(target.sizes, self.dtype), Tensor.empty(target.sizes, self.dtype)]
+    const tensors = [losses, weights, contiguous(self), classesOf, ...(weight === null ? [] : [contiguous(weight)])]
+    launch(forwardKernel(self.dtype, weight !== null), tensors, [images, classes, plane, classes * plane, ignoreIndex])
+    return [losses, weights]
+  },
+  decompose: (self, target, weight, ignoreIndex) => {
+    const mask = classMask(self, checkedIndices(target, sizeAt(self.sizes, 1), ignoreIndex, NAME, 'target'), ignoreIndex)
+    const weighted = weight === null ? self : mul(self, weightView(weight, self))
+    const losses = neg(sum(where(mask, weighted, 0), [1]))
+    const weights = weight === null ? to(ne(target, ignoreIndex), self.dtype) : sum(where(mask, weightView(weight, self), 0), [1])
+    return [losses, weights]
+  },
+  derivative: ([g], { args: [self, target, weight, ignoreIndex] }) => [
+    g === null ? null : nllLossBackward(neg(g), self, target, weight, ignoreIndex),
+    null,
+    null,
+    null,
+  ],
+})
 
 /** Options of nllLoss. */
 export interface NllLossOptions {

@@ -2,8 +2,8 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { checkIndexType, checkedIndices } from '../indices.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
@@ -22,7 +22,7 @@ export const oneHotMask = (count: number, position: number): Tensor => eq(arange
  * @throws DTypeError if `self` does not hold integers, ArgumentError if a class is negative or not below `numClasses`.
  * @example F.oneHot(torch.tensor([0, 2]).long()).toArray() // [[1, 0, 0], [0, 0, 1]]
  */
-export const oneHot: OpFunction<(self: Tensor, numClasses?: number) => Tensor> = defineOp({
+export const oneHot: Op['oneHot'] = defineOp({
   schema: 'one_hot(Tensor self, int num_classes=-1) -> Tensor',
   namespace: 'torch.nn.functional',
   meta: (self, numClasses) => {

@@ -2,8 +2,8 @@
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { sizeAt } from '../shapes.ts'
 import { permute } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
@@ -20,7 +20,7 @@ function check(op: string, self: Tensor, fits: boolean, needed: string): void {
  * @throws ShapeError if the channels are not a multiple of r^2.
  * @example F.pixelShuffle(torch.arange(4).view(4, 1, 1), 2).toArray() // [[[0, 1], [2, 3]]]
  */
-export const pixelShuffle: OpFunction<(self: Tensor, upscaleFactor: number) => Tensor> = defineOp({
+export const pixelShuffle: Op['pixelShuffle'] = defineOp({
   schema: 'pixel_shuffle(Tensor self, int upscale_factor) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
@@ -41,7 +41,7 @@ export const pixelShuffle: OpFunction<(self: Tensor, upscaleFactor: number) => T
  * @throws ShapeError if height or width is not a multiple of r.
  * @example F.pixelUnshuffle(torch.arange(4).view(1, 2, 2), 2).toArray() // [[[0]], [[1]], [[2]], [[3]]]
  */
-export const pixelUnshuffle: OpFunction<(self: Tensor, downscaleFactor: number) => Tensor> = defineOp({
+export const pixelUnshuffle: Op['pixelUnshuffle'] = defineOp({
   schema: 'pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
@@ -62,7 +62,7 @@ export const pixelUnshuffle: OpFunction<(self: Tensor, downscaleFactor: number) 
  * @throws ShapeError unless there are at least 3 dimensions, and the channels are a multiple of `groups`.
  * @example F.channelShuffle(torch.arange(4).view(1, 4, 1), 2).view(4).toArray() // [0, 2, 1, 3]
  */
-export const channelShuffle: OpFunction<(self: Tensor, groups: number) => Tensor> = defineOp({
+export const channelShuffle: Op['channelShuffle'] = defineOp({
   schema: 'channel_shuffle(Tensor self, int groups) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, groups) => {

@@ -6,6 +6,7 @@ import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { launch } from '../eager/launch.ts'
 import { rangeOf, zeros } from '../creation.ts'
 import { checkIndexType } from '../indices.ts'
@@ -102,7 +103,7 @@ function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: numb
  * @throws ShapeError if the shapes differ, ArgumentError if a size is not an integer.
  * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).long(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
  */
-export const maxPool2dBackward: OpFunction<(grad: Tensor, indices: Tensor, height: number, width: number) => Tensor> = defineOp({
+export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: backwardSpec,

@@ -2,8 +2,8 @@
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { finfo, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { constantPadNd } from '../join.ts'
 import { add, div, mul, pow } from '../pointwise/arithmetic.ts'
@@ -25,14 +25,7 @@ const aroundChannels = (x: Tensor, before: number, after: number): readonly numb
  * @throws DTypeError unless `input` is floating.
  * @example F.rmsNorm(torch.tensor([[3, 4]]), [2], { eps: 0 }).toArray() // [[0.848528, 1.13137]]
  */
-export const rmsNorm: OpFunction<
-  (
-    input: Tensor,
-    normalizedShape: number | readonly number[],
-    weight?: Tensor | null | { readonly weight?: Tensor | null; readonly eps?: number | null },
-    eps?: number | null | { readonly eps?: number | null },
-  ) => Tensor
-> = defineOp({
+export const rmsNorm: Op['rmsNorm'] = defineOp({
   schema: 'rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (input, shape, weight, eps) => {
@@ -57,15 +50,7 @@ export const rmsNorm: OpFunction<
  * @throws ArgumentError unless `size` is positive.
  * @example F.localResponseNorm(torch.tensor([[[1], [2]]]), 1, { alpha: 1, beta: 1 }).toArray() // [[[0.5], [0.4]]]
  */
-export const localResponseNorm: OpFunction<
-  (
-    input: Tensor,
-    size: number,
-    alpha?: number | { readonly alpha?: number; readonly beta?: number; readonly k?: number },
-    beta?: number,
-    k?: number,
-  ) => Tensor
-> = defineOp({
+export const localResponseNorm: Op['localResponseNorm'] = defineOp({
   schema: 'local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (input, size, alpha, beta, k) => {

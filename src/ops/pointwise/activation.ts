@@ -6,6 +6,7 @@ import { valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul, neg, sub } from './arithmetic.ts'
 import { gt } from './comparison.ts'
 import { where } from './select.ts'
@@ -21,7 +22,7 @@ const number = (like: Expr, value: number): Expr => constant(like.dtype, value)
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.ops.tensorfx.thresholdBackward(torch.tensor([5, 6]), torch.tensor([-1, 2]), 0).toArray() // [0, 6]
  */
-export const thresholdBackward: OpFunction<(grad: Tensor, self: Tensor, threshold: number) => Tensor> = defineOp({
+export const thresholdBackward: Op['thresholdBackward'] = defineOp({
   schema: 'threshold_backward(Tensor grad, Tensor self, Scalar threshold) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   pointwise: { promotion: 'promote', compute: (g, x, t) => call('where', call('gt', x, t), g, number(g, 0)) },
@@ -36,7 +37,7 @@ export const thresholdBackward: OpFunction<(grad: Tensor, self: Tensor, threshol
  * @throws DTypeError for bools.
  * @example torch.relu(torch.tensor([-1, 2])).toArray() // [0, 2]
  */
-export const relu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const relu: Op['relu'] = defineOp({
   schema: 'relu(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (x) => call('max', x, number(x, 0)) },
@@ -135,7 +136,7 @@ function tanhGeluCurvature(x: Tensor): Tensor {
  * @throws ArgumentError if `self` is not a Tensor.
  * @example F.silu(torch.tensor([0, 1])).toArray() // [0, 0.731059]
  */
-export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const silu: Op['silu'] = defineOp({
   schema: 'silu(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   pointwise: { promotion: 'promote', dtypes: 'floating', compute: (x) => call('mul', x, call('sigmoid', x)) },
@@ -154,7 +155,7 @@ export const silu: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `negativeSlope` is not a number.
  * @example F.leakyRelu(torch.tensor([-1, 2]), 0.1).toArray() // [-0.1, 2]
  */
-export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Tensor> = defineOp({
+export const leakyRelu: Op['leakyRelu'] = defineOp({
   schema: 'leaky_relu(Tensor self, float negative_slope=0.01) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -176,7 +177,7 @@ export const leakyRelu: OpFunction<(self: Tensor, negativeSlope?: number) => Ten
  * @throws ArgumentError if `alpha` is not a number.
  * @example F.elu(torch.tensor([-1, 2])).toArray() // [-0.632121, 2]
  */
-export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineOp({
+export const elu: Op['elu'] = defineOp({
   schema: 'elu(Tensor self, float alpha=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -188,10 +189,3 @@ export const elu: OpFunction<(self: Tensor, alpha?: number) => Tensor> = defineO
   },
   derivative: ([g], { args: [x, alpha] }) => [where(gt(x, 0), g, mul(mul(g, alpha), exp(x))), null],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link relu} */
-    relu(): Tensor
-  }
-}

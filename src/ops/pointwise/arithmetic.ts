@@ -5,6 +5,7 @@ import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { eq, gt, lt } from './comparison.ts'
 import { where } from './select.ts'
 
@@ -17,7 +18,7 @@ import { where } from './select.ts'
  * @throws DTypeError for a fractional `alpha` with integer tensors.
  * @example torch.add(torch.tensor([1, 2]), torch.tensor([3, 4]), { alpha: 10 }).toArray() // [31, 42]
  */
-export const add: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
+export const add: Op['add'] = defineOp({
   schema: 'add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -34,7 +35,7 @@ export const add: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
  * @throws DTypeError for bools, and for a fractional `alpha` with integer tensors.
  * @example torch.sub(torch.tensor([5, 7]), 2).toArray() // [3, 5]
  */
-export const sub: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
+export const sub: Op['sub'] = defineOp({
   schema: 'sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -52,7 +53,7 @@ const scaled = (g: Tensor, factor: number): Tensor => (factor === 1 ? g : mul(g,
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.mul(torch.tensor([[1], [2]]), torch.tensor([3, 4])).toArray() // [[3, 4], [6, 8]]
  */
-export const mul: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const mul: Op['mul'] = defineOp({
   schema: 'mul.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -98,7 +99,7 @@ export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { 
  * @throws DTypeError for bools.
  * @example torch.remainder(torch.tensor([7, -7]), 3).toArray() // [1, 2]
  */
-export const remainder: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const remainder: Op['remainder'] = defineOp({
   schema: 'remainder.Tensor(Tensor self, Tensor other) -> Tensor',
   tags: ['quotient'],
   method: true,
@@ -130,7 +131,7 @@ function truncatedRemainder(a: Expr, b: Expr): Expr {
  * @throws DTypeError for bools.
  * @example torch.fmod(torch.tensor([7, -7]), 3).toArray() // [1, -1]
  */
-export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const fmod: Op['fmod'] = defineOp({
   schema: 'fmod.Tensor(Tensor self, Tensor other) -> Tensor',
   tags: ['quotient'],
   method: true,
@@ -152,7 +153,7 @@ export const fmod: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> 
  * @throws DTypeError for bools.
  * @example torch.floorDivide(torch.tensor([7, -7]), 2).toArray() // [3, -4]
  */
-export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const floorDivide: Op['floorDivide'] = defineOp({
   schema: 'floor_divide(Tensor self, Tensor other) -> Tensor',
   tags: ['quotient'],
   method: true,
@@ -176,7 +177,7 @@ export const floorDivide: OpFunction<(self: Tensor, other: Tensor | number) => T
  * torch.pow(torch.tensor([1, 2, 3]), 2).toArray() // [1, 4, 9]
  * torch.pow(2, torch.tensor([1, 2, 3])).toArray() // [2, 4, 8]
  */
-export const pow: OpFunction<(self: Tensor | number, exponent: Tensor | number) => Tensor> = defineOp({
+export const pow: Op['pow'] = defineOp({
   schema: 'pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -216,7 +217,7 @@ const logOf = (base: Tensor | number): Tensor | number =>
  * @throws DTypeError for bools.
  * @example torch.neg(torch.tensor([1, -2])).toArray() // [-1, 2]
  */
-export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const neg: Op['neg'] = defineOp({
   schema: 'neg(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -232,7 +233,7 @@ export const neg: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example torch.abs(torch.tensor([1, -2])).toArray() // [1, 2]
  */
-export const abs: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const abs: Op['abs'] = defineOp({
   schema: 'abs(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -248,7 +249,7 @@ export const abs: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sign(torch.tensor([3, 0, -0.5])).toArray() // [1, 0, -1]
  */
-export const sign: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sign: Op['sign'] = defineOp({
   schema: 'sign(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -291,34 +292,3 @@ export const minimum: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defi
   pointwise: { promotion: 'promote', compute: (a, b) => call('min', a, b) },
   derivative: ([g], { args: [a, b] }) => shares(g, gt(a, b), lt(a, b), eq(a, b)),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link add} */
-    add(other: Tensor | number, options?: { readonly alpha?: number }): Tensor
-    /** {@link sub} */
-    sub(other: Tensor | number, options?: { readonly alpha?: number }): Tensor
-    /** {@link mul} */
-    mul(other: Tensor | number): Tensor
-    /** {@link div} */
-    div(other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }): Tensor
-    /** {@link remainder} */
-    remainder(other: Tensor | number): Tensor
-    /** {@link fmod} */
-    fmod(other: Tensor | number): Tensor
-    /** {@link floorDivide} */
-    floorDivide(other: Tensor | number): Tensor
-    /** {@link pow} */
-    pow(exponent: Tensor | number): Tensor
-    /** {@link neg} */
-    neg(): Tensor
-    /** {@link abs} */
-    abs(): Tensor
-    /** {@link sign} */
-    sign(): Tensor
-    /** {@link maximum} */
-    maximum(other: Tensor): Tensor
-    /** {@link minimum} */
-    minimum(other: Tensor): Tensor
-  }
-}

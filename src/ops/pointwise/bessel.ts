@@ -5,6 +5,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { full } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, div, mul, neg, sign, sub } from './arithmetic.ts'
 import { eq } from './comparison.ts'
 import { where } from './select.ts'
@@ -48,7 +49,7 @@ const slopeOfGamma = (g: Tensor, a: Tensor, x: Tensor): Tensor => mul(g, exp(sub
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.i0(torch.tensor([0, 1])).toArray() // [1, 1.266066]
  */
-export const i0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const i0: Op['i0'] = defineOp({
   schema: 'i0(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -64,7 +65,7 @@ export const i0: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.i0e(torch.tensor([0, 1])).toArray() // [1, 0.46576]
  */
-export const i0e: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const i0e: Op['i0e'] = defineOp({
   schema: 'i0e(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('i0e', x) },
@@ -79,7 +80,7 @@ export const i0e: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.i1(torch.tensor([0, 1])).toArray() // [0, 0.565159]
  */
-export const i1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const i1: Op['i1'] = defineOp({
   schema: 'i1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('i1', x) },
@@ -94,7 +95,7 @@ export const i1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.i1e(torch.tensor([0, 1])).toArray() // [0, 0.20791]
  */
-export const i1e: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const i1e: Op['i1e'] = defineOp({
   schema: 'i1e(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('i1e', x) },
@@ -109,7 +110,7 @@ export const i1e: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.besselJ0(torch.tensor([0, 1])).toArray() // [1, 0.765198]
  */
-export const besselJ0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const besselJ0: Op['besselJ0'] = defineOp({
   schema: 'bessel_j0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselJ0', x) },
@@ -123,7 +124,7 @@ export const besselJ0: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.besselJ1(torch.tensor([0, 1])).toArray() // [0, 0.440051]
  */
-export const besselJ1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const besselJ1: Op['besselJ1'] = defineOp({
   schema: 'bessel_j1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselJ1', x) },
@@ -137,7 +138,7 @@ export const besselJ1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.besselY0(torch.tensor([1])).toArray() // [0.088257]
  */
-export const besselY0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const besselY0: Op['besselY0'] = defineOp({
   schema: 'bessel_y0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselY0', x) },
@@ -151,7 +152,7 @@ export const besselY0: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.besselY1(torch.tensor([1])).toArray() // [-0.781213]
  */
-export const besselY1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const besselY1: Op['besselY1'] = defineOp({
   schema: 'bessel_y1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselY1', x) },
@@ -165,7 +166,7 @@ export const besselY1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.modifiedBesselI0(torch.tensor([1])).toArray() // [1.266066]
  */
-export const modifiedBesselI0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const modifiedBesselI0: Op['modifiedBesselI0'] = defineOp({
   schema: 'modified_bessel_i0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('i0', x) },
@@ -179,7 +180,7 @@ export const modifiedBesselI0: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.modifiedBesselI1(torch.tensor([1])).toArray() // [0.565159]
  */
-export const modifiedBesselI1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const modifiedBesselI1: Op['modifiedBesselI1'] = defineOp({
   schema: 'modified_bessel_i1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('i1', x) },
@@ -193,7 +194,7 @@ export const modifiedBesselI1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.modifiedBesselK0(torch.tensor([1])).toArray() // [0.421024]
  */
-export const modifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const modifiedBesselK0: Op['modifiedBesselK0'] = defineOp({
   schema: 'modified_bessel_k0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselK0', x) },
@@ -207,7 +208,7 @@ export const modifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.modifiedBesselK1(torch.tensor([1])).toArray() // [0.601907]
  */
-export const modifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const modifiedBesselK1: Op['modifiedBesselK1'] = defineOp({
   schema: 'modified_bessel_k1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('besselK1', x) },
@@ -221,7 +222,7 @@ export const modifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.scaledModifiedBesselK0(torch.tensor([1])).toArray() // [1.144463]
  */
-export const scaledModifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const scaledModifiedBesselK0: Op['scaledModifiedBesselK0'] = defineOp({
   schema: 'scaled_modified_bessel_k0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('scaledBesselK0', x) },
@@ -235,7 +236,7 @@ export const scaledModifiedBesselK0: OpFunction<(self: Tensor) => Tensor> = defi
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.scaledModifiedBesselK1(torch.tensor([1])).toArray() // [1.636153]
  */
-export const scaledModifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const scaledModifiedBesselK1: Op['scaledModifiedBesselK1'] = defineOp({
   schema: 'scaled_modified_bessel_k1(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('scaledBesselK1', x) },
@@ -249,7 +250,7 @@ export const scaledModifiedBesselK1: OpFunction<(self: Tensor) => Tensor> = defi
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.airyAi(torch.tensor([0, 1])).toArray() // [0.355028, 0.135292]
  */
-export const airyAi: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const airyAi: Op['airyAi'] = defineOp({
   schema: 'airy_ai(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('airyAi', x) },
@@ -263,7 +264,7 @@ export const airyAi: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.sphericalBesselJ0(torch.tensor([0, 1])).toArray() // [1, 0.841471]
  */
-export const sphericalBesselJ0: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sphericalBesselJ0: Op['sphericalBesselJ0'] = defineOp({
   schema: 'spherical_bessel_j0(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('where', call('eq', x, number(x, 0)), number(x, 1), call('div', call('sin', x), x)) },
@@ -278,7 +279,7 @@ export const sphericalBesselJ0: OpFunction<(self: Tensor) => Tensor> = defineOp(
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.erfcx(torch.tensor([0, 1])).toArray() // [1, 0.427584]
  */
-export const erfcx: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const erfcx: Op['erfcx'] = defineOp({
   schema: 'erfcx(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('erfcx', x) },
@@ -293,7 +294,7 @@ export const erfcx: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.ndtri(torch.tensor([0.5, 0.9])).toArray() // [0, 1.281552]
  */
-export const ndtri: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const ndtri: Op['ndtri'] = defineOp({
   schema: 'ndtri(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('ndtri', x) },
@@ -308,7 +309,7 @@ export const ndtri: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.ndtr(torch.tensor([0, 1])).toArray() // [0.5, 0.841345]
  */
-export const ndtr: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const ndtr: Op['ndtr'] = defineOp({
   schema: 'ndtr(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: (x) => call('mul', call('erfc', call('mul', x, number(x, -Math.SQRT1_2))), number(x, 0.5)) },
@@ -323,7 +324,7 @@ export const ndtr: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.logNdtr(torch.tensor([0, -20])).toArray() // [-0.693147, -203.917155]
  */
-export const logNdtr: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const logNdtr: Op['logNdtr'] = defineOp({
   schema: 'log_ndtr(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: logNormal },
@@ -338,7 +339,7 @@ export const logNdtr: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.special.entr(torch.tensor([0, 0.5])).toArray() // [0, 0.346574]
  */
-export const entr: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const entr: Op['entr'] = defineOp({
   schema: 'entr(Tensor self) -> Tensor',
   namespace: 'torch.special',
   pointwise: { promotion: 'float', compute: entropy },
@@ -353,7 +354,7 @@ export const entr: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.xlog1py(torch.tensor([0, 2]), torch.tensor([-1, 1])).toArray() // [0, 1.386294]
  */
-export const xlog1py: OpFunction<(self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
+export const xlog1py: Op['xlog1py'] = defineOp({
   schema: 'xlog1py(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -378,7 +379,7 @@ export const xlog1py: OpFunction<(self: Tensor | number, other: Tensor | number)
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.zeta(torch.tensor([2]), torch.tensor([1])).toArray() // [1.644934]
  */
-export const zeta: OpFunction<(self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
+export const zeta: Op['zeta'] = defineOp({
   schema: 'zeta(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -417,14 +418,3 @@ export const igammac: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defi
   pointwise: { promotion: 'float', compute: (a, x) => call('igammac', a, x) },
   derivative: ([g], { args: [a, x], needs }) => [null, needs[1] && typeof x !== 'number' ? neg(slopeOfGamma(g, a, x)) : null],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link i0} */
-    i0(): Tensor
-    /** {@link igamma} */
-    igamma(other: Tensor): Tensor
-    /** {@link igammac} */
-    igammac(other: Tensor): Tensor
-  }
-}

@@ -2,9 +2,8 @@
 // and xor give the same results; 'first' keeps them booleans.)
 import { call, cast, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 
 /** Whether a count is from 0 to the number of bits - 1: others shift all bits out. */
 const inRange = (count: Expr): Expr =>
@@ -25,7 +24,7 @@ const bitwise = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtypes
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseAnd(torch.tensor([6, 3]).int(), 5).toArray() // [4, 1]
  */
-export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const bitwiseAnd: Op['bitwiseAnd'] = defineOp({
   schema: 'bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -41,7 +40,7 @@ export const bitwiseAnd: OpFunction<(self: Tensor, other: Tensor | number) => Te
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseOr(torch.tensor([6, 3]).int(), 5).toArray() // [7, 7]
  */
-export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const bitwiseOr: Op['bitwiseOr'] = defineOp({
   schema: 'bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -57,7 +56,7 @@ export const bitwiseOr: OpFunction<(self: Tensor, other: Tensor | number) => Ten
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseXor(torch.tensor([6, 3]).int(), 5).toArray() // [3, 6]
  */
-export const bitwiseXor: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const bitwiseXor: Op['bitwiseXor'] = defineOp({
   schema: 'bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -72,7 +71,7 @@ export const bitwiseXor: OpFunction<(self: Tensor, other: Tensor | number) => Te
  * @throws DTypeError for a floating tensor.
  * @example torch.bitwiseNot(torch.tensor([0, 5]).int()).toArray() // [-1, -6]
  */
-export const bitwiseNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const bitwiseNot: Op['bitwiseNot'] = defineOp({
   schema: 'bitwise_not(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -92,7 +91,7 @@ export const bitwiseNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseLeftShift(torch.tensor([1, 3]).int(), 2).toArray() // [4, 12]
  */
-export const bitwiseLeftShift: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const bitwiseLeftShift: Op['bitwiseLeftShift'] = defineOp({
   schema: 'bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -112,7 +111,7 @@ export const bitwiseLeftShift: OpFunction<(self: Tensor, other: Tensor | number)
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.bitwiseRightShift(torch.tensor([12, -5]).int(), 1).toArray() // [6, -3]
  */
-export const bitwiseRightShift: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const bitwiseRightShift: Op['bitwiseRightShift'] = defineOp({
   schema: 'bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -129,20 +128,3 @@ export const bitwiseRightShift: OpFunction<(self: Tensor, other: Tensor | number
     },
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link bitwiseAnd} */
-    bitwiseAnd(other: Tensor | number): Tensor
-    /** {@link bitwiseOr} */
-    bitwiseOr(other: Tensor | number): Tensor
-    /** {@link bitwiseXor} */
-    bitwiseXor(other: Tensor | number): Tensor
-    /** {@link bitwiseNot} */
-    bitwiseNot(): Tensor
-    /** {@link bitwiseLeftShift} */
-    bitwiseLeftShift(other: Tensor | number): Tensor
-    /** {@link bitwiseRightShift} */
-    bitwiseRightShift(other: Tensor | number): Tensor
-  }
-}

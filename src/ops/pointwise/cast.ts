@@ -6,6 +6,7 @@ import { valueText } from '../../protocol/index.ts'
 import { Tensor, notADType } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { inFormat } from '../memoryFormat.ts'
 import type { FormatOptions } from '../memoryFormat.ts'
 
@@ -17,7 +18,7 @@ import type { FormatOptions } from '../memoryFormat.ts'
  * @throws ArgumentError if `dtype` is not a dtype.
  * @example torch.ops.tensorfx.toCopy(torch.tensor([1.7, -1.7]), 'int32').toArray() // [1, -1]
  */
-export const toCopy: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
+export const toCopy: Op['toCopy'] = defineOp({
   schema: 'to_copy(Tensor self, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   pointwise: { promotion: 'to', compute: (x) => x },
@@ -237,38 +238,9 @@ export const bool: OpFunction<(self: Tensor, options?: FormatOptions) => Tensor>
  * @throws ArgumentError if `dtype` is not a dtype.
  * @example torch.tensor([1.7, -1.7]).type('int64').toArray() // [1, -1]
  */
-export const type: OpFunction<(self: Tensor, dtype: DType) => Tensor> = defineOp({
+export const type: Op['type'] = defineOp({
   schema: 'type(Tensor self, ScalarType dtype) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, dtype) => to(self, dtype),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link to} */
-    to(target: DType | Device | Tensor | ToOptions, ...options: readonly (DType | boolean | ToOptions)[]): Tensor
-    /** {@link half} */
-    half(options?: FormatOptions): Tensor
-    /** {@link bfloat16} */
-    bfloat16(options?: FormatOptions): Tensor
-    /** {@link float} */
-    float(options?: FormatOptions): Tensor
-    /** {@link double} */
-    double(options?: FormatOptions): Tensor
-    /** {@link char} */
-    char(options?: FormatOptions): Tensor
-    /** {@link byte} */
-    byte(options?: FormatOptions): Tensor
-    /** {@link short} */
-    short(options?: FormatOptions): Tensor
-    /** {@link int} */
-    int(options?: FormatOptions): Tensor
-    /** {@link long} */
-    long(options?: FormatOptions): Tensor
-    /** {@link bool} */
-    bool(options?: FormatOptions): Tensor
-    /** {@link type} */
-    type(dtype: DType): Tensor
-  }
-}

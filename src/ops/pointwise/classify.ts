@@ -5,6 +5,7 @@ import { finfo } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { abs, add, mul, sign, sub } from './arithmetic.ts'
 import { eq, ge, isnan, le, logicalAnd, logicalOr } from './comparison.ts'
 import { where } from './select.ts'
@@ -41,7 +42,7 @@ export interface IscloseOptions {
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isinf(torch.tensor([1, -Infinity, NaN])).toArray() // [false, true, false]
  */
-export const isinf: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isinf: Op['isinf'] = defineOp({
   schema: 'isinf(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => infinite(x) },
@@ -55,7 +56,7 @@ export const isinf: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isfinite(torch.tensor([1, -Infinity, NaN])).toArray() // [true, false, false]
  */
-export const isfinite: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isfinite: Op['isfinite'] = defineOp({
   schema: 'isfinite(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => call('not', call('or', infinite(x), call('isnan', x))) },
@@ -69,7 +70,7 @@ export const isfinite: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isposinf(torch.tensor([1, -Infinity, Infinity])).toArray() // [false, false, true]
  */
-export const isposinf: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isposinf: Op['isposinf'] = defineOp({
   schema: 'isposinf(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => call('and', infinite(x), call('gt', x, number(x, 0))) },
@@ -83,7 +84,7 @@ export const isposinf: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isneginf(torch.tensor([1, -Infinity, Infinity])).toArray() // [false, true, false]
  */
-export const isneginf: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isneginf: Op['isneginf'] = defineOp({
   schema: 'isneginf(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => call('and', infinite(x), call('lt', x, number(x, 0))) },
@@ -97,7 +98,7 @@ export const isneginf: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isreal(torch.tensor([1, NaN])).toArray() // [true, true]
  */
-export const isreal: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isreal: Op['isreal'] = defineOp({
   schema: 'isreal(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => call('or', call('eq', x, x), call('ne', x, x)) },
@@ -111,7 +112,7 @@ export const isreal: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.signbit(torch.tensor([1, -2, -0])).toArray() // [false, true, true]
  */
-export const signbit: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const signbit: Op['signbit'] = defineOp({
   schema: 'signbit(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (x) => negative(x) },
@@ -125,7 +126,7 @@ export const signbit: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.logicalXor(torch.tensor([1, 2, 0]), torch.tensor([3, 0, 0])).toArray() // [false, true, false]
  */
-export const logicalXor: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const logicalXor: Op['logicalXor'] = defineOp({
   schema: 'logical_xor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -140,7 +141,7 @@ export const logicalXor: OpFunction<(self: Tensor, other: Tensor | number) => Te
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.copysign(torch.tensor([1, -2]), torch.tensor([-3, 4])).toArray() // [-1, 2]
  */
-export const copysign: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const copysign: Op['copysign'] = defineOp({
   schema: 'copysign(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -250,34 +251,3 @@ export const isclose: OpFunction<(self: Tensor, other: Tensor, rtol?: number | I
       return equalNan ? logicalOr(close, logicalAnd(isnan(self), isnan(other))) : close
     },
   })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link isinf} */
-    isinf(): Tensor
-    /** {@link isfinite} */
-    isfinite(): Tensor
-    /** {@link isposinf} */
-    isposinf(): Tensor
-    /** {@link isneginf} */
-    isneginf(): Tensor
-    /** {@link isreal} */
-    isreal(): Tensor
-    /** {@link signbit} */
-    signbit(): Tensor
-    /** {@link logicalXor} */
-    logicalXor(other: Tensor | number): Tensor
-    /** {@link copysign} */
-    copysign(other: Tensor | number): Tensor
-    /** {@link heaviside} */
-    heaviside(values: Tensor): Tensor
-    /** {@link fmax} */
-    fmax(other: Tensor): Tensor
-    /** {@link fmin} */
-    fmin(other: Tensor): Tensor
-    /** {@link nanToNum} */
-    nanToNum(nan?: number | null | NanToNumOptions, posinf?: number | null, neginf?: number | null): Tensor
-    /** {@link isclose} */
-    isclose(other: Tensor, rtol?: number | IscloseOptions, atol?: number, equalNan?: boolean): Tensor
-  }
-}

@@ -1,8 +1,7 @@
 // Comparisons and logic. They return bool tensors and have no derivative.
 import { call } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 
 /**
  * `self == other`, elementwise. PyTorch's `torch.eq`.
@@ -12,7 +11,7 @@ import { defineOp } from '../defineOp.ts'
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.eq(torch.tensor([1, 2, 3]), 2).toArray() // [false, true, false]
  */
-export const eq: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const eq: Op['eq'] = defineOp({
   schema: 'eq.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -27,7 +26,7 @@ export const eq: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.ne(torch.tensor([1, 2, 3]), 2).toArray() // [true, false, true]
  */
-export const ne: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const ne: Op['ne'] = defineOp({
   schema: 'ne.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -42,7 +41,7 @@ export const ne: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.lt(torch.tensor([1, 2, 3]), 2).toArray() // [true, false, false]
  */
-export const lt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const lt: Op['lt'] = defineOp({
   schema: 'lt.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -57,7 +56,7 @@ export const lt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.le(torch.tensor([1, 2, 3]), 2).toArray() // [true, true, false]
  */
-export const le: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const le: Op['le'] = defineOp({
   schema: 'le.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -72,7 +71,7 @@ export const le: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.gt(torch.tensor([1, 2, 3]), 2).toArray() // [false, false, true]
  */
-export const gt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const gt: Op['gt'] = defineOp({
   schema: 'gt.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -87,7 +86,7 @@ export const gt: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.ge(torch.tensor([1, 2, 3]), 2).toArray() // [false, true, true]
  */
-export const ge: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const ge: Op['ge'] = defineOp({
   schema: 'ge.Tensor(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -102,7 +101,7 @@ export const ge: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = 
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.logicalAnd(torch.tensor([1, 2, 0]), torch.tensor([3, 0, 0])).toArray() // [true, false, false]
  */
-export const logicalAnd: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const logicalAnd: Op['logicalAnd'] = defineOp({
   schema: 'logical_and(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -117,7 +116,7 @@ export const logicalAnd: OpFunction<(self: Tensor, other: Tensor | number) => Te
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.logicalOr(torch.tensor([1, 2, 0]), torch.tensor([3, 0, 0])).toArray() // [true, true, false]
  */
-export const logicalOr: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const logicalOr: Op['logicalOr'] = defineOp({
   schema: 'logical_or(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -132,7 +131,7 @@ export const logicalOr: OpFunction<(self: Tensor, other: Tensor | number) => Ten
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.logicalNot(torch.tensor([0, 3])).toArray() // [true, false]
  */
-export const logicalNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const logicalNot: Op['logicalNot'] = defineOp({
   schema: 'logical_not(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -147,33 +146,8 @@ export const logicalNot: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.isnan(torch.tensor([0, NaN])).toArray() // [false, true]
  */
-export const isnan: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const isnan: Op['isnan'] = defineOp({
   schema: 'isnan(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'compare', compute: (a) => call('ne', a, a) },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link eq} */
-    eq(other: Tensor | number): Tensor
-    /** {@link ne} */
-    ne(other: Tensor | number): Tensor
-    /** {@link lt} */
-    lt(other: Tensor | number): Tensor
-    /** {@link le} */
-    le(other: Tensor | number): Tensor
-    /** {@link gt} */
-    gt(other: Tensor | number): Tensor
-    /** {@link ge} */
-    ge(other: Tensor | number): Tensor
-    /** {@link logicalAnd} */
-    logicalAnd(other: Tensor | number): Tensor
-    /** {@link logicalOr} */
-    logicalOr(other: Tensor | number): Tensor
-    /** {@link logicalNot} */
-    logicalNot(): Tensor
-    /** {@link isnan} */
-    isnan(): Tensor
-  }
-}

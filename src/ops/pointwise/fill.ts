@@ -2,6 +2,7 @@
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { mul } from './arithmetic.ts'
 
 /**
@@ -43,7 +44,7 @@ export const copy_: OpFunction<(self: Tensor, src: Tensor) => Tensor> = defineOp
  * @throws ArgumentError if `value` is not a number.
  * @example torch.ops.tensorfx.fill(torch.zeros([2]), 3).toArray() // [3, 3]
  */
-export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({
+export const fill: Op['fill'] = defineOp({
   schema: 'fill(Tensor self, Scalar value) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   pointwise: { promotion: 'first', compute: (_, value) => value },
@@ -58,7 +59,7 @@ export const fill: OpFunction<(self: Tensor, value: number) => Tensor> = defineO
  * @throws ArgumentError if `value` is not a number.
  * @example torch.zeros([2]).fill_(3).toArray() // [3, 3]
  */
-export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = defineOp({
+export const fill_: Op['fill_'] = defineOp({
   schema: 'fill_(Tensor(a!) self, Scalar value) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -73,20 +74,9 @@ export const fill_: OpFunction<(self: Tensor, value: number) => Tensor> = define
  * @throws ArgumentError if `self` is an expanded view.
  * @example torch.ones([2]).zero_().toArray() // [0, 0]
  */
-export const zero_: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const zero_: Op['zero_'] = defineOp({
   schema: 'zero_(Tensor(a!) self) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self) => fill_(self, 0),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link copy_} */
-    copy_(src: Tensor): Tensor
-    /** {@link fill_} */
-    fill_(value: number): Tensor
-    /** {@link zero_} */
-    zero_(): Tensor
-  }
-}

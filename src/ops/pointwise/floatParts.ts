@@ -2,8 +2,8 @@
 import { finfo } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { DTypeError } from '../../errors/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { abs, add, mul, pow, sign, sub } from './arithmetic.ts'
 import { to } from './cast.ts'
@@ -41,7 +41,7 @@ function checkFloating(op: string, x: Tensor): void {
  * @throws DTypeError unless `self` is floating.
  * @example torch.frexp(torch.tensor([6, -0.3])).map((t) => t.toArray()) // [[0.75, -0.6], [3, -1]]
  */
-export const frexp: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = defineOp({
+export const frexp: Op['frexp'] = defineOp({
   schema: 'frexp.Tensor(Tensor self) -> (Tensor, Tensor)',
   method: true,
   decompose: (self) => {
@@ -61,7 +61,7 @@ export const frexp: OpFunction<(self: Tensor) => readonly [Tensor, Tensor]> = de
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.nextafter(torch.tensor([1, 1]), torch.tensor([2, 0])).toArray() // [1.0000001192, 0.9999999404]
  */
-export const nextafter: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const nextafter: Op['nextafter'] = defineOp({
   schema: 'nextafter(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -84,12 +84,3 @@ export const nextafter: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
   },
   derivative: ([g], { needs }) => [g, needs[1] ? mul(g, 0) : null],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link frexp} */
-    frexp(): readonly [Tensor, Tensor]
-    /** {@link nextafter} */
-    nextafter(other: Tensor): Tensor
-  }
-}

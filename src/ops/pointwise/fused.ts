@@ -65,14 +65,3 @@ export const addcdiv: OpFunction<(self: Tensor, tensor1: Tensor, tensor2: Tensor
     return [g, needs[1] ? div(grad, b) : null, needs[2] && typeof b !== 'number' ? neg(div(mul(grad, a), mul(b, b))) : null, null]
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link lerp} */
-    lerp(end: Tensor, weight: Tensor | number): Tensor
-    /** {@link addcmul} */
-    addcmul(tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }): Tensor
-    /** {@link addcdiv} */
-    addcdiv(tensor1: Tensor, tensor2: Tensor, options?: { readonly value?: number }): Tensor
-  }
-}

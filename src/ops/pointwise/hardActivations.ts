@@ -4,9 +4,8 @@ import type { Expr } from '../../kernels/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { channelsLastHint } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { reshape } from '../view/reshape.ts'
 import { abs, add, div, mul } from './arithmetic.ts'
 import { ge, gt, le, logicalAnd, lt } from './comparison.ts'
@@ -23,9 +22,7 @@ const limited = (x: Expr, low: Expr, high: Expr): Expr => call('min', call('max'
  * @throws ArgumentError if `minVal` exceeds `maxVal`.
  * @example F.hardtanh(torch.tensor([-2, 0.5, 3])).toArray() // [-1, 0.5, 1]
  */
-export const hardtanh: OpFunction<
-  (self: Tensor, minVal?: number | { readonly minVal?: number; readonly maxVal?: number }, maxVal?: number) => Tensor
-> = defineOp({
+export const hardtanh: Op['hardtanh'] = defineOp({
   schema: 'hardtanh(Tensor self, float min_val=-1.0, float max_val=1.0) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -49,7 +46,7 @@ export const hardtanh: OpFunction<
  * @throws ArgumentError if `self` is not a Tensor.
  * @example F.relu6(torch.tensor([-1, 3, 9])).toArray() // [0, 3, 6]
  */
-export const relu6: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const relu6: Op['relu6'] = defineOp({
   schema: 'relu6(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self) => hardtanh(self, 0, 6),
@@ -63,7 +60,7 @@ export const relu6: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example F.hardsigmoid(torch.tensor([-4, 0, 1.5])).toArray() // [0, 0.5, 0.75]
  */
-export const hardsigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const hardsigmoid: Op['hardsigmoid'] = defineOp({
   schema: 'hardsigmoid(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   pointwise: {
@@ -82,7 +79,7 @@ export const hardsigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example F.hardswish(torch.tensor([-4, 0, 3])).toArray() // [0, 0, 3]
  */
-export const hardswish: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const hardswish: Op['hardswish'] = defineOp({
   schema: 'hardswish(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   pointwise: {
@@ -101,7 +98,7 @@ export const hardswish: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example F.hardshrink(torch.tensor([-1, 0.3, 2])).toArray() // [-1, 0, 2]
  */
-export const hardshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = defineOp({
+export const hardshrink: Op['hardshrink'] = defineOp({
   schema: 'hardshrink(Tensor self, float lambd=0.5) -> Tensor',
   namespace: 'torch.nn.functional',
   method: true,
@@ -117,7 +114,7 @@ export const hardshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = 
  * @throws DTypeError unless `self` is floating.
  * @example F.softshrink(torch.tensor([-1, 0.3, 2])).toArray() // [-0.5, 0, 1.5]
  */
-export const softshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = defineOp({
+export const softshrink: Op['softshrink'] = defineOp({
   schema: 'softshrink(Tensor self, float lambd=0.5) -> Tensor',
   namespace: 'torch.nn.functional',
   prepare: (args) => {
@@ -143,7 +140,7 @@ export const softshrink: OpFunction<(self: Tensor, lambd?: number) => Tensor> = 
  * @throws ArgumentError if an argument is missing.
  * @example F.threshold(torch.tensor([-1, 2]), 0, 9).toArray() // [9, 2]
  */
-export const threshold: OpFunction<(self: Tensor, threshold: number, value: number) => Tensor> = defineOp({
+export const threshold: Op['threshold'] = defineOp({
   schema: 'threshold(Tensor self, float threshold, float value) -> Tensor',
   namespace: 'torch.nn.functional',
   inPlace: 'function',
@@ -159,7 +156,7 @@ export const threshold: OpFunction<(self: Tensor, threshold: number, value: numb
  * @throws ShapeError if the number of weights is neither 1 nor that of the channels.
  * @example F.prelu(torch.tensor([-2, 3]), torch.tensor([0.25])).toArray() // [-0.5, 3]
  */
-export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defineOp({
+export const prelu: Op['prelu'] = defineOp({
   schema: 'prelu(Tensor self, Tensor weight) -> Tensor',
   namespace: 'torch.nn.functional',
   method: true,
@@ -173,12 +170,3 @@ export const prelu: OpFunction<(self: Tensor, weight: Tensor) => Tensor> = defin
     return where(gt(self, 0), self, mul(slope, self))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link hardshrink} */
-    hardshrink(lambd?: number): Tensor
-    /** {@link prelu} */
-    prelu(weight: Tensor): Tensor
-  }
-}

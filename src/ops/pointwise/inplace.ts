@@ -1,7 +1,6 @@
 // relu_, which F.relu uses. All other in-place forms are generated: see inPlaceForms.ts.
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { relu } from './activation.ts'
 
 /**
@@ -12,15 +11,8 @@ import { relu } from './activation.ts'
  * @throws ArgumentError if `self` is an expanded view.
  * @example torch.relu_(torch.tensor([-1, 2])).toArray() // [0, 2]
  */
-export const relu_: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const relu_: Op['relu_'] = defineOp({
   schema: 'relu_(Tensor(a!) self) -> Tensor',
   method: true,
   functional: relu,
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link relu_} */
-    relu_(): Tensor
-  }
-}

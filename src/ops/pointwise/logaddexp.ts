@@ -29,10 +29,3 @@ export const logaddexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
   pointwise: { promotion: 'float', compute: stable },
   derivative: ([g], { args: [x, y] }) => [mul(g, sigmoid(sub(x, y))), mul(g, sigmoid(neg(sub(x, y))))],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link logaddexp} */
-    logaddexp(other: Tensor): Tensor
-  }
-}

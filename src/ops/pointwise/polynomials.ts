@@ -1,10 +1,7 @@
 // Orthogonal polynomials of torch.special: Chebyshev's four kinds and their shifted forms, Hermite's two, Laguerre's and Legendre's.
 import { call } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
-
-type Polynomial = OpFunction<(self: Tensor | number, n: Tensor | number) => Tensor>
+import type { Op } from '../generated/signatures.ts'
 
 /**
  * The Chebyshev polynomial of the first kind T of degree `n` at `self`, elementwise: T_0 = 1, T_1 = x, T_(n+1) = 2x T_n - T_(n-1). It is 0 for negative `n`;
@@ -16,7 +13,7 @@ type Polynomial = OpFunction<(self: Tensor | number, n: Tensor | number) => Tens
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.chebyshevPolynomialT(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [-0.5, 26]
  */
-export const chebyshevPolynomialT: Polynomial = defineOp({
+export const chebyshevPolynomialT: Op['chebyshevPolynomialT'] = defineOp({
   schema: 'chebyshev_polynomial_t(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -33,7 +30,7 @@ export const chebyshevPolynomialT: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.chebyshevPolynomialU(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [0, 56]
  */
-export const chebyshevPolynomialU: Polynomial = defineOp({
+export const chebyshevPolynomialU: Op['chebyshevPolynomialU'] = defineOp({
   schema: 'chebyshev_polynomial_u(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -50,7 +47,7 @@ export const chebyshevPolynomialU: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.chebyshevPolynomialV(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [-1, 41]
  */
-export const chebyshevPolynomialV: Polynomial = defineOp({
+export const chebyshevPolynomialV: Op['chebyshevPolynomialV'] = defineOp({
   schema: 'chebyshev_polynomial_v(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -67,7 +64,7 @@ export const chebyshevPolynomialV: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.chebyshevPolynomialW(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [1, 71]
  */
-export const chebyshevPolynomialW: Polynomial = defineOp({
+export const chebyshevPolynomialW: Op['chebyshevPolynomialW'] = defineOp({
   schema: 'chebyshev_polynomial_w(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -84,7 +81,7 @@ export const chebyshevPolynomialW: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.shiftedChebyshevPolynomialT(torch.tensor([0.75, 2]), torch.tensor([2, 2])).toArray() // [-0.5, 17]
  */
-export const shiftedChebyshevPolynomialT: Polynomial = defineOp({
+export const shiftedChebyshevPolynomialT: Op['shiftedChebyshevPolynomialT'] = defineOp({
   schema: 'shifted_chebyshev_polynomial_t(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -101,7 +98,7 @@ export const shiftedChebyshevPolynomialT: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.shiftedChebyshevPolynomialU(torch.tensor([0.75, 2]), torch.tensor([2, 2])).toArray() // [0, 35]
  */
-export const shiftedChebyshevPolynomialU: Polynomial = defineOp({
+export const shiftedChebyshevPolynomialU: Op['shiftedChebyshevPolynomialU'] = defineOp({
   schema: 'shifted_chebyshev_polynomial_u(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -118,7 +115,7 @@ export const shiftedChebyshevPolynomialU: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.shiftedChebyshevPolynomialV(torch.tensor([0.75, 2]), torch.tensor([2, 2])).toArray() // [-1, 29]
  */
-export const shiftedChebyshevPolynomialV: Polynomial = defineOp({
+export const shiftedChebyshevPolynomialV: Op['shiftedChebyshevPolynomialV'] = defineOp({
   schema: 'shifted_chebyshev_polynomial_v(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -135,7 +132,7 @@ export const shiftedChebyshevPolynomialV: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.shiftedChebyshevPolynomialW(torch.tensor([0.75, 2]), torch.tensor([2, 2])).toArray() // [1, 41]
  */
-export const shiftedChebyshevPolynomialW: Polynomial = defineOp({
+export const shiftedChebyshevPolynomialW: Op['shiftedChebyshevPolynomialW'] = defineOp({
   schema: 'shifted_chebyshev_polynomial_w(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -152,7 +149,7 @@ export const shiftedChebyshevPolynomialW: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.hermitePolynomialH(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [-1, 40]
  */
-export const hermitePolynomialH: Polynomial = defineOp({
+export const hermitePolynomialH: Op['hermitePolynomialH'] = defineOp({
   schema: 'hermite_polynomial_h(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -169,7 +166,7 @@ export const hermitePolynomialH: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.hermitePolynomialHe(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [-0.75, 2]
  */
-export const hermitePolynomialHe: Polynomial = defineOp({
+export const hermitePolynomialHe: Op['hermitePolynomialHe'] = defineOp({
   schema: 'hermite_polynomial_he(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -186,7 +183,7 @@ export const hermitePolynomialHe: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.laguerrePolynomialL(torch.tensor([2, 1]), torch.tensor([2, 3])).toArray() // [-1, -0.666667]
  */
-export const laguerrePolynomialL: Polynomial = defineOp({
+export const laguerrePolynomialL: Op['laguerrePolynomialL'] = defineOp({
   schema: 'laguerre_polynomial_l(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],
@@ -203,7 +200,7 @@ export const laguerrePolynomialL: Polynomial = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.special.legendrePolynomialP(torch.tensor([0.5, 2]), torch.tensor([2, 3])).toArray() // [-0.125, 17]
  */
-export const legendrePolynomialP: Polynomial = defineOp({
+export const legendrePolynomialP: Op['legendrePolynomialP'] = defineOp({
   schema: 'legendre_polynomial_p(Tensor self, Tensor n) -> Tensor',
   namespace: 'torch.special',
   tags: ['numberFirst'],

@@ -102,12 +102,3 @@ export const clamp: OpFunction<(self: Tensor, min?: Tensor | number | null | Cla
     ]
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link maskedFill} */
-    maskedFill(mask: Tensor, value: number | Tensor): Tensor
-    /** {@link clamp} */
-    clamp(min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null): Tensor
-  }
-}

@@ -1,9 +1,8 @@
 // log(1 + e^x) and its kin: softplus, logsigmoid.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { mul, neg } from './arithmetic.ts'
 import { gt } from './comparison.ts'
 import { where } from './select.ts'
@@ -20,7 +19,7 @@ const tail = (x: Expr): Expr => call('log1p', call('exp', call('neg', call('abs'
  * @throws DTypeError unless `self` is floating.
  * @example F.logsigmoid(torch.tensor([0, -1000])).toArray() // [-0.693147, -1000]
  */
-export const logsigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const logsigmoid: Op['logsigmoid'] = defineOp({
   schema: 'logsigmoid(Tensor self) -> Tensor',
   namespace: 'torch.nn.functional',
   pointwise: { promotion: 'promote', dtypes: 'floating', compute: (x) => call('sub', call('min', x, constant(x.dtype, 0)), tail(x)) },
@@ -35,9 +34,7 @@ export const logsigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError unless `self` is floating.
  * @example F.softplus(torch.tensor([0, 100])).toArray() // [0.693147, 100]
  */
-export const softplus: OpFunction<
-  (self: Tensor, beta?: number | { readonly beta?: number; readonly threshold?: number }, threshold?: number) => Tensor
-> = defineOp({
+export const softplus: Op['softplus'] = defineOp({
   schema: 'softplus(Tensor self, float beta=1.0, float threshold=20.0) -> Tensor',
   namespace: 'torch.nn.functional',
   pointwise: {

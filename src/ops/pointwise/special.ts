@@ -6,6 +6,7 @@ import type { OpFunction } from '../declaration.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { full } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { div, mul, neg, sub } from './arithmetic.ts'
 import { eq, ge, le, logicalAnd } from './comparison.ts'
 import { where } from './select.ts'
@@ -29,7 +30,7 @@ function stable2(a: Expr, b: Expr): Expr {
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.exp2(torch.tensor([0, 3])).toArray() // [1, 8]
  */
-export const exp2: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const exp2: Op['exp2'] = defineOp({
   schema: 'exp2(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -45,7 +46,7 @@ export const exp2: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log2(torch.tensor([1, 8])).toArray() // [0, 3]
  */
-export const log2: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const log2: Op['log2'] = defineOp({
   schema: 'log2(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -61,7 +62,7 @@ export const log2: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log10(torch.tensor([1, 1000])).toArray() // [0, 3]
  */
-export const log10: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const log10: Op['log10'] = defineOp({
   schema: 'log10(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -77,7 +78,7 @@ export const log10: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.erfc(torch.tensor([0, 1])).toArray() // [1, 0.157299]
  */
-export const erfc: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const erfc: Op['erfc'] = defineOp({
   schema: 'erfc(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -93,7 +94,7 @@ export const erfc: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.erfinv(torch.tensor([0, 0.5])).toArray() // [0, 0.476936]
  */
-export const erfinv: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const erfinv: Op['erfinv'] = defineOp({
   schema: 'erfinv(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -109,7 +110,7 @@ export const erfinv: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.lgamma(torch.tensor([1, 5])).toArray() // [0, 3.178054]
  */
-export const lgamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const lgamma: Op['lgamma'] = defineOp({
   schema: 'lgamma(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -125,7 +126,7 @@ export const lgamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.digamma(torch.tensor([1, 2])).toArray() // [-0.577216, 0.422784]
  */
-export const digamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const digamma: Op['digamma'] = defineOp({
   schema: 'digamma(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -141,7 +142,7 @@ export const digamma: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `n` is negative.
  * @example torch.polygamma(1, torch.tensor([1])).toArray() // [1.644934]
  */
-export const polygamma: OpFunction<(n: number, self: Tensor) => Tensor> = defineOp({
+export const polygamma: Op['polygamma'] = defineOp({
   schema: 'polygamma(int n, Tensor self) -> Tensor',
   pointwise: {
     promotion: 'float',
@@ -162,7 +163,7 @@ export const polygamma: OpFunction<(n: number, self: Tensor) => Tensor> = define
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sinc(torch.tensor([0, 0.5])).toArray() // [1, 0.63662]
  */
-export const sinc: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sinc: Op['sinc'] = defineOp({
   schema: 'sinc(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -224,7 +225,7 @@ export const hypot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
  * torch.xlogy(torch.tensor([0, 2]), torch.tensor([0, 1])).toArray() // [0, 0]
  * torch.xlogy(2, torch.tensor([1])).toArray() // [0]
  */
-export const xlogy: OpFunction<(self: Tensor | number, other: Tensor | number) => Tensor> = defineOp({
+export const xlogy: Op['xlogy'] = defineOp({
   schema: 'xlogy(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -250,7 +251,7 @@ export const xlogy: OpFunction<(self: Tensor | number, other: Tensor | number) =
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.logit(torch.tensor([0.5, 0.9])).toArray() // [0, 2.197225]
  */
-export const logit: OpFunction<(self: Tensor, eps?: number | null | { readonly eps?: number | null }) => Tensor> = defineOp({
+export const logit: Op['logit'] = defineOp({
   schema: 'logit(Tensor self, float? eps=None) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -276,40 +277,9 @@ export const logit: OpFunction<(self: Tensor, eps?: number | null | { readonly e
  * @throws ArgumentError if `n` is negative.
  * @example torch.tensor([1]).polygamma(1).toArray() // [1.644934]
  */
-export const polygammaMethod: OpFunction<(self: Tensor, n: number) => Tensor> = defineOp({
+export const polygammaMethod: Op['polygammaMethod'] = defineOp({
   schema: 'polygamma(Tensor self, int n) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, n) => polygamma(n, self),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** `torch.special.polygamma(n, x)` */
-    polygamma(n: number): Tensor
-    /** {@link exp2} */
-    exp2(): Tensor
-    /** {@link log2} */
-    log2(): Tensor
-    /** {@link log10} */
-    log10(): Tensor
-    /** {@link erfc} */
-    erfc(): Tensor
-    /** {@link erfinv} */
-    erfinv(): Tensor
-    /** {@link lgamma} */
-    lgamma(): Tensor
-    /** {@link digamma} */
-    digamma(): Tensor
-    /** {@link sinc} */
-    sinc(): Tensor
-    /** {@link logaddexp2} */
-    logaddexp2(other: Tensor): Tensor
-    /** {@link hypot} */
-    hypot(other: Tensor): Tensor
-    /** {@link xlogy} */
-    xlogy(other: Tensor | number): Tensor
-    /** {@link logit} */
-    logit(eps?: number | null | { readonly eps?: number | null }): Tensor
-  }
-}

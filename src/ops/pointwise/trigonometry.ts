@@ -3,6 +3,7 @@ import { call } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, div, mul, neg, sub } from './arithmetic.ts'
 import { reciprocal, rsqrt, square } from './unary.ts'
 
@@ -17,7 +18,7 @@ const oneMinusSquare = (x: Tensor): Tensor => mul(sub(neg(x), -1), add(x, 1))
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tan(torch.tensor([0, 1])).toArray() // [0, 1.557408]
  */
-export const tan: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const tan: Op['tan'] = defineOp({
   schema: 'tan(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -33,7 +34,7 @@ export const tan: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.asin(torch.tensor([0, 1])).toArray() // [0, 1.570796]
  */
-export const asin: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const asin: Op['asin'] = defineOp({
   schema: 'asin(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -49,7 +50,7 @@ export const asin: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.acos(torch.tensor([0, 1])).toArray() // [1.570796, 0]
  */
-export const acos: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const acos: Op['acos'] = defineOp({
   schema: 'acos(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -65,7 +66,7 @@ export const acos: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.atan(torch.tensor([0, 1])).toArray() // [0, 0.785398]
  */
-export const atan: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const atan: Op['atan'] = defineOp({
   schema: 'atan(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -81,7 +82,7 @@ export const atan: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sinh(torch.tensor([0, 1])).toArray() // [0, 1.175201]
  */
-export const sinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sinh: Op['sinh'] = defineOp({
   schema: 'sinh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -97,7 +98,7 @@ export const sinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.cosh(torch.tensor([0, 1])).toArray() // [1, 1.543081]
  */
-export const cosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const cosh: Op['cosh'] = defineOp({
   schema: 'cosh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -113,7 +114,7 @@ export const cosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.asinh(torch.tensor([0, 1])).toArray() // [0, 0.881374]
  */
-export const asinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const asinh: Op['asinh'] = defineOp({
   schema: 'asinh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -129,7 +130,7 @@ export const asinh: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.acosh(torch.tensor([1, 2])).toArray() // [0, 1.316958]
  */
-export const acosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const acosh: Op['acosh'] = defineOp({
   schema: 'acosh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -145,7 +146,7 @@ export const acosh: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.atanh(torch.tensor([0, 0.5])).toArray() // [0, 0.549306]
  */
-export const atanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const atanh: Op['atanh'] = defineOp({
   schema: 'atanh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -172,28 +173,3 @@ export const atan2: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
     return [mul(share, x), needs[1] ? neg(mul(share, y)) : null]
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link tan} */
-    tan(): Tensor
-    /** {@link asin} */
-    asin(): Tensor
-    /** {@link acos} */
-    acos(): Tensor
-    /** {@link atan} */
-    atan(): Tensor
-    /** {@link sinh} */
-    sinh(): Tensor
-    /** {@link cosh} */
-    cosh(): Tensor
-    /** {@link asinh} */
-    asinh(): Tensor
-    /** {@link acosh} */
-    acosh(): Tensor
-    /** {@link atanh} */
-    atanh(): Tensor
-    /** {@link atan2} */
-    atan2(other: Tensor): Tensor
-  }
-}

@@ -3,8 +3,8 @@ import { ArgumentError } from '../../errors/index.ts'
 import { call, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul, neg, sub } from './arithmetic.ts'
 import { to } from './cast.ts'
 
@@ -29,7 +29,7 @@ const rounding = (op: ScalarOp): { readonly promotion: 'promote'; readonly dtype
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.exp(torch.tensor([0, 1])).toArray() // [1, 2.71828]
  */
-export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const exp: Op['exp'] = defineOp({
   schema: 'exp(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -45,7 +45,7 @@ export const exp: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.expm1(torch.tensor([0, 1])).toArray() // [0, 1.71828]
  */
-export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const expm1: Op['expm1'] = defineOp({
   schema: 'expm1(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -61,7 +61,7 @@ export const expm1: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log(torch.tensor([1, 10])).toArray() // [0, 2.30259]
  */
-export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const log: Op['log'] = defineOp({
   schema: 'log(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -77,7 +77,7 @@ export const log: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.log1p(torch.tensor([0, 1])).toArray() // [0, 0.693147]
  */
-export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const log1p: Op['log1p'] = defineOp({
   schema: 'log1p(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -93,7 +93,7 @@ export const log1p: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sqrt(torch.tensor([4, 9])).toArray() // [2, 3]
  */
-export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sqrt: Op['sqrt'] = defineOp({
   schema: 'sqrt(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -109,7 +109,7 @@ export const sqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.rsqrt(torch.tensor([4, 16])).toArray() // [0.5, 0.25]
  */
-export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const rsqrt: Op['rsqrt'] = defineOp({
   schema: 'rsqrt(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -125,7 +125,7 @@ export const rsqrt: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.reciprocal(torch.tensor([2, 4])).toArray() // [0.5, 0.25]
  */
-export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const reciprocal: Op['reciprocal'] = defineOp({
   schema: 'reciprocal(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -141,7 +141,7 @@ export const reciprocal: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sin(torch.tensor([0, 1])).toArray() // [0, 0.841471]
  */
-export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sin: Op['sin'] = defineOp({
   schema: 'sin(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -157,7 +157,7 @@ export const sin: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.cos(torch.tensor([0, 1])).toArray() // [1, 0.540302]
  */
-export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const cos: Op['cos'] = defineOp({
   schema: 'cos(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -173,7 +173,7 @@ export const cos: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.tanh(torch.tensor([0, 1])).toArray() // [0, 0.761594]
  */
-export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const tanh: Op['tanh'] = defineOp({
   schema: 'tanh(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -189,7 +189,7 @@ export const tanh: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sigmoid(torch.tensor([0, 2])).toArray() // [0.5, 0.880797]
  */
-export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sigmoid: Op['sigmoid'] = defineOp({
   schema: 'sigmoid(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -205,7 +205,7 @@ export const sigmoid: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.erf(torch.tensor([0, 1])).toArray() // [0, 0.842701]
  */
-export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const erf: Op['erf'] = defineOp({
   schema: 'erf(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -221,7 +221,7 @@ export const erf: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example torch.floor(torch.tensor([1.7, -1.2])).toArray() // [1, -2]
  */
-export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const floor: Op['floor'] = defineOp({
   schema: 'floor(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -237,7 +237,7 @@ export const floor: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example torch.ceil(torch.tensor([1.2, -1.7])).toArray() // [2, -1]
  */
-export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const ceil: Op['ceil'] = defineOp({
   schema: 'ceil(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -255,7 +255,7 @@ export const ceil: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError for negative `decimals` of integers.
  * @example torch.round(torch.tensor([0.5, 1.5, 2.4])).toArray() // [0, 2, 2]
  */
-export const round: OpFunction<(self: Tensor, options?: { readonly decimals?: number }) => Tensor> = defineOp({
+export const round: Op['round'] = defineOp({
   schema: 'round(Tensor self, *, int decimals=0) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -284,7 +284,7 @@ export const round: OpFunction<(self: Tensor, options?: { readonly decimals?: nu
  * @throws DTypeError for bools.
  * @example torch.trunc(torch.tensor([1.7, -1.7])).toArray() // [1, -1]
  */
-export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const trunc: Op['trunc'] = defineOp({
   schema: 'trunc(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -300,7 +300,7 @@ export const trunc: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.square(torch.tensor([2, -3])).toArray() // [4, 9]
  */
-export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const square: Op['square'] = defineOp({
   schema: 'square(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -309,42 +309,3 @@ export const square: OpFunction<(self: Tensor) => Tensor> = defineOp({
   pointwise: { promotion: 'promote', compute: (a) => call('mul', a, a) },
   derivative: ([g], { args: [x] }) => [mul(mul(g, x), 2)],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link exp} */
-    exp(): Tensor
-    /** {@link expm1} */
-    expm1(): Tensor
-    /** {@link log} */
-    log(): Tensor
-    /** {@link log1p} */
-    log1p(): Tensor
-    /** {@link sqrt} */
-    sqrt(): Tensor
-    /** {@link rsqrt} */
-    rsqrt(): Tensor
-    /** {@link reciprocal} */
-    reciprocal(): Tensor
-    /** {@link sin} */
-    sin(): Tensor
-    /** {@link cos} */
-    cos(): Tensor
-    /** {@link tanh} */
-    tanh(): Tensor
-    /** {@link sigmoid} */
-    sigmoid(): Tensor
-    /** {@link erf} */
-    erf(): Tensor
-    /** {@link floor} */
-    floor(): Tensor
-    /** {@link ceil} */
-    ceil(): Tensor
-    /** {@link round} */
-    round(options?: { readonly decimals?: number }): Tensor
-    /** {@link trunc} */
-    trunc(): Tensor
-    /** {@link square} */
-    square(): Tensor
-  }
-}

@@ -5,6 +5,7 @@ import { valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { div, mul, neg, pow, sign, sub } from './arithmetic.ts'
 import { to } from './cast.ts'
 import { clamp } from './select.ts'
@@ -19,7 +20,7 @@ import { trunc } from './unary.ts'
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.sgn(torch.tensor([3, 0, -0.5])).toArray() // [1, 0, -1]
  */
-export const sgn: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const sgn: Op['sgn'] = defineOp({
   schema: 'sgn(Tensor self) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -34,7 +35,7 @@ export const sgn: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.positive(torch.tensor([1, -2])).toArray() // [1, -2]
  */
-export const positive: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const positive: Op['positive'] = defineOp({
   schema: 'positive(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => self,
@@ -48,7 +49,7 @@ export const positive: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example torch.fix(torch.tensor([1.7, -1.7])).toArray() // [1, -1]
  */
-export const fix: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const fix: Op['fix'] = defineOp({
   schema: 'fix(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -63,7 +64,7 @@ export const fix: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws DTypeError for bools.
  * @example torch.frac(torch.tensor([1.5, -1.25])).toArray() // [0.5, -0.25]
  */
-export const frac: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const frac: Op['frac'] = defineOp({
   schema: 'frac(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -78,7 +79,7 @@ export const frac: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.deg2rad(torch.tensor([180])).toArray() // [3.141593]
  */
-export const deg2rad: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const deg2rad: Op['deg2rad'] = defineOp({
   schema: 'deg2rad(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -93,7 +94,7 @@ export const deg2rad: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.rad2deg(torch.tensor([Math.PI])).toArray() // [180]
  */
-export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const rad2deg: Op['rad2deg'] = defineOp({
   schema: 'rad2deg(Tensor self) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -108,7 +109,7 @@ export const rad2deg: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.trueDivide(torch.tensor([1, 2]), 2).toArray() // [0.5, 1]
  */
-export const trueDivide: OpFunction<(self: Tensor, other: Tensor | number) => Tensor> = defineOp({
+export const trueDivide: Op['trueDivide'] = defineOp({
   schema: 'true_divide(Tensor self, Tensor other) -> Tensor',
   tags: ['quotient'],
   method: true,
@@ -128,7 +129,7 @@ export const trueDivide: OpFunction<(self: Tensor, other: Tensor | number) => Te
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.rsub(torch.tensor([1, 2]), 10).toArray() // [9, 8]
  */
-export const rsub: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly alpha?: number }) => Tensor> = defineOp({
+export const rsub: Op['rsub'] = defineOp({
   schema: 'rsub(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (a, b, alpha) => call('sub', b, call('mul', a, alpha)) },
   derivative: ([g], { args: [, , alpha] }) => [mul(g, -alpha), g, null],
@@ -142,7 +143,7 @@ export const rsub: OpFunction<(self: Tensor, other: Tensor | number, options?: {
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.ldexp(torch.tensor([1, 3]), torch.tensor([2, -1])).toArray() // [4, 1.5]
  */
-export const ldexp: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const ldexp: Op['ldexp'] = defineOp({
   schema: 'ldexp(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -199,30 +200,3 @@ export const clip: OpFunction<(self: Tensor, min?: Tensor | number | null | Clam
   inPlace: 'function',
   decompose: (self, min, max) => clamp(self, limitOf('torch.clip', 'min', min), limitOf('torch.clip', 'max', max)),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link sgn} */
-    sgn(): Tensor
-    /** {@link positive} */
-    positive(): Tensor
-    /** {@link fix} */
-    fix(): Tensor
-    /** {@link frac} */
-    frac(): Tensor
-    /** {@link deg2rad} */
-    deg2rad(): Tensor
-    /** {@link rad2deg} */
-    rad2deg(): Tensor
-    /** {@link trueDivide} */
-    trueDivide(other: Tensor | number): Tensor
-    /** {@link ldexp} */
-    ldexp(other: Tensor): Tensor
-    /** {@link clampMin} */
-    clampMin(min: Tensor | number): Tensor
-    /** {@link clampMax} */
-    clampMax(max: Tensor | number): Tensor
-    /** {@link clip} */
-    clip(min?: Tensor | number | null | ClampOptions, max?: Tensor | number | null): Tensor
-  }
-}

@@ -6,6 +6,7 @@ import { Tensor, broadcastShapes, exactElements, tensorFromValues } from '../../
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { abs, add, div, mul, pow, sub } from './arithmetic.ts'
 import { to } from './cast.ts'
 import { eq } from './comparison.ts'
@@ -28,7 +29,7 @@ function integerSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.gcd(torch.tensor([12, 0]).long(), torch.tensor([18, 5]).long()).toArray() // [6, 5]
  */
-export const gcd: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const gcd: Op['gcd'] = defineOp({
   schema: 'gcd(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -54,7 +55,7 @@ export const gcd: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.lcm(torch.tensor([4, 0]).long(), torch.tensor([6, 5]).long()).toArray() // [12, 0]
  */
-export const lcm: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const lcm: Op['lcm'] = defineOp({
   schema: 'lcm(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
@@ -97,7 +98,7 @@ function wide(value: unknown, name: string): Tensor | number {
  * @throws ArgumentError unless `p` is positive and at most 1000.
  * @example torch.mvlgamma(torch.tensor([2, 3]), 2).toArray() // [0.451583, 1.550195]
  */
-export const mvlgamma: OpFunction<(self: Tensor, p: number) => Tensor> = defineOp({
+export const mvlgamma: Op['mvlgamma'] = defineOp({
   schema: 'mvlgamma(Tensor self, int p) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -109,16 +110,3 @@ export const mvlgamma: OpFunction<(self: Tensor, p: number) => Tensor> = defineO
     return add(out, ((p * (p - 1)) / 4) * Math.log(Math.PI))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link gcd} */
-    gcd(other: Tensor): Tensor
-    /** {@link lcm} */
-    lcm(other: Tensor): Tensor
-    /** {@link floatPower} */
-    floatPower(exponent: Tensor | number): Tensor
-    /** {@link mvlgamma} */
-    mvlgamma(p: number): Tensor
-  }
-}

@@ -112,12 +112,3 @@ export const argmin: OpFunction<(self: Tensor, dim?: number | null | ArgExtremeO
   meta: (self, dim, keepdim) => argSpec('torch.argmin', self, dim, keepdim),
   kernel: (self, dim, keepdim) => launchArg('torch.argmin', self, dim, keepdim, false),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link argmax} */
-    argmax(dim?: number | null | ArgExtremeOptions, keepdim?: boolean): Tensor
-    /** {@link argmin} */
-    argmin(dim?: number | null | ArgExtremeOptions, keepdim?: boolean): Tensor
-  }
-}

@@ -1,8 +1,7 @@
 // Small reductions: both extremes, the number of non-zero elements, the distance of tensors, and limits of norms.
-import type { Tensor } from '../../tensor/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { gt, ne } from '../pointwise/comparison.ts'
@@ -11,7 +10,6 @@ import { reciprocal } from '../pointwise/unary.ts'
 import { amax, amin } from './extremes.ts'
 import { pNorm } from './mean.ts'
 import { sum } from './sum.ts'
-import type { Dims } from './sum.ts'
 
 /**
  * The least and the greatest element, of all or along `dim`: [min, max]. PyTorch's `torch.aminmax`.
@@ -22,9 +20,7 @@ import type { Dims } from './sum.ts'
  * @throws ArgumentError if there are no elements.
  * @example torch.aminmax(torch.tensor([3, 1, 2])).map((t) => t.item()) // [1, 3]
  */
-export const aminmax: OpFunction<
-  (self: Tensor, options?: { readonly dim?: number | null; readonly keepdim?: boolean }) => readonly [Tensor, Tensor]
-> = defineOp({
+export const aminmax: Op['aminmax'] = defineOp({
   schema: 'aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, dim, keepdim) => {
@@ -41,7 +37,7 @@ export const aminmax: OpFunction<
  * @throws ShapeError if a dimension is out of range or named twice.
  * @example torch.countNonzero(torch.tensor([3, 0, 2])).item() // 2
  */
-export const countNonzero: OpFunction<(self: Tensor, dim?: Dims | { readonly dim?: Dims }) => Tensor> = defineOp({
+export const countNonzero: Op['countNonzero'] = defineOp({
   schema: 'count_nonzero(Tensor self, int[]? dim=None) -> Tensor',
   method: true,
   decompose: (self, dim) => sum(to(ne(self, 0), 'int64'), dim),
@@ -55,7 +51,7 @@ export const countNonzero: OpFunction<(self: Tensor, dim?: Dims | { readonly dim
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.dist(torch.tensor([3, 4]), torch.tensor([0, 0])).item() // 5
  */
-export const dist: OpFunction<(self: Tensor, other: Tensor, p?: number | { readonly p?: number }) => Tensor> = defineOp({
+export const dist: Op['dist'] = defineOp({
   schema: 'dist(Tensor self, Tensor other, Scalar p=2) -> Tensor',
   method: true,
   decompose: (self, other, p) => pNorm('torch.dist', sub(self, other), p, null, false),
@@ -69,7 +65,7 @@ export const dist: OpFunction<(self: Tensor, other: Tensor, p?: number | { reado
  * @throws ShapeError if `dim` is out of range.
  * @example torch.renorm(torch.tensor([[3, 4], [0.3, 0.4]]), 2, 0, 1).toArray() // [[0.6, 0.8], [0.3, 0.4]]
  */
-export const renorm: OpFunction<(self: Tensor, p: number, dim: number, maxnorm: number) => Tensor> = defineOp({
+export const renorm: Op['renorm'] = defineOp({
   schema: 'renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -80,16 +76,3 @@ export const renorm: OpFunction<(self: Tensor, p: number, dim: number, maxnorm: 
     return mul(self, where(gt(length, maxnorm), mul(reciprocal(add(length, 1e-7)), maxnorm), 1))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link aminmax} */
-    aminmax(options?: { readonly dim?: number | null; readonly keepdim?: boolean }): readonly [Tensor, Tensor]
-    /** {@link countNonzero} */
-    countNonzero(dim?: Dims | { readonly dim?: Dims }): Tensor
-    /** {@link dist} */
-    dist(other: Tensor, p?: number | { readonly p?: number }): Tensor
-    /** {@link renorm} */
-    renorm(p: number, dim: number, maxnorm: number): Tensor
-  }
-}

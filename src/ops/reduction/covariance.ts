@@ -4,6 +4,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { admits } from '../eager/admittedTypes.ts'
 import { asFloating } from '../eager/promotion.ts'
 import { matmul } from '../linalg/matmul.ts'
@@ -86,7 +87,7 @@ function checkWeights(name: string, weights: Tensor | null, x: Tensor, kind: 'in
  * @throws ShapeError if `self` has more than 2 dimensions.
  * @example torch.corrcoef(torch.tensor([[0, 2], [3, 1]])).toArray() // [[1, -1], [-1, 1]]
  */
-export const corrcoef: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const corrcoef: Op['corrcoef'] = defineOp({
   schema: 'corrcoef(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
@@ -96,12 +97,3 @@ export const corrcoef: OpFunction<(self: Tensor) => Tensor> = defineOp({
     return clamp(div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0)), -1, 1)
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link cov} */
-    cov(options?: CovOptions): Tensor
-    /** {@link corrcoef} */
-    corrcoef(): Tensor
-  }
-}

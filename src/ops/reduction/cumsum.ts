@@ -77,10 +77,3 @@ export const cumsum: OpFunction<(self: Tensor, dim: number | CastAlongDim, optio
   // The sum of the gradients from each position on.
   derivative: ([g], { args: [, dim] }) => [add(sub(sum(g, dim, true), cumsum(g, dim)), g), null, null],
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link cumsum} */
-    cumsum(dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }): Tensor
-  }
-}

@@ -141,24 +141,3 @@ export const min: OpFunction<Extreme> = defineOp({
     return valuesAndIndices(self, at, keepdim, argmin(self, at, keepdim))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link amax} */
-    amax(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-    /** {@link amin} */
-    amin(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-    /** {@link any} */
-    any(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-    /** {@link all} */
-    all(dim?: Dims | ReductionOptions, keepdim?: boolean): Tensor
-    /** {@link max} */
-    max(): Tensor
-    max(other: Tensor): Tensor
-    max(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly Tensor[]
-    /** {@link min} */
-    min(): Tensor
-    min(other: Tensor): Tensor
-    min(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly Tensor[]
-  }
-}

@@ -177,14 +177,3 @@ export function pNorm(op: string, self: Tensor, p: number, dim: Dims, keepdim: b
   checkAdmits(op, 'floating', self.dtype)
   return to(normOf(to(self, accumulatedIn(self.dtype)), p, dim, keepdim), self.dtype)
 }
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link mean} */
-    mean(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
-    /** `torch.var` */
-    var(dim?: Dims | boolean | MomentOptions, unbiased?: boolean | null | MomentOptions, keepdim?: boolean, options?: MomentOptions): Tensor
-    /** {@link std} */
-    std(dim?: Dims | boolean | MomentOptions, unbiased?: boolean | null | MomentOptions, keepdim?: boolean, options?: MomentOptions): Tensor
-  }
-}

@@ -5,6 +5,7 @@ import { Tensor } from '../../tensor/index.ts'
 import { arange, scalarTensor } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, div, floorDivide, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, isnan, logicalNot } from '../pointwise/comparison.ts'
@@ -24,11 +25,6 @@ import { argmax } from './argExtremes.ts'
 import { mean } from './mean.ts'
 import { castFirst, sum } from './sum.ts'
 import type { CastReductionOptions, Dims } from './sum.ts'
-
-interface DimOptions {
-  readonly dim?: number
-  readonly keepdim?: boolean
-}
 
 type Pair = readonly [Tensor, Tensor]
 
@@ -59,7 +55,7 @@ const without = (self: Tensor, keepdim: boolean, [values, indices]: Pair): Pair 
  * @throws ShapeError if `dim` is out of range.
  * @example torch.kthvalue(torch.tensor([3, 9, 5]), 2).map((t) => t.item()) // [5, 2]
  */
-export const kthvalue: OpFunction<(self: Tensor, k: number, dim?: number | DimOptions, keepdim?: boolean) => Pair> = defineOp({
+export const kthvalue: Op['kthvalue'] = defineOp({
   schema: 'kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, k, dim, keepdim) => {
@@ -72,7 +68,7 @@ export const kthvalue: OpFunction<(self: Tensor, k: number, dim?: number | DimOp
 
 type Median = {
   (self: Tensor): Tensor
-  (self: Tensor, dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): Pair
+  (self: Tensor, dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly [Tensor, Tensor]
 }
 
 function medianAlong(op: string, self: Tensor, dim: number, keepdim: boolean, ignoreNaN: boolean): Pair {
@@ -139,7 +135,7 @@ export const nanmedian: OpFunction<Median> = defineOp({
  * @throws ShapeError if `dim` is out of range.
  * @example torch.mode(torch.tensor([3, 9, 3, 5])).map((t) => t.item()) // [3, 2]
  */
-export const mode: OpFunction<(self: Tensor, dim?: number | DimOptions, keepdim?: boolean) => Pair> = defineOp({
+export const mode: Op['mode'] = defineOp({
   schema: 'mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor, Tensor)',
   method: true,
   decompose: (self, dim, keepdim) => {
@@ -269,26 +265,3 @@ export const nanmean: OpFunction<
       ? div(sum(numbersOf(self), dim, keepdim), sum(to(logicalNot(isnan(self)), self.dtype), dim, keepdim))
       : mean(self, dim, keepdim),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link kthvalue} */
-    kthvalue(k: number, dim?: number | { readonly dim?: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly [Tensor, Tensor]
-    /** {@link median} */
-    median(): Tensor
-    median(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly [Tensor, Tensor]
-    /** {@link nanmedian} */
-    nanmedian(): Tensor
-    nanmedian(dim: number | { readonly dim: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly [Tensor, Tensor]
-    /** {@link mode} */
-    mode(dim?: number | { readonly dim?: number; readonly keepdim?: boolean }, keepdim?: boolean): readonly [Tensor, Tensor]
-    /** {@link quantile} */
-    quantile(q: number | Tensor, dim?: number | null | QuantileOptions, keepdim?: boolean, options?: QuantileOptions): Tensor
-    /** {@link nanquantile} */
-    nanquantile(q: number | Tensor, dim?: number | null | QuantileOptions, keepdim?: boolean, options?: QuantileOptions): Tensor
-    /** {@link nansum} */
-    nansum(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
-    /** {@link nanmean} */
-    nanmean(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
-  }
-}

@@ -213,18 +213,3 @@ export const cumulativeTrapezoid: OpFunction<Trapezoid> = defineOp({
     return mul(cumsum(each, at), 0.5)
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link cumprod} */
-    cumprod(dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }): Tensor
-    /** {@link logcumsumexp} */
-    logcumsumexp(dim: number | { readonly dim: number }): Tensor
-    /** {@link cummax} */
-    cummax(dim: number | { readonly dim: number }): readonly [Tensor, Tensor]
-    /** {@link cummin} */
-    cummin(dim: number | { readonly dim: number }): readonly [Tensor, Tensor]
-    /** {@link diff} */
-    diff(n?: number | DiffOptions, dim?: number | Omit<DiffOptions, 'n'>, prepend?: Tensor | null, append?: Tensor | null): Tensor
-  }
-}

@@ -125,14 +125,3 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
     return to(add(total, keepdim ? top : reshape(top, total.sizes)), asFloating(self.dtype))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link softmax} */
-    softmax(dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }): Tensor
-    /** {@link logSoftmax} */
-    logSoftmax(dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }): Tensor
-    /** {@link logsumexp} */
-    logsumexp(dim: number | readonly number[], options?: ReductionOptions): Tensor
-  }
-}

@@ -5,6 +5,7 @@ import { Tensor, sameShape } from '../../tensor/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { div, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
@@ -158,7 +159,7 @@ export const prodBackward: OpFunction<(grad: Tensor, self: Tensor, dim?: Dims | 
  * @throws ShapeError if `self` cannot be summed to that shape.
  * @example torch.ones([2, 3]).sumToSize([1, 3]).toArray() // [[2, 2, 2]]
  */
-export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Tensor> = defineOp({
+export const sumToSize: Op['sumToSize'] = defineOp({
   schema: 'sum_to_size(Tensor self, int[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -170,14 +171,3 @@ export const sumToSize: OpFunction<(self: Tensor, size: readonly number[]) => Te
     return sameShape(summed.sizes, size) ? summed : reshape(summed, size)
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link sum} */
-    sum(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
-    /** {@link prod} */
-    prod(dim?: Dims | CastReductionOptions, keepdim?: boolean | CastReductionOptions, options?: CastReductionOptions): Tensor
-    /** {@link sumToSize} */
-    sumToSize(size: readonly number[]): Tensor
-  }
-}

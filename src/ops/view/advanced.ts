@@ -196,12 +196,3 @@ export const unsafeMaskedIndexPutAccumulate: OpFunction<(self: Tensor, mask: Ten
     return self.numel === 0 ? clone(self) : indexPut(self, places, maskedFill(values, logicalNot(mask), 0), true)
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link index} */
-    index(indices: TensorIndices): Tensor
-    /** {@link indexPut} */
-    indexPut(indices: TensorIndices, values: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }): Tensor
-  }
-}

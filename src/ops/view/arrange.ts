@@ -7,6 +7,7 @@ import { add, mul } from '../pointwise/arithmetic.ts'
 import { indexSelect } from './indexing.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { dimAndSize, sizeAt } from '../shapes.ts'
 import { flip, repeat } from './repeat.ts'
 import { permute, transpose } from './permute.ts'
@@ -62,7 +63,7 @@ export const moveaxis: OpFunction<(self: Tensor, source: Dims, destination: Dims
  * @throws ShapeError if a dimension is out of range.
  * @example torch.swapaxes(torch.zeros([2, 3]), 0, 1).shape // [3, 2]
  */
-export const swapaxes: OpFunction<(self: Tensor, axis0: number, axis1: number) => Tensor> = defineOp({
+export const swapaxes: Op['swapaxes'] = defineOp({
   schema: 'swapaxes(Tensor self, int axis0, int axis1) -> Tensor',
   method: true,
   decompose: (self, a, b) => transpose(self, a, b),
@@ -76,7 +77,7 @@ export const swapaxes: OpFunction<(self: Tensor, axis0: number, axis1: number) =
  * @throws ShapeError if a dimension is out of range.
  * @example torch.swapdims(torch.zeros([2, 3]), 0, 1).shape // [3, 2]
  */
-export const swapdims: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
+export const swapdims: Op['swapdims'] = defineOp({
   schema: 'swapdims(Tensor self, int dim0, int dim1) -> Tensor',
   method: true,
   decompose: (self, a, b) => transpose(self, a, b),
@@ -90,7 +91,7 @@ export const swapdims: OpFunction<(self: Tensor, dim0: number, dim1: number) => 
  * @throws ShapeError if a dimension is out of range.
  * @example torch.adjoint(torch.zeros([2, 3, 4])).shape // [2, 4, 3]
  */
-export const adjoint: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const adjoint: Op['adjoint'] = defineOp({
   schema: 'adjoint(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => transpose(self, -2, -1),
@@ -104,7 +105,7 @@ export const adjoint: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the sizes do not multiply to that of `dim`.
  * @example torch.unflatten(torch.zeros([2, 6]), 1, [3, -1]).shape // [2, 3, 2]
  */
-export const unflatten: OpFunction<(self: Tensor, dim: number, sizes: readonly number[]) => Tensor> = defineOp({
+export const unflatten: Op['unflatten'] = defineOp({
   schema: 'unflatten(Tensor self, int dim, int[] sizes) -> Tensor',
   method: true,
   decompose: (self, dim, sizes) => {
@@ -125,7 +126,7 @@ export const unflatten: OpFunction<(self: Tensor, dim: number, sizes: readonly n
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.ravel(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 2, 3, 4]
  */
-export const ravel: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const ravel: Op['ravel'] = defineOp({
   schema: 'ravel(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => reshape(self, -1),
@@ -139,7 +140,7 @@ export const ravel: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not fit.
  * @example torch.zeros([6]).viewAs(torch.zeros([2, 3])).shape // [2, 3]
  */
-export const viewAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const viewAs: Op['viewAs'] = defineOp({
   schema: 'view_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -154,7 +155,7 @@ export const viewAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defin
  * @throws ShapeError if the shapes do not fit.
  * @example torch.zeros([6]).reshapeAs(torch.zeros([2, 3])).shape // [2, 3]
  */
-export const reshapeAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const reshapeAs: Op['reshapeAs'] = defineOp({
   schema: 'reshape_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -169,7 +170,7 @@ export const reshapeAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = de
  * @throws ShapeError if the shapes do not fit.
  * @example torch.zeros([1, 3]).expandAs(torch.zeros([2, 3])).shape // [2, 3]
  */
-export const expandAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = defineOp({
+export const expandAs: Op['expandAs'] = defineOp({
   schema: 'expand_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -184,7 +185,7 @@ export const expandAs: OpFunction<(self: Tensor, other: Tensor) => Tensor> = def
  * @throws ShapeError if the shape does not broadcast to `size`.
  * @example torch.broadcastTo(torch.zeros([3]), [2, 3]).shape // [2, 3]
  */
-export const broadcastTo: OpFunction<(self: Tensor, size: readonly number[]) => Tensor> = defineOp({
+export const broadcastTo: Op['broadcastTo'] = defineOp({
   schema: 'broadcast_to(Tensor self, int[] size) -> Tensor',
   method: true,
   decompose: (self, size) => expand(self, size),
@@ -198,7 +199,7 @@ export const broadcastTo: OpFunction<(self: Tensor, size: readonly number[]) => 
  * @throws ShapeError if a dimension is out of range.
  * @example torch.fliplr(torch.tensor([[1, 2], [3, 4]])).toArray() // [[2, 1], [4, 3]]
  */
-export const fliplr: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const fliplr: Op['fliplr'] = defineOp({
   schema: 'fliplr(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => flip(self, 1),
@@ -212,7 +213,7 @@ export const fliplr: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if a dimension is out of range.
  * @example torch.flipud(torch.tensor([[1, 2], [3, 4]])).toArray() // [[3, 4], [1, 2]]
  */
-export const flipud: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const flipud: Op['flipud'] = defineOp({
   schema: 'flipud(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => flip(self, 0),
@@ -226,7 +227,7 @@ export const flipud: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ArgumentError unless `dims` names two different dimensions.
  * @example torch.rot90(torch.tensor([[1, 2], [3, 4]])).toArray() // [[2, 4], [1, 3]]
  */
-export const rot90: OpFunction<(self: Tensor, k?: number, dims?: readonly number[]) => Tensor> = defineOp({
+export const rot90: Op['rot90'] = defineOp({
   schema: 'rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor',
   method: true,
   decompose: (self, k, dims) => {
@@ -262,7 +263,7 @@ export const tile: OpFunction<(self: Tensor, ...dims: readonly (number | readonl
  * @throws ArgumentError if the windows do not fit.
  * @example torch.tensor([1, 2, 3, 4]).unfold(0, 2, 1).toArray() // [[1, 2], [2, 3], [3, 4]]
  */
-export const unfold: OpFunction<(self: Tensor, dimension: number, size: number, step: number) => Tensor> = defineOp({
+export const unfold: Op['unfold'] = defineOp({
   schema: 'unfold(Tensor self, int dimension, int size, int step) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -341,43 +342,4 @@ function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
     throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
   const spread = expand(unsqueeze(flat, at + 1), [...flat.sizes.slice(0, at + 1), times, ...flat.sizes.slice(at + 1)])
   return reshape(spread, flat.sizes.with(at, size * times))
-}
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link movedim} */
-    movedim(source: Dims, destination: Dims): Tensor
-    /** {@link moveaxis} */
-    moveaxis(source: Dims, destination: Dims): Tensor
-    /** {@link swapaxes} */
-    swapaxes(axis0: number, axis1: number): Tensor
-    /** {@link swapdims} */
-    swapdims(dim0: number, dim1: number): Tensor
-    /** {@link adjoint} */
-    adjoint(): Tensor
-    /** {@link unflatten} */
-    unflatten(dim: number, sizes: readonly number[]): Tensor
-    /** {@link ravel} */
-    ravel(): Tensor
-    /** {@link viewAs} */
-    viewAs(other: Tensor): Tensor
-    /** {@link reshapeAs} */
-    reshapeAs(other: Tensor): Tensor
-    /** {@link expandAs} */
-    expandAs(other: Tensor): Tensor
-    /** {@link broadcastTo} */
-    broadcastTo(size: readonly number[]): Tensor
-    /** {@link fliplr} */
-    fliplr(): Tensor
-    /** {@link flipud} */
-    flipud(): Tensor
-    /** {@link rot90} */
-    rot90(k?: number, dims?: readonly number[]): Tensor
-    /** {@link tile} */
-    tile(...dims: readonly (number | readonly number[])[]): Tensor
-    /** {@link unfold} */
-    unfold(dimension: number, size: number, step: number): Tensor
-    /** {@link repeatInterleave} */
-    repeatInterleave(repeats: number | Tensor, dim?: number | null | RepeatOptions, options?: RepeatOptions): Tensor
-  }
 }

@@ -3,8 +3,8 @@ import { ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { copy_, fill_ } from '../pointwise/fill.ts'
 import { maskedFill } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
@@ -32,7 +32,7 @@ function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number):
  * @throws ShapeError if the shape of `src` does not fit, or `dim1` and `dim2` are not two dimensions of `self`. DTypeError if the dtypes differ.
  * @example torch.diagonalScatter(torch.zeros([2, 2]), torch.tensor([5, 6])).toArray() // [[5, 0], [0, 6]]
  */
-export const diagonalScatter: OpFunction<(self: Tensor, src: Tensor, offset?: number, dim1?: number, dim2?: number) => Tensor> = defineOp({
+export const diagonalScatter: Op['diagonalScatter'] = defineOp({
   schema: 'diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor',
   method: true,
   meta: (self, src, offset, dim1, dim2) => scatterSpec('torch.diagonal_scatter', self, src, diagonalSpec(self, offset, dim1, dim2)),
@@ -54,7 +54,7 @@ export const diagonalScatter: OpFunction<(self: Tensor, src: Tensor, offset?: nu
  * @throws ShapeError unless `dim1` and `dim2` are two dimensions of `self`.
  * @example torch.diagonal(torch.tensor([[1, 2], [3, 4]])).toArray() // [1, 4]
  */
-export const diagonal: OpFunction<(self: Tensor, offset?: number, dim1?: number, dim2?: number) => Tensor> = defineOp({
+export const diagonal: Op['diagonal'] = defineOp({
   schema: 'diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor',
   method: true,
   tags: ['view'],
@@ -77,7 +77,7 @@ export const diagonal: OpFunction<(self: Tensor, offset?: number, dim1?: number,
  * @throws ShapeError for other shapes.
  * @example torch.zeros([2, 2]).fillDiagonal_(5).toArray() // [[5, 0], [0, 5]]
  */
-export const fillDiagonal_: OpFunction<(self: Tensor, fillValue: number, wrap?: boolean | { readonly wrap?: boolean }) => Tensor> = defineOp({
+export const fillDiagonal_: Op['fillDiagonal_'] = defineOp({
   schema: 'fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -97,14 +97,3 @@ export const fillDiagonal_: OpFunction<(self: Tensor, fillValue: number, wrap?: 
     return copy_(self, maskedFill(self, mask, value))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link fillDiagonal_} */
-    fillDiagonal_(fillValue: number, wrap?: boolean | { readonly wrap?: boolean }): Tensor
-    /** {@link diagonal} */
-    diagonal(offset?: number, dim1?: number, dim2?: number): Tensor
-    /** {@link diagonalScatter} */
-    diagonalScatter(src: Tensor, offset?: number, dim1?: number, dim2?: number): Tensor
-  }
-}

@@ -8,6 +8,7 @@ import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { empty } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { t, transpose } from './permute.ts'
 import { squeeze, squeezedDims, unsqueeze } from './reshape.ts'
 import { storedElementsOf, viewSpec } from './strides.ts'
@@ -22,7 +23,7 @@ import { detach } from './windows.ts'
  * @throws ShapeError if a dimension is out of range; AutogradError for a leaf that requires grad, outside of noGrad.
  * @example torch.tensor([[1, 2, 3]]).transpose_(0, 1).toArray() // [[1], [2], [3]]
  */
-export const transpose_: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
+export const transpose_: Op['transpose_'] = defineOp({
   schema: 'transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -39,7 +40,7 @@ export const transpose_: OpFunction<(self: Tensor, dim0: number, dim1: number) =
  * @throws ShapeError if a dimension is out of range; AutogradError for a leaf that requires grad, outside of noGrad.
  * @example torch.tensor([[1, 2, 3]]).swapaxes_(0, 1).toArray() // [[1], [2], [3]]
  */
-export const swapaxes_: OpFunction<(self: Tensor, axis0: number, axis1: number) => Tensor> = defineOp({
+export const swapaxes_: Op['swapaxes_'] = defineOp({
   schema: 'swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -56,7 +57,7 @@ export const swapaxes_: OpFunction<(self: Tensor, axis0: number, axis1: number) 
  * @throws ShapeError if a dimension is out of range; AutogradError for a leaf that requires grad, outside of noGrad.
  * @example torch.tensor([[1, 2, 3]]).swapdims_(0, 1).toArray() // [[1], [2], [3]]
  */
-export const swapdims_: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
+export const swapdims_: Op['swapdims_'] = defineOp({
   schema: 'swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -73,7 +74,7 @@ export const swapdims_: OpFunction<(self: Tensor, dim0: number, dim1: number) =>
  * @throws ShapeError for more than 2 dimensions; AutogradError for a leaf that requires grad, outside of noGrad.
  * @example torch.tensor([[1, 2, 3]]).t_().toArray() // [[1], [2], [3]]
  */
-export const t_: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const t_: Op['t_'] = defineOp({
   schema: 't_(Tensor(a!) self) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -107,7 +108,7 @@ export const squeeze_: OpFunction<(self: Tensor, dim?: number | readonly number[
  * @throws ShapeError if `dim` is out of range; AutogradError for a leaf that requires grad, outside of noGrad.
  * @example torch.zeros([3]).unsqueeze_(0).shape // [1, 3]
  */
-export const unsqueeze_: OpFunction<(self: Tensor, dim: number) => Tensor> = defineOp({
+export const unsqueeze_: Op['unsqueeze_'] = defineOp({
   schema: 'unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -125,14 +126,13 @@ export const unsqueeze_: OpFunction<(self: Tensor, dim: number) => Tensor> = def
  * of noGrad.
  * @example torch.asStrided_(torch.tensor([1, 2, 3, 4]), [2], [2], 1).toArray() // [2, 4]
  */
-export const asStrided_: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
-  defineOp({
-    schema: 'as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)',
-    method: true,
-    tags: ['mutates'],
-    meta: (self, size, stride, offset) => asStrided.op.meta(self, size, stride, offset),
-    decompose: (self, size, stride, offset) => becomeView('torch.as_strided_', self, (was) => asStrided(was, size, stride, offset)),
-  })
+export const asStrided_: Op['asStrided_'] = defineOp({
+  schema: 'as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)',
+  method: true,
+  tags: ['mutates'],
+  meta: (self, size, stride, offset) => asStrided.op.meta(self, size, stride, offset),
+  decompose: (self, size, stride, offset) => becomeView('torch.as_strided_', self, (was) => asStrided(was, size, stride, offset)),
+})
 
 /**
  * Gives `self` the shape `size` in place, with its elements in the order of its memory. If the storage is too short, it grows: the new elements are 0. PyTorch's `Tensor.resize_`, whose new elements are
@@ -160,7 +160,7 @@ export const resize_: OpFunction<(self: Tensor, ...size: readonly (number | read
  * @throws UnsupportedError for a tensor that requires grad, and for a larger size while a program is traced.
  * @example torch.resizeAs_(torch.tensor([1, 2, 3]), torch.zeros([2])).toArray() // [1, 2]
  */
-export const resizeAs_: OpFunction<(self: Tensor, theTemplate: Tensor) => Tensor> = defineOp({
+export const resizeAs_: Op['resizeAs_'] = defineOp({
   schema: 'resize_as_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)',
   method: true,
   tags: ['mutates'],
@@ -202,9 +202,7 @@ function checkSizes(qualname: string, size: readonly number[]): void {
  * grad, outside of noGrad.
  * @example torch.zeros([3]).set_(torch.tensor([[1, 2]])).toArray() // [[1, 2]]
  */
-export const set_: OpFunction<
-  (self: Tensor, source?: Tensor | null, storageOffset?: number, size?: readonly number[] | null, stride?: readonly number[] | null) => Tensor
-> = defineOp({
+export const set_: Op['set_'] = defineOp({
   schema: 'set_(Tensor(a!) self, Tensor? source=None, int storage_offset=0, int[]? size=None, int[]? stride=None) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
@@ -227,28 +225,3 @@ export const set_: OpFunction<
     })
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link transpose_} */
-    transpose_(dim0: number, dim1: number): Tensor
-    /** {@link swapaxes_} */
-    swapaxes_(axis0: number, axis1: number): Tensor
-    /** {@link swapdims_} */
-    swapdims_(dim0: number, dim1: number): Tensor
-    /** {@link t_} */
-    t_(): Tensor
-    /** {@link squeeze_} */
-    squeeze_(dim?: number | readonly number[] | null): Tensor
-    /** {@link unsqueeze_} */
-    unsqueeze_(dim: number): Tensor
-    /** {@link asStrided_} */
-    asStrided_(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
-    /** `x.resize_` */
-    resize_(...size: readonly (number | readonly number[])[]): Tensor
-    /** {@link resizeAs_} */
-    resizeAs_(theTemplate: Tensor): Tensor
-    /** {@link set_} */
-    set_(source?: Tensor | null, storageOffset?: number, size?: readonly number[] | null, stride?: readonly number[] | null): Tensor
-  }
-}

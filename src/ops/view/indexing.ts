@@ -4,8 +4,8 @@ import { at, bufferParam, compileKernel, declare, forLoop, load, local, loopVar,
 import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, collapseDims, formatShape, wrapDim } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { copyInto } from '../eager/copy.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { checkIndexRange, checkIndexType, strideIndices } from '../indices.ts'
@@ -103,7 +103,7 @@ export function launchLines(kind: LineKind, op: string, target: Tensor, source: 
  * @throws ArgumentError if an index is out of range.
  * @example torch.gather(torch.tensor([[1, 2], [3, 4]]), 1, torch.tensor([[1, 0], [0, 0]]).long()).toArray() // [[2, 1], [3, 3]]
  */
-export const gather: OpFunction<(self: Tensor, dim: number, index: Tensor) => Tensor> = defineOp({
+export const gather: Op['gather'] = defineOp({
   schema: 'gather(Tensor self, int dim, Tensor index) -> Tensor',
   method: true,
   meta: (self, dim, index) => {
@@ -172,7 +172,7 @@ export function writeLines(kind: 'scatter' | ScatterKind, op: string, self: Tens
  * @throws ArgumentError if an index is out of range.
  * @example torch.scatterAdd(torch.zeros([3]), 0, torch.tensor([2, 0, 2]).long(), torch.tensor([1, 5, 10])).toArray() // [5, 0, 11]
  */
-export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, src: Tensor) => Tensor> = defineOp({
+export const scatterAdd: Op['scatterAdd'] = defineOp({
   schema: 'scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -200,7 +200,7 @@ export const scatterAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, s
  * @throws ArgumentError if an index is out of range.
  * @example torch.indexSelect(torch.tensor([[1, 2], [3, 4]]), 0, torch.tensor([1, 1]).long()).toArray() // [[3, 4], [3, 4]]
  */
-export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) => Tensor> = defineOp({
+export const indexSelect: Op['indexSelect'] = defineOp({
   schema: 'index_select(Tensor self, int dim, Tensor index) -> Tensor',
   method: true,
   decompose: (self, dim, index) => {
@@ -214,14 +214,3 @@ export const indexSelect: OpFunction<(self: Tensor, dim: number, index: Tensor) 
     return self.ndim === 0 ? reshape(chosen, []) : chosen
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link gather} */
-    gather(dim: number, index: Tensor): Tensor
-    /** {@link scatterAdd} */
-    scatterAdd(dim: number, index: Tensor, src: Tensor): Tensor
-    /** {@link indexSelect} */
-    indexSelect(dim: number, index: Tensor): Tensor
-  }
-}

@@ -5,6 +5,7 @@ import { Tensor } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { sizeAt } from '../shapes.ts'
 import { viewSpec } from './strides.ts'
 
@@ -51,7 +52,7 @@ function unpermuted(value: Tensor, dims: readonly number[]): Tensor {
  * @throws ShapeError if a dimension is out of range.
  * @example torch.transpose(torch.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1).toArray() // [[1, 4], [2, 5], [3, 6]]
  */
-export const transpose: OpFunction<(self: Tensor, dim0: number, dim1: number) => Tensor> = defineOp({
+export const transpose: Op['transpose'] = defineOp({
   schema: 'transpose.int(Tensor self, int dim0, int dim1) -> Tensor',
   method: true,
   tags: ['view'],
@@ -73,7 +74,7 @@ export const transpose: OpFunction<(self: Tensor, dim0: number, dim1: number) =>
  * @throws ShapeError for more than 2 dimensions.
  * @example torch.t(torch.tensor([[1, 2], [3, 4]])).toArray() // [[1, 3], [2, 4]]
  */
-export const t: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const t: Op['t'] = defineOp({
   schema: 't(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
@@ -102,12 +103,6 @@ function transposeOf(self: unknown): Tensor {
 
 declare module '../../tensor/tensor.ts' {
   interface Tensor {
-    /** {@link permute} */
-    permute(...dims: readonly (number | readonly number[])[]): Tensor
-    /** {@link transpose} */
-    transpose(dim0: number, dim1: number): Tensor
-    /** {@link t} */
-    t(): Tensor
     /** The tensor with its last two dimensions exchanged. PyTorch's `Tensor.mT`. */
     readonly mT: Tensor
     /** The same as {@link mT}, since the numbers are real. PyTorch's `Tensor.mH`. */

@@ -4,6 +4,7 @@ import { valueText } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { full, fullLike } from '../creation.ts'
 import { cat, unbind } from '../join.ts'
 import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
@@ -68,16 +69,15 @@ function flatPositions(self: Tensor): readonly number[] {
  * @throws ArgumentError if an index is out of range.
  * @example torch.indexAdd(torch.zeros([3]), 0, torch.tensor([2, 2]).long(), torch.tensor([1, 5])).toArray() // [0, 0, 6]
  */
-export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }) => Tensor> =
-  defineOp({
-    schema: 'index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor',
-    method: true,
-    inPlace: 'method',
-    decompose: (self, dim, index, source, alpha) =>
-      writeSlices('torch.index_add', self, dim, index, source, ({ line, at, full, values }) =>
-        scatterAdd(line, at, full, alpha === 1 ? values : to(mul(values, alpha), values.dtype)),
-      ),
-  })
+export const indexAdd: Op['indexAdd'] = defineOp({
+  schema: 'index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor',
+  method: true,
+  inPlace: 'method',
+  decompose: (self, dim, index, source, alpha) =>
+    writeSlices('torch.index_add', self, dim, index, source, ({ line, at, full, values }) =>
+      scatterAdd(line, at, full, alpha === 1 ? values : to(mul(values, alpha), values.dtype)),
+    ),
+})
 
 /**
  * A copy of `self` with the slices of `source` written at the positions of `index` along `dim`. PyTorch's `torch.index_copy`.
@@ -88,7 +88,7 @@ export const indexAdd: OpFunction<(self: Tensor, dim: number, index: Tensor, sou
  * @throws ArgumentError if an index is out of range.
  * @example torch.indexCopy(torch.zeros([3]), 0, torch.tensor([2, 0]).long(), torch.tensor([1, 5])).toArray() // [5, 0, 1]
  */
-export const indexCopy: OpFunction<(self: Tensor, dim: number, index: Tensor, source: Tensor) => Tensor> = defineOp({
+export const indexCopy: Op['indexCopy'] = defineOp({
   schema: 'index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -158,7 +158,7 @@ export const indexReduce: OpFunction<
  * @throws ArgumentError if an index is out of range.
  * @example torch.take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([3, -4]).long()).toArray() // [4, 1]
  */
-export const take: OpFunction<(self: Tensor, index: Tensor) => Tensor> = defineOp({
+export const take: Op['take'] = defineOp({
   schema: 'take(Tensor self, Tensor index) -> Tensor',
   method: true,
   decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.numel), -1)), index.sizes),
@@ -172,16 +172,15 @@ export const take: OpFunction<(self: Tensor, index: Tensor) => Tensor> = defineO
  * @throws ArgumentError if an index is out of range.
  * @example torch.put(torch.zeros([3]), torch.tensor([2, 0]).long(), torch.tensor([5, 7])).toArray() // [7, 0, 5]
  */
-export const put: OpFunction<(self: Tensor, index: Tensor, source: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }) => Tensor> =
-  defineOp({
-    schema: 'put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor',
-    method: true,
-    inPlace: 'method',
-    decompose: (self, index, source, accumulate) => {
-      const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
-      return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.sizes)
-    },
-  })
+export const put: Op['put'] = defineOp({
+  schema: 'put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor',
+  method: true,
+  inPlace: 'method',
+  decompose: (self, index, source, accumulate) => {
+    const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
+    return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.sizes)
+  },
+})
 
 /**
  * The elements at `indices` along a dimension, as {@link gather}, but both tensors broadcast in the others; without `dim`, of all elements in a row. PyTorch's `torch.take_along_dim`.
@@ -192,7 +191,7 @@ export const put: OpFunction<(self: Tensor, index: Tensor, source: Tensor, accum
  * @throws ShapeError if the shapes do not broadcast.
  * @example torch.takeAlongDim(torch.tensor([[3, 1], [2, 4]]), torch.tensor([[1], [0]]).long(), 1).toArray() // [[1], [2]]
  */
-export const takeAlongDim: OpFunction<(self: Tensor, indices: Tensor, dim?: number | null | { readonly dim?: number | null }) => Tensor> = defineOp({
+export const takeAlongDim: Op['takeAlongDim'] = defineOp({
   schema: 'take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor',
   method: true,
   decompose: (self, indices, dim) => {
@@ -247,7 +246,7 @@ function rowCount(size: number): number {
  * @throws ArgumentError if `size` is negative.
  * @example torch.nonzeroStatic(torch.tensor([0, 3, 4]), { size: 3 }).toArray() // [[1], [2], [-1]]
  */
-export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: number; readonly fillValue?: number }) => Tensor> = defineOp({
+export const nonzeroStatic: Op['nonzeroStatic'] = defineOp({
   schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
   method: true,
   meta: (self, size) => ({ shape: [rowCount(size), self.ndim], dtype: 'int64' }),
@@ -266,7 +265,7 @@ export const nonzeroStatic: OpFunction<(self: Tensor, options: { readonly size: 
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.argwhere(torch.tensor([0, 3, 4])).toArray() // [[1], [2]]
  */
-export const argwhere: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const argwhere: Op['argwhere'] = defineOp({
   schema: 'argwhere(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => nonzero(self),
@@ -280,7 +279,7 @@ export const argwhere: OpFunction<(self: Tensor) => Tensor> = defineOp({
  * @throws ShapeError if the shapes do not broadcast, DTypeError unless `mask` holds booleans.
  * @example torch.maskedSelect(torch.tensor([1, 2, 3]), torch.tensor([true, false, true])).toArray() // [1, 3]
  */
-export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = defineOp({
+export const maskedSelect: Op['maskedSelect'] = defineOp({
   schema: 'masked_select(Tensor self, Tensor mask) -> Tensor',
   method: true,
   decompose: (self, mask) => {
@@ -300,7 +299,7 @@ export const maskedSelect: OpFunction<(self: Tensor, mask: Tensor) => Tensor> = 
  * @throws DTypeError unless `mask` holds booleans.
  * @example torch.maskedScatter(torch.zeros([3]), torch.tensor([true, false, true]), torch.tensor([5, 6])).toArray() // [5, 0, 6]
  */
-export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tensor) => Tensor> = defineOp({
+export const maskedScatter: Op['maskedScatter'] = defineOp({
   schema: 'masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor',
   method: true,
   inPlace: 'method',
@@ -323,7 +322,7 @@ export const maskedScatter: OpFunction<(self: Tensor, mask: Tensor, source: Tens
  * @throws DTypeError unless `indices` holds integers, ShapeError if a size is negative.
  * @example torch.unravelIndex(torch.tensor([5, 2]).long(), [2, 3]).map((t) => t.toArray()) // [[1, 0], [2, 2]]
  */
-export const unravelIndex: OpFunction<(indices: Tensor, shape: number | readonly number[]) => readonly Tensor[]> = defineOp({
+export const unravelIndex: Op['unravelIndex'] = defineOp({
   schema: 'unravel_index(Tensor indices, int[] shape) -> Tensor[]',
   decompose: (indices, shape) => {
     if (indices.isFloatingPoint() || indices.dtype === 'bool')
@@ -333,39 +332,3 @@ export const unravelIndex: OpFunction<(indices: Tensor, shape: number | readonly
     return shape.map((size, d) => remainder(floorDivide(flat, numelOf(shape.slice(d + 1))), size))
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link nonzeroStatic} */
-    nonzeroStatic(options: { readonly size: number; readonly fillValue?: number }): Tensor
-    /** {@link indexAdd} */
-    indexAdd(dim: number, index: Tensor, source: Tensor, options?: { readonly alpha?: number }): Tensor
-    /** {@link indexCopy} */
-    indexCopy(dim: number, index: Tensor, source: Tensor): Tensor
-    /** {@link indexFill} */
-    indexFill(dim: number, index: Tensor, value: number | Tensor): Tensor
-    /** {@link indexReduce} */
-    indexReduce(
-      dim: number,
-      index: Tensor,
-      source: Tensor,
-      reduce: Exclude<ScatterReduction, 'sum'>,
-      options?: { readonly includeSelf?: boolean },
-    ): Tensor
-    /** {@link take} */
-    take(index: Tensor): Tensor
-    /** {@link put} */
-    put(index: Tensor, source: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }): Tensor
-    /** {@link takeAlongDim} */
-    takeAlongDim(indices: Tensor, dim?: number | null | { readonly dim?: number | null }): Tensor
-    /** {@link nonzero} */
-    nonzero(options: { readonly asTuple: true }): readonly Tensor[]
-    nonzero(options?: { readonly asTuple?: false }): Tensor
-    /** {@link argwhere} */
-    argwhere(): Tensor
-    /** {@link maskedSelect} */
-    maskedSelect(mask: Tensor): Tensor
-    /** {@link maskedScatter} */
-    maskedScatter(mask: Tensor, source: Tensor): Tensor
-  }
-}

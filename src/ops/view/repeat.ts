@@ -5,6 +5,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { dimAndSize } from '../shapes.ts'
 import { indexSelect } from './indexing.ts'
@@ -56,7 +57,7 @@ export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | re
  * @throws ShapeError if a dimension is out of range.
  * @example torch.flip(torch.tensor([[1, 2], [3, 4]]), [1]).toArray() // [[2, 1], [4, 3]]
  */
-export const flip: OpFunction<(self: Tensor, dims: readonly number[] | number) => Tensor> = defineOp({
+export const flip: OpFunction<(self: Tensor, ...dims: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'flip(Tensor self, int[] dims) -> Tensor',
   method: true,
   decompose: (self, dims) => {
@@ -78,7 +79,7 @@ export const flip: OpFunction<(self: Tensor, dims: readonly number[] | number) =
  * @throws ShapeError if a dimension is out of range.
  * @example torch.roll(torch.tensor([1, 2, 3, 4]), 1).toArray() // [4, 1, 2, 3]
  */
-export const roll: OpFunction<(self: Tensor, shifts: number | readonly number[], dims?: number | readonly number[]) => Tensor> = defineOp({
+export const roll: Op['roll'] = defineOp({
   schema: 'roll(Tensor self, int[] shifts, int[] dims=[]) -> Tensor',
   method: true,
   decompose: (self, shifts, dims) => {
@@ -95,15 +96,4 @@ function rolled(x: Tensor, shift: number, dim: number): Tensor {
   if (n === 0) return clone(x)
   const split = (((n - shift) % n) + n) % n
   return split === 0 ? clone(x) : cat([slice(x, dim, split, n), slice(x, dim, 0, split)], dim)
-}
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link repeat} */
-    repeat(...repeats: readonly (number | readonly number[])[]): Tensor
-    /** {@link flip} */
-    flip(...dims: readonly (number | readonly number[])[]): Tensor
-    /** {@link roll} */
-    roll(shifts: number | readonly number[], dims?: number | readonly number[]): Tensor
-  }
 }

@@ -5,6 +5,7 @@ import { formatShape, numelOf, sameShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { inFormat } from '../memoryFormat.ts'
 import type { FormatOptions } from '../memoryFormat.ts'
 import { sizeAt } from '../shapes.ts'
@@ -18,7 +19,7 @@ import { inferShape, viewSpec, viewStrides } from './strides.ts'
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.clone(torch.tensor([1, 2])).toArray() // [1, 2]
  */
-export const clone: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const clone: Op['clone'] = defineOp({
   schema: 'clone(Tensor self) -> Tensor',
   method: true,
   pointwise: { promotion: 'promote', compute: (x) => x },
@@ -93,7 +94,7 @@ export const reshape: OpFunction<(self: Tensor, ...shape: readonly (number | rea
  * @throws ShapeError if a dimension is out of range, or `startDim` comes after `endDim`.
  * @example torch.flatten(torch.zeros([2, 3, 4]), 1).shape // [2, 12]
  */
-export const flatten: OpFunction<(self: Tensor, startDim?: number, endDim?: number) => Tensor> = defineOp({
+export const flatten: Op['flatten'] = defineOp({
   schema: 'flatten.using_ints(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor',
   method: true,
   decompose: (self, startDim, endDim) => {
@@ -113,7 +114,7 @@ export const flatten: OpFunction<(self: Tensor, startDim?: number, endDim?: numb
  * @throws ShapeError if `dim` is out of range.
  * @example torch.unsqueeze(torch.tensor([1, 2]), 1).toArray() // [[1], [2]]
  */
-export const unsqueeze: OpFunction<(self: Tensor, dim: number) => Tensor> = defineOp({
+export const unsqueeze: Op['unsqueeze'] = defineOp({
   schema: 'unsqueeze(Tensor self, int dim) -> Tensor',
   method: true,
   tags: ['view'],
@@ -157,22 +158,3 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | readonly number[]
   derivative: ([g], { args: [self] }) => [reshape(g, self.sizes), null],
   scatter: (value, self) => reshape(value, self.sizes),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link clone} */
-    clone(): Tensor
-    /** {@link contiguous} */
-    contiguous(options?: FormatOptions): Tensor
-    /** {@link view} */
-    view(...shape: readonly (number | readonly number[])[]): Tensor
-    /** {@link reshape} */
-    reshape(...shape: readonly (number | readonly number[])[]): Tensor
-    /** {@link flatten} */
-    flatten(startDim?: number, endDim?: number): Tensor
-    /** {@link unsqueeze} */
-    unsqueeze(dim: number): Tensor
-    /** {@link squeeze} */
-    squeeze(dim?: number | null): Tensor
-  }
-}

@@ -146,12 +146,3 @@ export const scatterReduce: OpFunction<
     return self.isFloatingPoint() ? div(total, clamp(counts, 1)) : div(total, clamp(counts, 1), { roundingMode: 'floor' })
   },
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link scatter} */
-    scatter(dim: number, index: Tensor, src: Tensor | number, options?: { readonly reduce?: 'add' | 'multiply' | null }): Tensor
-    /** {@link scatterReduce} */
-    scatterReduce(dim: number, index: Tensor, src: Tensor, reduce: ScatterReduction, options?: { readonly includeSelf?: boolean }): Tensor
-  }
-}

@@ -6,6 +6,7 @@ import type { TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { checkOperand, dimAndSize, sizeAt } from '../shapes.ts'
 import { clone } from './reshape.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
@@ -43,7 +44,7 @@ function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (
  * @throws ArgumentError if `index` is out of range.
  * @example torch.ops.tensorfx.selectBackward(torch.tensor([5, 6]), [2, 2], 0, 1).toArray() // [[0, 0], [5, 6]]
  */
-export const selectBackward: OpFunction<(grad: Tensor, inputSizes: readonly number[], dim: number, index: number) => Tensor> = defineOp({
+export const selectBackward: Op['selectBackward'] = defineOp({
   schema: 'select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
@@ -59,9 +60,7 @@ export const selectBackward: OpFunction<(grad: Tensor, inputSizes: readonly numb
  * @throws ArgumentError if `step` is not positive.
  * @example torch.ops.tensorfx.sliceBackward(torch.tensor([5, 6]), [4], 0, 1, 3, 1).toArray() // [0, 5, 6, 0]
  */
-export const sliceBackward: OpFunction<
-  (grad: Tensor, inputSizes: readonly number[], dim: number, start: number | null, end: number | null, step: number) => Tensor
-> = defineOp({
+export const sliceBackward: Op['sliceBackward'] = defineOp({
   schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
@@ -82,7 +81,7 @@ const SLICE_SCATTER = 'torch.slice_scatter'
  * @throws ArgumentError if `index` is out of range.
  * @example torch.selectScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), 0, 1).toArray() // [[0, 0], [5, 6]]
  */
-export const selectScatter: OpFunction<(self: Tensor, src: Tensor, dim: number, index: number) => Tensor> = defineOp({
+export const selectScatter: Op['selectScatter'] = defineOp({
   schema: 'select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor',
   method: true,
   meta: (self, src, dim, index) => scatterSpec(SELECT_SCATTER, self, src, selectSpec(self, dim, index)),
@@ -104,9 +103,7 @@ export const selectScatter: OpFunction<(self: Tensor, src: Tensor, dim: number, 
  * @throws ArgumentError if `step` is not positive.
  * @example torch.sliceScatter(torch.zeros([4]), torch.tensor([5, 6]), 0, 1, 3).toArray() // [0, 5, 6, 0]
  */
-export const sliceScatter: OpFunction<
-  (self: Tensor, src: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number) => Tensor
-> = defineOp({
+export const sliceScatter: Op['sliceScatter'] = defineOp({
   schema: 'slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
   method: true,
   meta: (self, src, dim, start, end, step) => scatterSpec(SLICE_SCATTER, self, src, sliceSpec(self, dim, start, end, step)),
@@ -130,7 +127,7 @@ export const sliceScatter: OpFunction<
  * @throws ArgumentError if `index` is out of range.
  * @example torch.select(torch.tensor([[1, 2], [3, 4]]), 0, -1).toArray() // [3, 4]
  */
-export const select: OpFunction<(self: Tensor, dim: number, index: number) => Tensor> = defineOp({
+export const select: Op['select'] = defineOp({
   schema: 'select.int(Tensor self, int dim, int index) -> Tensor',
   method: true,
   tags: ['view'],
@@ -148,7 +145,7 @@ export const select: OpFunction<(self: Tensor, dim: number, index: number) => Te
  * @throws ArgumentError if `step` is not positive.
  * @example torch.arange(6).slice(0, 1, -1, 2).toArray() // [1, 3]
  */
-export const slice: OpFunction<(self: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number) => Tensor> = defineOp({
+export const slice: Op['slice'] = defineOp({
   schema: 'slice.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -201,20 +198,3 @@ export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: number | 
   method: true,
   decompose: (self, dim, start, length) => clone(narrowed(self, dim, start, length)),
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link narrowCopy} */
-    narrowCopy(dim: number, start: number | Tensor, length: number): Tensor
-    /** {@link select} */
-    select(dim: number, index: number): Tensor
-    /** {@link slice} */
-    slice(dim?: number, start?: number | null, end?: number | null, step?: number): Tensor
-    /** {@link narrow} */
-    narrow(dim: number, start: number | Tensor, length: number): Tensor
-    /** {@link selectScatter} */
-    selectScatter(src: Tensor, dim: number, index: number): Tensor
-    /** {@link sliceScatter} */
-    sliceScatter(src: Tensor, dim?: number, start?: number | null, end?: number | null, step?: number): Tensor
-  }
-}

@@ -3,8 +3,8 @@ import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { formatShape, inverseOrder, memoryOrder } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
-import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
 import { scatterAdd } from './indexing.ts'
@@ -24,9 +24,7 @@ const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
  * @throws ShapeError if `src` is not of shape `size`, or the window reaches beyond the elements of `self`; DTypeError if the dtypes differ.
  * @example torch.asStridedScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), [2], [3]).toArray() // [[5, 0], [0, 6]]
  */
-export const asStridedScatter: OpFunction<
-  (self: Tensor, src: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor
-> = defineOp({
+export const asStridedScatter: Op['asStridedScatter'] = defineOp({
   schema: 'as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
   method: true,
   meta: (self, src, size, stride, offset) => scatterSpec(AS_STRIDED_SCATTER, self, src, windowOf(self, size, stride, offset)),
@@ -88,30 +86,20 @@ export function windowSpec(self: Tensor, size: readonly number[], stride: readon
  * @throws ShapeError if the window reaches outside the storage, or `size` and `stride` have different lengths.
  * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
  */
-export const asStrided: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null) => Tensor> =
-  defineOp({
-    schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
-    method: true,
-    tags: ['view'],
-    meta: (self, size, stride, offset) => {
-      if (stride.some((s) => s < 0))
-        throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
-      return windowSpec(self, size, stride, offset ?? self.offset)
-    },
-    derivative: ([g], { args: [self, size, stride, offset] }) => [
-      windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),
-      null,
-      null,
-      null,
-    ],
-    scatter: (value, self, size, stride, offset) => asStridedScatter(self, value, size, stride, offset),
-  })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link asStrided} */
-    asStrided(size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
-    /** {@link asStridedScatter} */
-    asStridedScatter(src: Tensor, size: readonly number[], stride: readonly number[], storageOffset?: number | null): Tensor
-  }
-}
+export const asStrided: Op['asStrided'] = defineOp({
+  schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+  method: true,
+  tags: ['view'],
+  meta: (self, size, stride, offset) => {
+    if (stride.some((s) => s < 0))
+      throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
+    return windowSpec(self, size, stride, offset ?? self.offset)
+  },
+  derivative: ([g], { args: [self, size, stride, offset] }) => [
+    windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),
+    null,
+    null,
+    null,
+  ],
+  scatter: (value, self, size, stride, offset) => asStridedScatter(self, value, size, stride, offset),
+})

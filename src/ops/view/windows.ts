@@ -4,6 +4,7 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
 import { reshape } from './reshape.ts'
 import { viewSpec } from './strides.ts'
 
@@ -47,19 +48,10 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
  * @throws ArgumentError if `self` is not a Tensor.
  * @example torch.detach(torch.tensor([1], { requiresGrad: true }).mul(2)).requiresGrad // false
  */
-export const detach: OpFunction<(self: Tensor) => Tensor> = defineOp({
+export const detach: Op['detach'] = defineOp({
   schema: 'detach(Tensor self) -> Tensor',
   method: true,
   tags: ['view'],
   meta: (self) => viewSpec(self, self.sizes, self.steps),
   scatter: (value) => value,
 })
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** {@link expand} */
-    expand(...size: readonly (number | readonly number[])[]): Tensor
-    /** {@link detach} */
-    detach(): Tensor
-  }
-}
