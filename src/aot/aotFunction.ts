@@ -16,8 +16,8 @@ import { watchMemory } from './callTape.ts'
 import { Effects } from './effects.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
+import type { JointGraph } from './jointGraph.ts'
 import { memoryRead } from './partition.ts'
-import type { JointGraph } from './partition.ts'
 
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph. It is traced again when something that its graphs

@@ -8,7 +8,7 @@ import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage, TensorSpec } from '../tensor/index.ts'
 import { checkedGradients } from './anomaly.ts'
 import type { CompiledCode } from './compiled.ts'
-import type { JointGraph } from './partition.ts'
+import type { JointGraph } from './jointGraph.ts'
 
 /**
  * The tape of one call, behind the heads of its compiled graph: what is asked when a backward starts from some of the heads only, or is itself recorded.

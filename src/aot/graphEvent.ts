@@ -7,8 +7,8 @@ import type { Frame } from '../provenance/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
-import { backwardClosure } from './partition.ts'
-import type { JointGraph } from './partition.ts'
+import { backwardClosure } from './jointGraph.ts'
+import type { JointGraph } from './jointGraph.ts'
 import { valueSpec } from './valueSpec.ts'
 
 const textOf = ({ dtype, shape }: TensorSpec): string => `${dtype}[${shape.join(', ')}]`

@@ -3,8 +3,8 @@ import { UnsupportedError, present } from '../errors/index.ts'
 import { Graph, GraphModule } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
 import { clone } from '../ops/index.ts'
-import { backwardClosure, viewRoot } from './partition.ts'
-import type { JointGraph } from './partition.ts'
+import { backwardClosure, viewRoot } from './jointGraph.ts'
+import type { JointGraph } from './jointGraph.ts'
 
 /** Nodes of the joint graph and what stands for them in another graph. */
 class Copies {

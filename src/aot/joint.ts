@@ -18,8 +18,9 @@ import { notALeaf, originOf } from './effects.ts'
 import type { Effects } from './effects.ts'
 import { announceGraph, announceJoint, announcePartition } from './graphEvent.ts'
 import { backwardModule, forwardModule } from './halves.ts'
+import type { JointGraph } from './jointGraph.ts'
 import { minCutPartition } from './partition.ts'
-import type { JointGraph, Partition } from './partition.ts'
+import type { Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 
 /** How a joint graph is split and compiled. */

@@ -3,63 +3,18 @@ import { checkGraph } from '../protocol/graphChecks.ts'
 import { checkArgument } from '../protocol/index.ts'
 import { opOf } from '../ops/index.ts'
 import { Node } from '../fx/index.ts'
-import type { Graph } from '../fx/index.ts'
 import { dtypeInfo, isCostly } from '../kernels/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
 import { present } from '../errors/index.ts'
+import { exposureOf } from './exposure.ts'
+import { backwardClosure, viewRoot } from './jointGraph.ts'
+import type { JointGraph } from './jointGraph.ts'
 import { FlowNetwork } from './maxFlow.ts'
 import { valueSpec } from './valueSpec.ts'
 
-/** A forward computation and its gradient in one graph, without output node. */
-export interface JointGraph {
-  readonly graph: Graph
-  /** Placeholders of the forward, in order. */
-  readonly inputs: readonly Node[]
-  /** Outputs of the forward. */
-  readonly outputs: readonly Node[]
-  /** Positions of the outputs that the backward starts from, and the placeholder of each one's gradient. */
-  readonly heads: readonly number[]
-  readonly tangents: readonly Node[]
-  /** Positions of the inputs that get gradients, and the gradients; null where the outputs do not depend on the input. */
-  readonly gradInputs: readonly number[]
-  readonly grads: readonly (Node | null)[]
-  /** Nodes of the forward; the others belong to the backward. */
-  readonly forwardNodes: ReadonlySet<Node>
-  /** From output position to the position of the input that it overwrites. */
-  readonly writeBacks: ReadonlyMap<number, number>
-  /** Whether the forward may write them itself; default true. */
-  readonly writesInPlace?: boolean
-  /**
-   * Whether the program may write to inputs and outputs before the backward. Then only those that the backward itself reads are saved, as on the tape of an eager run: a write to
-   * another one must not matter. Default false.
-   */
-  readonly mayBeOverwritten?: boolean
-  /** Tensors from outside, which are inputs after those that callers give. */
-  readonly constants?: readonly Tensor[]
-  /** Whether the program gives inputs another shape after the call (transpose_): what is saved of them keeps its own. Default false. */
-  readonly relaysInputs?: boolean
-  /** Why there is no gradient. Then a backward throws this. */
-  readonly failure?: Error | null
-  /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
-  readonly draws?: number
-}
-
 /** Chooses the nodes to save. */
 export type Partition = (joint: JointGraph) => readonly Node[]
-
-/** Nodes that the gradients depend on, themselves included, down to `stop`. */
-export function backwardClosure(joint: JointGraph, stop: (node: Node) => boolean): Set<Node> {
-  const seen = new Set<Node>()
-  const stack = joint.grads.filter((g) => g !== null)
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (seen.has(node)) continue
-    seen.add(node)
-    if (!stop(node)) stack.push(...node.allInputNodes)
-  }
-  return seen
-}
 
 /** Saves every value of the forward that the backward reads; nothing is recomputed. PyTorch's default_partition. */
 export const defaultPartition: Partition = (joint) => {
@@ -87,30 +42,32 @@ export const minCutPartition: Partition = (joint) => {
       stack.push(input)
     }
   }
-  const ids = new Map([...nodes].map((node, i) => [node, 2 + 2 * i]))
-  const network = new FlowNetwork(2 + 2 * nodes.size)
-  const exposed = joint.mayBeOverwritten === true ? exposedRoots(joint, wanted) : new Set<Node>()
+  // Each node is two pairs of vertices, an entrance and an exit: the first for users that may read it where it was saved, the second for those that may not (see `exposureOf`).
+  const ids = new Map([...nodes].map((node, i) => [node, 2 + 4 * i]))
+  const network = new FlowNetwork(2 + 4 * nodes.size)
+  const exposure = exposureOf(joint)
   const [source, sink] = [0, 1]
-  for (const [node, into] of ids) {
-    const out = into + 1
-    network.addEdge(into, out, exposed.has(viewRoot(node)) ? Infinity : costOf(node))
-    if (!isCheap(node) || isLookedFor(node)) network.addEdge(source, into, Infinity)
+  for (const [node, id] of ids) {
+    const [saved, unsaved] = [id, id + 2]
+    network.addEdge(saved, saved + 1, costOf(node))
+    network.addEdge(unsaved, unsaved + 1, Infinity)
+    const isFixed = !isCheap(node) || isLookedFor(node)
+    if (isFixed) network.addEdge(source, saved, Infinity)
+    if (isFixed || exposure.isRead(node)) network.addEdge(source, unsaved, Infinity)
     for (const user of node.users.keys()) {
       const to = ids.get(user)
-      if (to !== undefined) network.addEdge(out, to, Infinity)
+      if (to === undefined) continue
+      // A view is saved where its memory is.
+      const isView = viewRoot(user) === viewRoot(node)
+      const mayRead = exposure.mayRead(user, node)
+      network.addEdge((isView || mayRead ? saved : unsaved) + 1, to, Infinity)
+      network.addEdge((isView || !mayRead ? unsaved : saved) + 1, to + 2, Infinity)
     }
   }
   for (const node of wanted) network.addEdge(present(ids.get(node), `the number of ${node.name}`) + 1, sink, Infinity)
   const reachable = network.minCut(source, sink)
   if (reachable === null) return wanted
   return [...ids].filter(([, into]) => reachable.has(into) && !reachable.has(into + 1)).map(([node]) => node)
-}
-
-/** What lies on memory that the program can write to, unless the backward reads that memory in any case. */
-function exposedRoots({ inputs, outputs }: JointGraph, wanted: readonly Node[]): ReadonlySet<Node> {
-  const exposed = new Set([...inputs, ...outputs].filter((node) => valueSpec(node) !== undefined).map(viewRoot))
-  for (const node of wanted) exposed.delete(viewRoot(node))
-  return exposed
 }
 
 /** Inputs and outputs on whose memory the derivatives read: an eager backward would refuse to run after a write to it. */
@@ -120,16 +77,6 @@ export function memoryRead(joint: JointGraph): { readonly inputs: readonly numbe
   const positions = (nodes: readonly Node[]): number[] =>
     [...nodes.keys()].filter((i) => read.has(viewRoot(present(nodes[i], 'a node of the graph'))))
   return { inputs: positions(joint.inputs).filter((i) => !overwritten.has(i)), outputs: positions(joint.outputs) }
-}
-
-/** The node at the start of a chain of views. */
-export function viewRoot(node: Node): Node {
-  let root = node
-  for (;;) {
-    const [base] = root.args
-    if (root.op !== 'call_function' || opOf(root.target)?.tags.has('view') !== true || !(base instanceof Node)) return root
-    root = base
-  }
 }
 
 /** Bytes of a value. Keeping an input costs nothing, but it counts half, so that the smaller of two sets wins. */
