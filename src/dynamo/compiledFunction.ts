@@ -129,7 +129,7 @@ export class CompiledFunction {
     let capture: Capture | null = null
     const { result, modules } = watchingModules([this.#target, ...leaves], () => this.#capture(tree, self, args, watch, (made) => (capture = made)))
     const shortcut = capture === null ? null : Shortcut.from(capture, { leaves, before, modules }, result)
-    if (shortcut !== null) tree.shortcuts = [shortcut, ...tree.shortcuts].slice(0, config.recompileLimit + 1)
+    if (shortcut !== null) tree.shortcuts = withShortcut(tree.shortcuts, shortcut).slice(0, config.recompileLimit + 1)
     return result
   }
 
@@ -189,6 +189,15 @@ export class CompiledFunction {
     this.#trees.set(key, tree)
     return tree
   }
+}
+
+/** The shortcuts after one more recorded call, newest first. */
+function withShortcut(known: readonly Shortcut[], recorded: Shortcut): readonly Shortcut[] {
+  for (const earlier of known) {
+    const both = recorded.with(earlier)
+    if (both !== null) return [both, ...known.filter((other) => other !== earlier)]
+  }
+  return [recorded, ...known]
 }
 
 const outcomeOf = ({ isEager, isFresh }: Capture): Outcome => (isEager ? 'left' : isFresh ? 'recorded' : 'replayed')

@@ -1,14 +1,15 @@
 // skipReplay: a call whose whole effect is known runs the compiled graph alone, not the function.
 import { noGrad } from '../autograd/index.ts'
-import { Guards, agreesWith, tensorState } from '../guards/index.ts'
+import { present } from '../errors/index.ts'
+import { Guards, agreesWith, keyOf, structureState, tensorState } from '../guards/index.ts'
 import type { Module } from '../module/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
-import { Tensor, asTensor } from '../tensor/index.ts'
+import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from './segment.ts'
-import type { CompiledSegment } from './traceTree.ts'
+import type { CompiledSegment, Step } from './traceTree.ts'
 import { takeResults } from './values.ts'
 
 /** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
@@ -18,16 +19,38 @@ type Output =
   | { readonly kind: 'leaf'; readonly leaf: number }
   | { readonly kind: 'constant'; readonly value: unknown }
 
-type Leaf = { readonly kind: 'tensor'; readonly first: number } | { readonly kind: 'constant'; readonly value: unknown }
+/** Whether two calls have taken their values from the same places. */
+const sameSources = (a: readonly (Source | Output)[], b: readonly (Source | Output)[]): boolean =>
+  a.length === b.length && a.every((source, i) => source.kind === b[i]?.kind && Object.is(placeOf(source), placeOf(present(b[i], 'a source'))))
+
+function placeOf(source: Source | Output): unknown {
+  switch (source.kind) {
+    case 'leaf':
+      return source.leaf
+    case 'outside':
+      return source.tensor
+    case 'value':
+      return source.position
+    case 'constant':
+      return source.value
+  }
+}
+
+/**
+ * A leaf of the recorded call. `first`: the first leaf that is the same tensor. `only`: a function may read a tensor that it is given from a variable as well, which one call does not show. So its
+ * answer is for this very tensor, until a call with another one has done the same with that (null).
+ */
+type Leaf = { readonly kind: 'tensor'; readonly first: number; readonly only: Tensor | null } | { readonly kind: 'constant'; readonly value: unknown }
 
 interface Recipe {
+  /** Where the recorded path ended. */
+  readonly end: Step
   readonly compiled: CompiledSegment | null
   readonly inputs: readonly Source[]
   /** Inputs (positions) that are overwritten, in the order of the first outputs. */
   readonly written: readonly number[]
   readonly outputs: readonly Output[]
   readonly spec: TreeSpec
-  /** The leaves of the recorded call: for a tensor the first leaf that is the same tensor, otherwise the value. */
   readonly leaves: readonly Leaf[]
   readonly guards: Guards
 }
@@ -68,9 +91,6 @@ export class Shortcut {
     // The call itself changed a tensor in another way than by a write to its data.
     if (!leaves.every((leaf, i) => !(leaf instanceof Tensor) || agreesWith(tensorState, leaf, before[i] ?? [])) || !segment.inputsAreAsMet)
       return null
-    // These may be what the program takes from outside by itself, too.
-    const held = new Set<unknown>(modules.flatMap((module) => Object.values(module)))
-    const isState = (leaf: Tensor): boolean => leaf.isParameter || held.has(leaf)
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {
       if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
@@ -92,16 +112,39 @@ export class Shortcut {
     }
     const written = [...segment.writes.values()].map(({ input }) => compiled?.inputSlots.indexOf(input) ?? -1)
     return new Shortcut({
+      end: ended.end,
       compiled,
       inputs,
       written,
       outputs,
       spec,
       leaves: leaves.map((leaf): Leaf =>
-        leaf instanceof Tensor && !isState(leaf) ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1 } : { kind: 'constant', value: leaf },
+        leaf instanceof Tensor ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1, only: leaf } : { kind: 'constant', value: leaf },
       ),
       guards: new Guards({ args: leaves.filter((leaf) => leaf instanceof Tensor), outer, modules }),
     })
+  }
+
+  /** What this call and an earlier one show together: a tensor that was another one in each comes from the arguments alone. Null if they did not do the same. */
+  with(earlier: Shortcut): Shortcut | null {
+    const [now, before] = [this.#recipe, earlier.#recipe]
+    const didTheSame =
+      now.end === before.end &&
+      now.compiled === before.compiled &&
+      sameSources(now.inputs, before.inputs) &&
+      sameShape(now.written, before.written) &&
+      sameSources(now.outputs, before.outputs) &&
+      keyOf(structureState, now.spec) === keyOf(structureState, before.spec)
+    if (!didTheSame) return null
+    const leaves: Leaf[] = []
+    for (const [i, leaf] of now.leaves.entries()) {
+      const then = before.leaves[i]
+      if (leaf.kind === 'tensor' && then?.kind === 'tensor' && leaf.first === then.first)
+        leaves.push(leaf.only === then.only ? leaf : { ...leaf, only: null })
+      else if (leaf.kind === 'constant' && then?.kind === 'constant' && Object.is(leaf.value, then.value)) leaves.push(leaf)
+      else return null
+    }
+    return new Shortcut({ ...now, leaves })
   }
 
   /** The result of a call with these leaves; null if they differ from the recorded ones. (The choice of the tree has checked their shapes.) */
@@ -130,7 +173,9 @@ export class Shortcut {
     const { leaves: recorded, guards } = this.#recipe
     for (let i = 0; i < recorded.length; i++) {
       const [leaf, expected] = [leaves[i], recorded[i]]
-      if (expected?.kind === 'tensor' ? expected.first !== leaves.indexOf(leaf) : !Object.is(leaf, expected?.value)) return false
+      if (expected?.kind === 'tensor') {
+        if (expected.only === null ? expected.first !== leaves.indexOf(leaf) : expected.only !== leaf) return false
+      } else if (!Object.is(leaf, expected?.value)) return false
     }
     return guards.hold(areTensors(leaves) ? leaves : leaves.filter((leaf) => leaf instanceof Tensor))
   }
