@@ -2,6 +2,7 @@
 // TENSORFX_TEST_BUILT=1 both kinds of import lead to dist/, never one to each: a class must not exist twice.
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { withoutTypes } from './scripts/docs/examples.mjs'
 import { generate as generateOps } from './scripts/generateOps.mjs'
 import { generate as generatePasses } from './scripts/generatePasses.mjs'
 import { ClosingReporter } from './test/helpers/closingReporter.ts'
@@ -39,7 +40,18 @@ const projects = [
   { extends: true as const, test: { name: 'long', include: [...long], exclude: excluded } },
 ]
 
+/** Files of examples of the documentation, which test/docs/snippets.ts writes. */
+const EXAMPLES = /tensorfx-docs-\w+\/\d+\/example\.ts$/
+
 export default defineConfig({
+  // Examples run as in Node 22, which replaces types by spaces. esbuild renames variables, and captured graphs would show the new names.
+  esbuild: { exclude: [/\.js$/, EXAMPLES] },
+  plugins: [
+    {
+      name: 'strip-types-of-examples',
+      transform: (code, id) => (EXAMPLES.test(id) ? { code: withoutTypes(code), map: null } : null),
+    },
+  ],
   resolve: {
     alias: [{ find: /^tensorfx$/, replacement: file('index') }, { find: /^tensorfx\/(.+)$/, replacement: file('entries/$1') }, ...internals],
   },

@@ -5,6 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { STRICT, examplesOf, withoutTypes } from './docs/examples.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = (command, args, cwd) => execFileSync(command, args, { cwd, stdio: ['ignore', 'pipe', 'inherit'], encoding: 'utf8' })
@@ -20,23 +21,6 @@ function brokenLinks(folder) {
     const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]).filter((target) => !/^(?:[a-z]+:|#)/.test(target))
     return targets.filter((target) => !existsSync(join(folder, dirname(page), target.split('#')[0]))).map((target) => `${page}: ${target}`)
   })
-}
-
-const STRICT = {
-  target: 'ES2022',
-  lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
-  module: 'NodeNext',
-  moduleResolution: 'NodeNext',
-  strict: true,
-  exactOptionalPropertyTypes: true,
-  noUncheckedIndexedAccess: true,
-  noPropertyAccessFromIndexSignature: true,
-  noImplicitOverride: true,
-  isolatedModules: true,
-  verbatimModuleSyntax: true,
-  skipLibCheck: false,
-  types: [],
-  noEmit: true,
 }
 
 run('npm', ['run', 'build'], root)
@@ -60,11 +44,11 @@ try {
   if (broken.length > 0) fail(`links to files that are not in the package:\n${broken.join('\n')}`)
   console.log('ok: the links of all pages lead to files in the package')
 
-  const examples = [...readFileSync(join(installed, 'README.md'), 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1])
+  const examples = examplesOf(readFileSync(join(installed, 'README.md'), 'utf8'))
   if (examples.length < 5) fail(`the README has only ${examples.length} examples`)
   mkdirSync(join(project, 'readme'))
-  for (const [i, code] of examples.entries()) {
-    writeFileSync(join(project, 'readme', `${i}.mjs`), code)
+  for (const [i, { code }] of examples.entries()) {
+    writeFileSync(join(project, 'readme', `${i}.mjs`), withoutTypes(code))
     run('node', [`readme/${i}.mjs`], project)
   }
   console.log(`ok: ${examples.length} examples of the README run`)

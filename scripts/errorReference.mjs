@@ -69,7 +69,7 @@ Every error that tensorfx throws is a \`${BASE}\`. Its \`code\` does not change 
 and your frames; those of tensorfx follow. The message says what was wrong, with the value
 and what to do. This page says for each code what it means in general. It is written by \`npm run docs:errors\` from the classes.
 
-\`\`\`js
+\`\`\`ts
 import { TensorfxError, torch } from 'tensorfx'
 
 try {

@@ -1,6 +1,7 @@
 // nn: layers, losses, their functions (F) and initial values. PyTorch's torch.nn.
 export { Module, LoadStateError, functionalCall } from '../module/index.ts'
 export type { LoadStateResult, ForwardHook, ForwardPreHook, FunctionalCallOptions } from '../module/index.ts'
+export type { FullBackwardHook, StateHook } from './moduleMethods.ts'
 export { Buffer } from './buffer.ts'
 export type { BufferOptions } from './buffer.ts'
 export { Parameter } from './parameter.ts'

@@ -1,45 +1,11 @@
 // The declarations that users get: a strict program compiles against them, without types of Node, and members that are not for users are not in them.
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { readFileSync, readdirSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { errorsOf as errorsOfAll } from './compiler.ts'
 import { root } from './node.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-types-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
-mkdirSync(join(work, 'node_modules'))
-symlinkSync(root, join(work, 'node_modules/tensorfx'))
-writeFileSync(
-  join(work, 'tsconfig.json'),
-  JSON.stringify({
-    compilerOptions: {
-      target: 'ES2022',
-      lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
-      module: 'NodeNext',
-      moduleResolution: 'NodeNext',
-      strict: true,
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-      skipLibCheck: false,
-      noEmit: true,
-      types: [],
-    },
-    files: ['program.ts'],
-  }),
-)
-
 /** The compiler's errors about a program. */
-function errorsOf(program: string): string[] {
-  writeFileSync(join(work, 'program.ts'), program)
-  try {
-    execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', work], { encoding: 'utf8', stdio: 'pipe' })
-    return []
-  } catch (error) {
-    const { stdout } = error as { readonly stdout: string }
-    return stdout.trim().split('\n')
-  }
-}
+const errorsOf = (program: string): string[] => errorsOfAll({ 'program.ts': program })
 
 const { exports } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { readonly exports: Readonly<Record<string, unknown>> }
 const entries = Object.keys(exports).filter((name) => name !== './package.json')
@@ -168,16 +134,18 @@ import type { Tensor } from 'tensorfx'
 class Scale extends nn.Module {
   name = 'scale'
   readonly weight = new nn.Parameter(torch.ones([2]))
-  forward(x: Tensor, options: { readonly bias?: number } = {}): Tensor {
+  override forward(x: Tensor, options: { readonly bias?: number } = {}): Tensor {
     return x.mul(this.weight).add(options.bias ?? 0)
   }
 }
 class Pair<M extends nn.Module> extends nn.Module {
   readonly length = 2
-  constructor(readonly both: M) {
+  readonly both: M
+  constructor(both: M) {
     super()
+    this.both = both
   }
-  forward(x: Tensor, times?: number): readonly [Tensor, number] {
+  override forward(x: Tensor, times?: number): readonly [Tensor, number] {
     return [x, times ?? 1]
   }
 }

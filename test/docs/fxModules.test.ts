@@ -42,7 +42,7 @@ it('every name is exported from there', async () => {
 
 it('every module that is somewhere has a guide with an example that uses one of its names', () => {
   const code = (path: string): string =>
-    [...readFileSync(new URL(path, docs), 'utf8').matchAll(/```js[^\n]*\n([\s\S]*?)```/g)].map(([, text = '']) => text).join('\n')
+    [...readFileSync(new URL(path, docs), 'utf8').matchAll(/```ts[^\n]*\n([\s\S]*?)```/g)].map(([, text = '']) => text).join('\n')
   const without = rows.filter(({ where, names, guide }) => {
     const [, path] = /\((guide\/[a-z-]+\.md)\)/.exec(guide) ?? []
     return where !== '' && !(path !== undefined && names.some((name) => new RegExp(`\\b${name}\\b`).test(code(path))))

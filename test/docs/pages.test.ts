@@ -1,22 +1,23 @@
-// Every example of the README, the guide and the page of errors runs, and prints what the page says. TENSORFX_UPDATE_DOCS=1 writes what is printed into the pages: read the difference before you keep it.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+// Every example of the README, the guides and the page of errors runs, and prints what the page says. TENSORFX_UPDATE_DOCS=1 writes the output into the pages: read the
+// difference before you keep it. test/built/examples.test.ts compiles the same examples.
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { config } from 'tensorfx/compile'
-import { printed, promised, removeExamples, snippetsOf, spaced } from './snippets.ts'
+import { examplesOf, pageText, pages } from '../../scripts/docs/examples.mjs'
+import { printed, promised, removeExamples, spaced } from './snippets.ts'
 
 const update = process.env['TENSORFX_UPDATE_DOCS'] === '1'
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const guides = readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)
 
 afterAll(removeExamples)
 // Examples set what they show.
 const usual = { ...config }
 afterEach(() => void Object.assign(config, usual))
 
-describe.each(['README.md', 'docs/errors.md', 'docs/security.md', ...guides])('%s', (name) => {
-  const page = readFileSync(root + name, 'utf8')
-  const snippets = snippetsOf(page)
+describe.each(pages)('%s', (name) => {
+  const page = pageText(name)
+  const snippets = examplesOf(page)
   const texts = new Map<number, string>()
 
   it('has examples', () => expect(snippets.length).toBeGreaterThan(0))
