@@ -110,6 +110,15 @@ export abstract class Module extends CallableObject {
   /** Whether layers such as dropout run in training mode. Set it with `train()` and `eval()`. */
   training = true
 
+  /**
+   * Whether tracers record a call of this module as one node: its class says so by a static `isLibraryLayer` of its own. A subclass does not inherit it: it may override
+   * forward, and a tracer must look into what the user wrote.
+   * @internal
+   */
+  get [LEAF_MODULE](): boolean {
+    return Object.hasOwn(this.constructor, 'isLibraryLayer')
+  }
+
   /** Computes the module's output. */
   abstract forward(...args: never[]): unknown
 

@@ -8,7 +8,6 @@ import { checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, pad, scaledDotProductAttention } from './functional.ts'
 import { xavierNormal_, xavierUniform_, zeros_ } from './init.ts'
-import { markLeaf } from './leaf.ts'
 import { Linear } from './linear.ts'
 import { checkInteger, checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
@@ -66,6 +65,9 @@ type AttentionPositions = [
  * @example new nn.MultiheadAttention(8, 2, { batchFirst: true }).call(x, x, x)[0].shape // [2, 3, 8], for x of that shape
  */
 export class MultiheadAttention extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly embedDim: number
   readonly numHeads: number
   readonly dropout: number
@@ -237,5 +239,3 @@ export class MultiheadAttention extends Module {
     return total === null || added === 0 ? total : pad(total, [0, added])
   }
 }
-
-markLeaf(MultiheadAttention)

@@ -8,7 +8,6 @@ import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { channelsLastHint, checkCount, py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
-import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
@@ -124,6 +123,9 @@ function checkChannels(where: string, input: Tensor, ndims: readonly number[], f
 
 /** Normalizes each channel of [N, C] or [N, C, L]. PyTorch's `nn.BatchNorm1d`. */
 export class BatchNorm1d extends BatchNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(numFeatures: number, ...options: BatchNormArguments) {
     super('nn.BatchNorm1d', numFeatures, options)
   }
@@ -135,6 +137,9 @@ export class BatchNorm1d extends BatchNormLayer {
 
 /** Normalizes each channel of [N, C, H, W]. PyTorch's `nn.BatchNorm2d`. */
 export class BatchNorm2d extends BatchNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(numFeatures: number, ...options: BatchNormArguments) {
     super('nn.BatchNorm2d', numFeatures, options)
   }
@@ -146,6 +151,9 @@ export class BatchNorm2d extends BatchNormLayer {
 
 /** Normalizes each channel of [N, C, D, H, W]. PyTorch's `nn.BatchNorm3d`. */
 export class BatchNorm3d extends BatchNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(numFeatures: number, ...options: BatchNormArguments) {
     super('nn.BatchNorm3d', numFeatures, options)
   }
@@ -193,6 +201,9 @@ abstract class InstanceNormLayer extends BatchNormLayer {
 
 /** Normalizes each channel of each sample of [N, C, L]. PyTorch's `nn.InstanceNorm1d`. */
 export class InstanceNorm1d extends InstanceNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   protected override readonly spatial: number = 1
 
   constructor(numFeatures: number, ...options: BatchNormArguments) {
@@ -202,6 +213,9 @@ export class InstanceNorm1d extends InstanceNormLayer {
 
 /** Normalizes each channel of each sample of [N, C, H, W]. PyTorch's `nn.InstanceNorm2d`. */
 export class InstanceNorm2d extends InstanceNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   protected override readonly spatial: number = 2
 
   constructor(numFeatures: number, ...options: BatchNormArguments) {
@@ -211,11 +225,12 @@ export class InstanceNorm2d extends InstanceNormLayer {
 
 /** Normalizes each channel of each sample of [N, C, D, H, W]. PyTorch's `nn.InstanceNorm3d`. */
 export class InstanceNorm3d extends InstanceNormLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   protected override readonly spatial: number = 3
 
   constructor(numFeatures: number, ...options: BatchNormArguments) {
     super('nn.InstanceNorm3d', numFeatures, options)
   }
 }
-
-markLeaf(BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

@@ -2,12 +2,14 @@
 import { checkCount } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { cosineSimilarity, pairwiseDistance } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { OptionLayer } from './optionLayer.ts'
 import type { Trailing } from './options.ts'
 
 /** The cosine of the angle between vectors along `dim` (1); lengths below `eps` (1e-8) count as `eps`. PyTorch's `nn.CosineSimilarity`. */
 export class CosineSimilarity extends OptionLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly dim: number
   declare readonly eps: number
 
@@ -33,6 +35,9 @@ export interface PairwiseDistanceOptions {
 
 /** The p-norm of the differences of vectors along the last dimension. PyTorch's `nn.PairwiseDistance`. */
 export class PairwiseDistance extends OptionLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly p: number
   declare readonly eps: number
   declare readonly keepdim: boolean
@@ -46,5 +51,3 @@ export class PairwiseDistance extends OptionLayer {
     return pairwiseDistance(x1, x2, this.p, this.eps, this.keepdim)
   }
 }
-
-markLeaf(CosineSimilarity, PairwiseDistance)

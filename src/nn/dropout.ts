@@ -3,7 +3,6 @@ import { Module } from '../module/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { alphaDropout, dropout, dropout1d, dropout2d, dropout3d, featureAlphaDropout } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
@@ -43,6 +42,9 @@ abstract class DropoutLayer extends Module {
 
 /** In training, zeroes elements with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout`. */
 export class Dropout extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.Dropout', options)
   }
@@ -55,6 +57,9 @@ export class Dropout extends DropoutLayer {
 
 /** In training, zeroes whole channels of [N, C, L] or [C, L] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout1d`. */
 export class Dropout1d extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.Dropout1d', options)
   }
@@ -67,6 +72,9 @@ export class Dropout1d extends DropoutLayer {
 
 /** In training, zeroes whole channels of [N, C, H, W] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout2d`. */
 export class Dropout2d extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.Dropout2d', options)
   }
@@ -79,6 +87,9 @@ export class Dropout2d extends DropoutLayer {
 
 /** In training, zeroes whole channels of [N, C, D, H, W] or [C, D, H, W] with probability `p` (0.5) and scales the others by 1 / (1 - p). PyTorch's `nn.Dropout3d`. */
 export class Dropout3d extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.Dropout3d', options)
   }
@@ -91,6 +102,9 @@ export class Dropout3d extends DropoutLayer {
 
 /** Dropout that keeps the mean and the variance of what SELU gives: in training, dropped elements become its limit. PyTorch's `nn.AlphaDropout`. */
 export class AlphaDropout extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.AlphaDropout', options)
   }
@@ -103,6 +117,9 @@ export class AlphaDropout extends DropoutLayer {
 
 /** {@link AlphaDropout} of whole channels of [N, C, ..]. PyTorch's `nn.FeatureAlphaDropout`. */
 export class FeatureAlphaDropout extends DropoutLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: DropoutArguments) {
     super('nn.FeatureAlphaDropout', options)
   }
@@ -112,5 +129,3 @@ export class FeatureAlphaDropout extends DropoutLayer {
     return this.drop(featureAlphaDropout, input)
   }
 }
-
-markLeaf(Dropout, Dropout1d, Dropout2d, Dropout3d, AlphaDropout, FeatureAlphaDropout)

@@ -7,7 +7,6 @@ import type { Tensor } from '../tensor/index.ts'
 import { EmbeddingTable, withRows } from './embeddingTable.ts'
 import type { EmbeddingLayerOptions } from './embeddingTable.ts'
 import { embedding, embeddingBag } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
@@ -21,6 +20,9 @@ type EmbeddingPositions = [paddingIdx: number | null, maxNorm: number | null, no
 
 /** Looks up rows: integer indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
 export class Embedding extends EmbeddingTable {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
 
@@ -102,6 +104,9 @@ const MODES: readonly unknown[] = ['sum', 'mean', 'max']
  * @example new nn.EmbeddingBag(10, 3, { mode: 'sum' })(torch.tensor([1, 2, 4]).long(), torch.tensor([0, 2]).long()).shape // [2, 3]
  */
 export class EmbeddingBag extends EmbeddingTable {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = [
     'num_embeddings',
@@ -158,5 +163,3 @@ export class EmbeddingBag extends EmbeddingTable {
     return `${sizes}${norm}${scale}, mode=${py(this.mode)}${padding}`
   }
 }
-
-markLeaf(Embedding, EmbeddingBag)

@@ -7,7 +7,6 @@ import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py } from '../protocol/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
-import { markLeaf } from './leaf.ts'
 import { checkInteger, checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
@@ -21,6 +20,9 @@ export interface LinearOptions {
 
 /** x @ weight^T + bias on the last dimension: [.., inFeatures] to [.., outFeatures]. PyTorch's `nn.Linear`. */
 export class Linear extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['in_features', 'out_features']
   readonly inFeatures: number
@@ -62,6 +64,9 @@ export class Linear extends Module {
 
 /** a^T W b + bias of two inputs: [.., in1Features] and [.., in2Features] to [.., outFeatures]. PyTorch's `nn.Bilinear`. */
 export class Bilinear extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly in1Features: number
   readonly in2Features: number
   readonly outFeatures: number
@@ -104,6 +109,9 @@ export class Bilinear extends Module {
 
 /** Returns its input; arguments are accepted and ignored. PyTorch's `nn.Identity`. */
 export class Identity extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   // eslint-disable-next-line typescript/no-useless-constructor -- it takes the arguments of the layer that it stands in for
   constructor(..._ignored: readonly unknown[]) {
     super()
@@ -123,6 +131,9 @@ export interface FlattenOptions {
 
 /** Joins the dimensions from `startDim` (1) to `endDim` (-1) into one. PyTorch's `nn.Flatten`. */
 export class Flatten extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['start_dim', 'end_dim']
   readonly startDim: number
@@ -145,5 +156,3 @@ export class Flatten extends Module {
     return `start_dim=${this.startDim}, end_dim=${this.endDim}`
   }
 }
-
-markLeaf(Linear, Bilinear, Identity, Flatten)

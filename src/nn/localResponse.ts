@@ -6,7 +6,6 @@ import { formatShape, tensorFromValues } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { localResponseNorm } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { OptionLayer } from './optionLayer.ts'
 import { checkInteger } from './options.ts'
 import type { Trailing } from './options.ts'
@@ -45,6 +44,9 @@ abstract class ChannelNorm extends OptionLayer {
  * @example new nn.LocalResponseNorm(1, { alpha: 1, beta: 1 })(torch.tensor([[[1], [2]]])).toArray() // [[[0.5], [0.4]]]
  */
 export class LocalResponseNorm extends ChannelNorm {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>) {
     super('nn.LocalResponseNorm', size, options)
   }
@@ -74,6 +76,9 @@ function sumOfChannels(x: Tensor, counts: (channel: number, other: number) => bo
  * counts in every window that begins behind it, and the gradient is that of windows shifted by one channel. PyTorch's `nn.CrossMapLRN2d`.
  */
 export class CrossMapLRN2d extends ChannelNorm {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>) {
     super('nn.CrossMapLRN2d', size, options)
   }
@@ -96,5 +101,3 @@ export class CrossMapLRN2d extends ChannelNorm {
     return this.repr(py(this.k))
   }
 }
-
-markLeaf(LocalResponseNorm, CrossMapLRN2d)

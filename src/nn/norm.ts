@@ -7,7 +7,6 @@ import { add, mean, mul, ones, rsqrt, square, zeros } from '../ops/index.ts'
 import { Tensor, finfo, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { groupNorm, layerNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
-import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
@@ -32,6 +31,9 @@ export interface LayerNormLayerOptions {
 
 /** Normalizes over the last dimensions, which must have the shape `normalizedShape` (one number: the last dimension). PyTorch's `nn.LayerNorm`. */
 export class LayerNorm extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['normalized_shape', 'eps', 'elementwise_affine']
   readonly normalizedShape: readonly number[]
@@ -85,6 +87,9 @@ export interface GroupNormLayerOptions {
 
 /** Normalizes groups of channels of [N, C, ..]. PyTorch's `nn.GroupNorm`. */
 export class GroupNorm extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_groups', 'num_channels', 'eps', 'affine']
   readonly numGroups: number
@@ -138,6 +143,9 @@ export interface RMSNormLayerOptions {
 
 /** Divides by the root mean square over the last dimensions, which must have the shape `normalizedShape`. PyTorch's `nn.RMSNorm`. */
 export class RMSNorm extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly normalizedShape: readonly number[]
   readonly eps: number | null
   readonly elementwiseAffine: boolean
@@ -177,5 +185,3 @@ export class RMSNorm extends Module {
     return `${py(this.normalizedShape)}, eps=${this.eps === null ? 'None' : pyFloat(this.eps)}, elementwise_affine=${py(this.elementwiseAffine)}`
   }
 }
-
-markLeaf(LayerNorm, GroupNorm, RMSNorm)

@@ -5,7 +5,6 @@ import type { PadMode } from '../ops/index.ts'
 import { checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { pad } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { checkNumber } from './options.ts'
 
 /** How much to add: everywhere, or [left, right, top, bottom, …], the last dimension first. A negative amount cuts off. */
@@ -40,6 +39,9 @@ abstract class PadLayer extends Module {
 
 /** Pads the last dimension with the mirror image, without the edge. PyTorch's `nn.ReflectionPad1d`. */
 export class ReflectionPad1d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReflectionPad1d', arguments, 1)
     super('nn.ReflectionPad1d', 1, 'reflect', padding, 0)
@@ -48,6 +50,9 @@ export class ReflectionPad1d extends PadLayer {
 
 /** Pads the last two dimensions with the mirror image, without the edge. PyTorch's `nn.ReflectionPad2d`. */
 export class ReflectionPad2d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReflectionPad2d', arguments, 1)
     super('nn.ReflectionPad2d', 2, 'reflect', padding, 0)
@@ -56,6 +61,9 @@ export class ReflectionPad2d extends PadLayer {
 
 /** Pads the last three dimensions with the mirror image, without the edge. PyTorch's `nn.ReflectionPad3d`. */
 export class ReflectionPad3d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReflectionPad3d', arguments, 1)
     super('nn.ReflectionPad3d', 3, 'reflect', padding, 0)
@@ -64,6 +72,9 @@ export class ReflectionPad3d extends PadLayer {
 
 /** Pads the last dimension with the edge. PyTorch's `nn.ReplicationPad1d`. */
 export class ReplicationPad1d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReplicationPad1d', arguments, 1)
     super('nn.ReplicationPad1d', 1, 'replicate', padding, 0)
@@ -72,6 +83,9 @@ export class ReplicationPad1d extends PadLayer {
 
 /** Pads the last two dimensions with the edge. PyTorch's `nn.ReplicationPad2d`. */
 export class ReplicationPad2d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReplicationPad2d', arguments, 1)
     super('nn.ReplicationPad2d', 2, 'replicate', padding, 0)
@@ -80,6 +94,9 @@ export class ReplicationPad2d extends PadLayer {
 
 /** Pads the last three dimensions with the edge. PyTorch's `nn.ReplicationPad3d`. */
 export class ReplicationPad3d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ReplicationPad3d', arguments, 1)
     super('nn.ReplicationPad3d', 3, 'replicate', padding, 0)
@@ -88,6 +105,9 @@ export class ReplicationPad3d extends PadLayer {
 
 /** Pads the last dimension with the other side. PyTorch's `nn.CircularPad1d`. */
 export class CircularPad1d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.CircularPad1d', arguments, 1)
     super('nn.CircularPad1d', 1, 'circular', padding, 0)
@@ -96,6 +116,9 @@ export class CircularPad1d extends PadLayer {
 
 /** Pads the last two dimensions with the other side. PyTorch's `nn.CircularPad2d`. */
 export class CircularPad2d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.CircularPad2d', arguments, 1)
     super('nn.CircularPad2d', 2, 'circular', padding, 0)
@@ -104,6 +127,9 @@ export class CircularPad2d extends PadLayer {
 
 /** Pads the last three dimensions with the other side. PyTorch's `nn.CircularPad3d`. */
 export class CircularPad3d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.CircularPad3d', arguments, 1)
     super('nn.CircularPad3d', 3, 'circular', padding, 0)
@@ -112,6 +138,9 @@ export class CircularPad3d extends PadLayer {
 
 /** Pads the last dimension with zeros. PyTorch's `nn.ZeroPad1d`. */
 export class ZeroPad1d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ZeroPad1d', arguments, 1)
     super('nn.ZeroPad1d', 1, 'constant', padding, 0)
@@ -120,6 +149,9 @@ export class ZeroPad1d extends PadLayer {
 
 /** Pads the last two dimensions with zeros. PyTorch's `nn.ZeroPad2d`. */
 export class ZeroPad2d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ZeroPad2d', arguments, 1)
     super('nn.ZeroPad2d', 2, 'constant', padding, 0)
@@ -128,6 +160,9 @@ export class ZeroPad2d extends PadLayer {
 
 /** Pads the last three dimensions with zeros. PyTorch's `nn.ZeroPad3d`. */
 export class ZeroPad3d extends PadLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides) {
     checkCount('nn.ZeroPad3d', arguments, 1)
     super('nn.ZeroPad3d', 3, 'constant', padding, 0)
@@ -142,6 +177,9 @@ abstract class ConstantPad extends PadLayer {
 
 /** Pads the last dimension with one value. PyTorch's `nn.ConstantPad1d`. */
 export class ConstantPad1d extends ConstantPad {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides, value: number) {
     checkCount('nn.ConstantPad1d', arguments, 2)
     super('nn.ConstantPad1d', 1, 'constant', padding, value)
@@ -150,6 +188,9 @@ export class ConstantPad1d extends ConstantPad {
 
 /** Pads the last two dimensions with one value. PyTorch's `nn.ConstantPad2d`. */
 export class ConstantPad2d extends ConstantPad {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides, value: number) {
     checkCount('nn.ConstantPad2d', arguments, 2)
     super('nn.ConstantPad2d', 2, 'constant', padding, value)
@@ -158,21 +199,11 @@ export class ConstantPad2d extends ConstantPad {
 
 /** Pads the last three dimensions with one value. PyTorch's `nn.ConstantPad3d`. */
 export class ConstantPad3d extends ConstantPad {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(padding: PaddingSides, value: number) {
     checkCount('nn.ConstantPad3d', arguments, 2)
     super('nn.ConstantPad3d', 3, 'constant', padding, value)
   }
 }
-
-markLeaf(
-  ReflectionPad1d,
-  ReflectionPad2d,
-  ReflectionPad3d,
-  ReplicationPad1d,
-  ReplicationPad2d,
-  ReplicationPad3d,
-  CircularPad1d,
-  CircularPad2d,
-  CircularPad3d,
-)
-markLeaf(ZeroPad1d, ZeroPad2d, ZeroPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d)

@@ -4,13 +4,15 @@ import { Module } from '../module/index.ts'
 import { checkArgument, checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 import { Upsample } from './upsample.ts'
 
 /** One dimension as several; one size may be -1. PyTorch's `nn.Unflatten`. */
 export class Unflatten extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly dim: number
   readonly unflattenedSize: readonly number[]
 
@@ -35,6 +37,9 @@ export class Unflatten extends Module {
 
 /** Takes channels from each group in turn. PyTorch's `nn.ChannelShuffle`. */
 export class ChannelShuffle extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly groups: number
 
   constructor(groups: number) {
@@ -66,6 +71,9 @@ const UPSAMPLING: Required<UpsamplingOptions> = { size: null, scaleFactor: null 
 
 /** Repeats the pixels of [N, C, H, W]. PyTorch's `nn.UpsamplingNearest2d`. */
 export class UpsamplingNearest2d extends Upsample {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: UpsamplingArguments) {
     super({ ...readOptions('nn.UpsamplingNearest2d', UPSAMPLING, options), mode: 'nearest' })
   }
@@ -73,9 +81,10 @@ export class UpsamplingNearest2d extends Upsample {
 
 /** Interpolates the pixels of [N, C, H, W] in both directions; corners stay corners. PyTorch's `nn.UpsamplingBilinear2d`. */
 export class UpsamplingBilinear2d extends Upsample {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: UpsamplingArguments) {
     super({ ...readOptions('nn.UpsamplingBilinear2d', UPSAMPLING, options), mode: 'bilinear', alignCorners: true })
   }
 }
-
-markLeaf(Unflatten, ChannelShuffle, UpsamplingNearest2d, UpsamplingBilinear2d)

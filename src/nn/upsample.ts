@@ -4,7 +4,6 @@ import type { InterpolateMode } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
-import { markLeaf } from './leaf.ts'
 import { checkInteger, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
@@ -23,6 +22,9 @@ type Positions = [size: number | readonly number[] | null, scaleFactor: number |
 
 /** Resizes the dimensions after the first two. PyTorch's `nn.Upsample`. */
 export class Upsample extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly size: number | readonly number[] | null
   readonly scaleFactor: number | readonly number[] | null
   readonly mode: InterpolateMode
@@ -61,6 +63,9 @@ export class Upsample extends Module {
 
 /** Groups of r^2 channels become squares of r times r pixels. PyTorch's `nn.PixelShuffle`. */
 export class PixelShuffle extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly upscaleFactor: number
 
   constructor(upscaleFactor: number) {
@@ -82,6 +87,9 @@ export class PixelShuffle extends Module {
 
 /** Squares of r times r pixels become r^2 channels. PyTorch's `nn.PixelUnshuffle`. */
 export class PixelUnshuffle extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly downscaleFactor: number
 
   constructor(downscaleFactor: number) {
@@ -100,5 +108,3 @@ export class PixelUnshuffle extends Module {
     return `downscale_factor=${this.downscaleFactor}`
   }
 }
-
-markLeaf(Upsample, PixelShuffle, PixelUnshuffle)

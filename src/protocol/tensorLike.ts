@@ -3,7 +3,7 @@
 /** true on every tensor. */
 export const TENSOR: unique symbol = Symbol.for('tensorfx.tensor')
 
-/** true on the prototypes of layers that a Tracer does not look into: those of nn/. */
+/** true on layers that a Tracer does not look into: those of nn/. */
 export const LEAF_MODULE: unique symbol = Symbol.for('tensorfx.leafModule')
 
 /** The tensor, on the accessor by which a tracer replaces a module's tensor. */

@@ -282,7 +282,7 @@ test('layers are fx leaves; containers and subclasses of layers are not', () => 
   expect(leaf(new nn.Linear(1, 1))).toBe(true)
   expect(leaf(new nn.MultiheadAttention(2, 1))).toBe(true)
   expect(leaf(new MyLinear(1, 1))).toBe(false)
-  expect(leaf(new nn.Sequential())).toBeUndefined()
+  expect(leaf(new nn.Sequential())).toBe(false)
 })
 
 test('layers with windows take a number for each dimension, by name and by position', () => {

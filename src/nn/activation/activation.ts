@@ -25,7 +25,6 @@ import {
   tanhshrink,
   threshold,
 } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { checkNumber, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
@@ -72,6 +71,9 @@ abstract class PlainActivation extends Activation {
 
 /** max(x, 0). PyTorch's `nn.ReLU`. */
 export class ReLU extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.ReLU', options)
   }
@@ -88,6 +90,9 @@ export class ReLU extends PlainActivation {
 
 /** x * sigmoid(x). PyTorch's `nn.SiLU`. */
 export class SiLU extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.SiLU', options)
   }
@@ -99,6 +104,9 @@ export class SiLU extends PlainActivation {
 
 /** x * tanh(softplus(x)). PyTorch's `nn.Mish`. */
 export class Mish extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.Mish', options)
   }
@@ -110,6 +118,9 @@ export class Mish extends PlainActivation {
 
 /** The ELU that keeps mean 0 and variance 1. PyTorch's `nn.SELU`. */
 export class SELU extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.SELU', options)
   }
@@ -121,6 +132,9 @@ export class SELU extends PlainActivation {
 
 /** x * relu6(x + 3) / 6. PyTorch's `nn.Hardswish`. */
 export class Hardswish extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.Hardswish', options)
   }
@@ -136,6 +150,9 @@ export class Hardswish extends PlainActivation {
 
 /** relu6(x + 3) / 6. PyTorch's `nn.Hardsigmoid`. */
 export class Hardsigmoid extends PlainActivation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super('nn.Hardsigmoid', options)
   }
@@ -151,6 +168,9 @@ export class Hardsigmoid extends PlainActivation {
 
 /** x where positive, else negativeSlope * x. PyTorch's `nn.LeakyReLU`. */
 export class LeakyReLU extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static override readonly constants: readonly string[] = ['negative_slope']
   declare readonly negativeSlope: number
@@ -170,6 +190,9 @@ export class LeakyReLU extends Activation {
 
 /** x where positive, else alpha * (e^x - 1). PyTorch's `nn.ELU`. */
 export class ELU extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static override readonly constants: readonly string[] = ['alpha']
   declare readonly alpha: number
@@ -189,6 +212,9 @@ export class ELU extends Activation {
 
 /** max(0, x) + min(0, alpha * (e^(x / alpha) - 1)). PyTorch's `nn.CELU`. */
 export class CELU extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly alpha: number
 
   constructor(...options: Trailing<[alpha: number, inplace: boolean], InplaceOptions & { readonly alpha?: number }>) {
@@ -212,6 +238,9 @@ export interface HardtanhOptions extends InplaceOptions {
 
 /** x, but at least `minVal` (-1) and at most `maxVal` (1). PyTorch's `nn.Hardtanh`. */
 export class Hardtanh extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly minVal: number
   declare readonly maxVal: number
 
@@ -233,6 +262,9 @@ export class Hardtanh extends Activation {
 
 /** x, but at least 0 and at most 6. PyTorch's `nn.ReLU6`. */
 export class ReLU6 extends Hardtanh {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: OnlyInplace) {
     super(0, 6, readOptions('nn.ReLU6', { inplace: false }, options))
   }
@@ -244,6 +276,9 @@ export class ReLU6 extends Hardtanh {
 
 /** x above the threshold, elsewhere `value`. PyTorch's `nn.Threshold`. */
 export class Threshold extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly threshold: number
   readonly value: number
 
@@ -272,6 +307,9 @@ export interface RReLUOptions extends InplaceOptions {
 
 /** x where positive, else x times a slope, drawn between `lower` (1/8) and `upper` (1/3) in training and in the middle of them otherwise. PyTorch's `nn.RReLU`. */
 export class RReLU extends Activation {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly lower: number
   declare readonly upper: number
 
@@ -290,6 +328,9 @@ export class RReLU extends Activation {
 
 /** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
 export class Sigmoid extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return sigmoid(input)
@@ -298,6 +339,9 @@ export class Sigmoid extends Module {
 
 /** Hyperbolic tangent. PyTorch's `nn.Tanh`. */
 export class Tanh extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return tanh(input)
@@ -306,6 +350,9 @@ export class Tanh extends Module {
 
 /** log(sigmoid(x)). PyTorch's `nn.LogSigmoid`. */
 export class LogSigmoid extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return logsigmoid(input)
@@ -314,6 +361,9 @@ export class LogSigmoid extends Module {
 
 /** x / (1 + |x|). PyTorch's `nn.Softsign`. */
 export class Softsign extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return softsign(input)
@@ -322,6 +372,9 @@ export class Softsign extends Module {
 
 /** x - tanh(x). PyTorch's `nn.Tanhshrink`. */
 export class Tanhshrink extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return tanhshrink(input)
@@ -330,6 +383,9 @@ export class Tanhshrink extends Module {
 
 /** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
 export class GELU extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['approximate']
   readonly approximate: 'none' | 'tanh'
@@ -367,6 +423,9 @@ abstract class Shrink extends OptionLayer {
 
 /** 0 where |x| is at most `lambd` (0.5). PyTorch's `nn.Hardshrink`. */
 export class Hardshrink extends Shrink {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
     super('nn.Hardshrink', options)
   }
@@ -379,6 +438,9 @@ export class Hardshrink extends Shrink {
 
 /** x brought nearer to 0 by `lambd` (0.5). PyTorch's `nn.Softshrink`. */
 export class Softshrink extends Shrink {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
     super('nn.Softshrink', options)
   }
@@ -391,6 +453,9 @@ export class Softshrink extends Shrink {
 
 /** log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold. PyTorch's `nn.Softplus`. */
 export class Softplus extends OptionLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly beta: number
   declare readonly threshold: number
 
@@ -407,6 +472,3 @@ export class Softplus extends OptionLayer {
     return `beta=${pyFloat(this.beta)}, threshold=${pyFloat(this.threshold)}`
   }
 }
-
-markLeaf(ReLU, SiLU, Mish, SELU, Hardswish, Hardsigmoid, LeakyReLU, ELU, CELU, Hardtanh, ReLU6, Threshold, RReLU)
-markLeaf(Sigmoid, Tanh, LogSigmoid, Softsign, Tanhshrink, GELU, Hardshrink, Softshrink, Softplus)

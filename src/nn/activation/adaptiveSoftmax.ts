@@ -27,7 +27,6 @@ import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ModuleList, Sequential } from '../containers.ts'
 import { logSoftmax } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { Linear } from '../linear.ts'
 import { checkInteger, checkNumber, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
@@ -55,6 +54,9 @@ export interface AdaptiveLogSoftmaxOptions {
  * const [output, loss] = softmax(torch.randn([4, 16]), torch.tensor([0, 12, 512, 3]).long())
  */
 export class AdaptiveLogSoftmaxWithLoss extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly inFeatures: number
   readonly nClasses: number
   /** Where the clusters begin, and the number of classes at the end. */
@@ -157,5 +159,3 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
     return indexCopy(best, 0, places, argmax(all, 1))
   }
 }
-
-markLeaf(AdaptiveLogSoftmaxWithLoss)

@@ -7,7 +7,6 @@ import { checkCount } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { constant_ } from '../init.ts'
-import { markLeaf } from '../leaf.ts'
 import { checkInteger, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
@@ -23,6 +22,9 @@ export interface PReLUOptions {
 
 /** x where positive, else x times a learned slope. PyTorch's `nn.PReLU`. */
 export class PReLU extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly numParameters: number
   readonly init: number
   /** [numParameters] */
@@ -52,5 +54,3 @@ export class PReLU extends Module {
     return `num_parameters=${this.numParameters}`
   }
 }
-
-markLeaf(PReLU)

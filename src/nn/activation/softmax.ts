@@ -5,7 +5,6 @@ import { checkCount, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { glu, logSoftmax, softmax, softmin } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 
@@ -30,6 +29,9 @@ abstract class AlongDimension extends Module {
 
 /** exp(x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmax`. */
 export class Softmax extends AlongDimension {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
     super('nn.Softmax', options)
   }
@@ -42,6 +44,9 @@ export class Softmax extends AlongDimension {
 
 /** log(softmax(x)) along `dim`. PyTorch's `nn.LogSoftmax`. */
 export class LogSoftmax extends AlongDimension {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
     super('nn.LogSoftmax', options)
   }
@@ -54,6 +59,9 @@ export class LogSoftmax extends AlongDimension {
 
 /** exp(-x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmin`. */
 export class Softmin extends AlongDimension {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
     super('nn.Softmin', options)
   }
@@ -66,6 +74,9 @@ export class Softmin extends AlongDimension {
 
 /** The first half of the channels times the sigmoid of the second, along `dim` (-1). PyTorch's `nn.GLU`. */
 export class GLU extends AlongDimension {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(...options: Trailing<[dim: number], { readonly dim?: number }>) {
     super('nn.GLU', options, -1)
   }
@@ -78,6 +89,9 @@ export class GLU extends AlongDimension {
 
 /** Softmax over the channels of [N, C, H, W] or [C, H, W]. PyTorch's `nn.Softmax2d`. */
 export class Softmax2d extends Module {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     if (input.ndim !== 3 && input.ndim !== 4)
@@ -85,5 +99,3 @@ export class Softmax2d extends Module {
     return softmax(input, { dim: -3 })
   }
 }
-
-markLeaf(Softmax, LogSoftmax, Softmin, GLU, Softmax2d)

@@ -7,7 +7,6 @@ import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
 import { conv1d, conv2d, conv3d, pad } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 
@@ -82,6 +81,9 @@ abstract class ConvLayer extends ConvNd {
 
 /** Convolution over [N, inChannels, length]. PyTorch's `nn.Conv1d`. */
 export class Conv1d extends ConvLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     super('nn.Conv1d', 1, inChannels, outChannels, kernelSize, options)
   }
@@ -94,6 +96,9 @@ export class Conv1d extends ConvLayer {
 
 /** Convolution over [N, inChannels, height, width]. PyTorch's `nn.Conv2d`. */
 export class Conv2d extends ConvLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     super('nn.Conv2d', 2, inChannels, outChannels, kernelSize, options)
   }
@@ -110,6 +115,9 @@ export class Conv2d extends ConvLayer {
  * @example new nn.Conv3d(1, 4, 3, { padding: 1 })(torch.ones([2, 1, 5, 8, 8])).shape // [2, 4, 5, 8, 8]
  */
 export class Conv3d extends ConvLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     super('nn.Conv3d', 3, inChannels, outChannels, kernelSize, options)
   }
@@ -119,5 +127,3 @@ export class Conv3d extends ConvLayer {
     return this.convolve(conv3d, input)
   }
 }
-
-markLeaf(Conv1d, Conv2d, Conv3d)

@@ -7,7 +7,6 @@ import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
 import { convTranspose1d, convTranspose2d, convTranspose3d } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { perDimension, readOptions, readOutputSize } from '../options.ts'
 import type { OutputSize, Trailing } from '../options.ts'
 
@@ -89,6 +88,9 @@ abstract class ConvTransposeLayer extends ConvNd {
 
 /** Transposed convolution over [N, inChannels, length]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose1d`. */
 export class ConvTranspose1d extends ConvTransposeLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose1d', 1, inChannels, outChannels, kernelSize, options)
   }
@@ -105,6 +107,9 @@ export class ConvTranspose1d extends ConvTransposeLayer {
  * @example new nn.ConvTranspose2d(3, 3, 2, { stride: 2 })(torch.ones([1, 3, 4, 4]), [9, 8]).shape // [1, 3, 9, 8]
  */
 export class ConvTranspose2d extends ConvTransposeLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose2d', 2, inChannels, outChannels, kernelSize, options)
   }
@@ -117,6 +122,9 @@ export class ConvTranspose2d extends ConvTransposeLayer {
 
 /** Transposed convolution over [N, inChannels, depth, height, width]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose3d`. */
 export class ConvTranspose3d extends ConvTransposeLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     super('nn.ConvTranspose3d', 3, inChannels, outChannels, kernelSize, options)
   }
@@ -126,5 +134,3 @@ export class ConvTranspose3d extends ConvTransposeLayer {
     return this.convolve(convTranspose3d, input, outputSize)
   }
 }
-
-markLeaf(ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)

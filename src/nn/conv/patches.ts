@@ -3,7 +3,6 @@ import { checkCount, ownCopy, py } from '../../protocol/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fold, unfold } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension } from '../options.ts'
 import type { Trailing } from '../options.ts'
@@ -40,6 +39,9 @@ abstract class PatchLayer extends OptionLayer {
 
 /** The patches of images [N, C, H, W] or [C, H, W] as columns [N, C kh kw, L]. PyTorch's `nn.Unfold`. */
 export class Unfold extends PatchLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: Pair, ...options: PatchArguments) {
     super('nn.Unfold', kernelSize, options)
   }
@@ -52,6 +54,9 @@ export class Unfold extends PatchLayer {
 
 /** Images of size `outputSize` as the sums of their patches, which are columns [N, C kh kw, L]: the gradient of {@link Unfold}. PyTorch's `nn.Fold`. */
 export class Fold extends PatchLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly outputSize: Pair
 
   constructor(outputSize: Pair, kernelSize: Pair, ...options: PatchArguments) {
@@ -69,5 +74,3 @@ export class Fold extends PatchLayer {
     return `output_size=${py(this.outputSize)}, ${super.extraRepr()}`
   }
 }
-
-markLeaf(Unfold, Fold)

@@ -11,7 +11,6 @@ import { Conv1d, Conv2d, Conv3d } from '../conv/conv.ts'
 import type { ConvArguments } from '../conv/conv.ts'
 import { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from '../conv/convTranspose.ts'
 import type { ConvTransposeArguments } from '../conv/convTranspose.ts'
-import { markLeaf } from '../leaf.ts'
 import { Linear } from '../linear.ts'
 import type { LinearOptions } from '../linear.ts'
 import type { OutputSize, Trailing } from '../options.ts'
@@ -75,6 +74,9 @@ const normOptions = ({ eps, momentum, affine, trackRunningStats, weight, bias, r
 
 /** {@link Linear} whose `inFeatures` follows from the first input. PyTorch's `nn.LazyLinear`. */
 export class LazyLinear extends Linear implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
     const state = getRngState()
     super(1, outFeatures, ...options)
@@ -98,6 +100,9 @@ export class LazyLinear extends Linear implements Lazy {
 
 /** {@link Conv1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv1d`. */
 export class LazyConv1d extends Conv1d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -121,6 +126,9 @@ export class LazyConv1d extends Conv1d implements Lazy {
 
 /** {@link Conv2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv2d`. */
 export class LazyConv2d extends Conv2d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -144,6 +152,9 @@ export class LazyConv2d extends Conv2d implements Lazy {
 
 /** {@link Conv3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv3d`. */
 export class LazyConv3d extends Conv3d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -167,6 +178,9 @@ export class LazyConv3d extends Conv3d implements Lazy {
 
 /** {@link ConvTranspose1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose1d`. */
 export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -190,6 +204,9 @@ export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
 
 /** {@link ConvTranspose2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose2d`. */
 export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -213,6 +230,9 @@ export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
 
 /** {@link ConvTranspose3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose3d`. */
 export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
@@ -236,6 +256,9 @@ export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
 
 /** {@link BatchNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm1d`. */
 export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -259,6 +282,9 @@ export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
 
 /** {@link BatchNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm2d`. */
 export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -282,6 +308,9 @@ export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
 
 /** {@link BatchNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm3d`. */
 export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -305,6 +334,9 @@ export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
 
 /** {@link InstanceNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm1d`. */
 export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -328,6 +360,9 @@ export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
 
 /** {@link InstanceNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm2d`. */
 export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -351,6 +386,9 @@ export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
 
 /** {@link InstanceNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm3d`. */
 export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
+  /** @internal */
+  static override readonly isLibraryLayer: boolean = true
+
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
@@ -371,19 +409,3 @@ export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
     return super.forward(input)
   }
 }
-
-markLeaf(
-  LazyLinear,
-  LazyConv1d,
-  LazyConv2d,
-  LazyConv3d,
-  LazyConvTranspose1d,
-  LazyConvTranspose2d,
-  LazyConvTranspose3d,
-  LazyBatchNorm1d,
-  LazyBatchNorm2d,
-  LazyBatchNorm3d,
-  LazyInstanceNorm1d,
-  LazyInstanceNorm2d,
-  LazyInstanceNorm3d,
-)

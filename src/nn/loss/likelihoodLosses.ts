@@ -3,7 +3,6 @@ import { checkCount } from '../../protocol/index.ts'
 import type { CtcOptions, GaussianOptions, KlDivOptions, PoissonOptions, Reduction } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { LossLayer, MEAN, OptionLayer } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
 
@@ -14,6 +13,9 @@ import type { Trailing } from '../options.ts'
  * @example new nn.KLDivLoss({ reduction: 'batchmean' })(F.logSoftmax(x, 1), probabilities)
  */
 export class KLDivLoss extends OptionLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly reduction: Reduction | 'batchmean'
   declare readonly logTarget: boolean
 
@@ -30,6 +32,9 @@ export class KLDivLoss extends OptionLayer {
 
 /** The negative log-likelihood of counts in a Poisson distribution whose rate, or its logarithm, is the input. PyTorch's `nn.PoissonNLLLoss`. */
 export class PoissonNLLLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly logInput: boolean
   declare readonly full: boolean
   declare readonly eps: number
@@ -47,6 +52,9 @@ export class PoissonNLLLoss extends LossLayer {
 
 /** The negative log-likelihood of targets in normal distributions of which the means and variances are given. PyTorch's `nn.GaussianNLLLoss`. */
 export class GaussianNLLLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly full: boolean
   declare readonly eps: number
 
@@ -68,6 +76,9 @@ export class GaussianNLLLoss extends LossLayer {
  * @example new nn.CTCLoss()(torch.zeros([2, 1, 2]), torch.tensor([[1]]).long(), [2], [1]).item() // -1.098612
  */
 export class CTCLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly blank: number
   declare readonly zeroInfinity: boolean
 
@@ -81,5 +92,3 @@ export class CTCLoss extends LossLayer {
     return ctcLoss(logProbs, targets, inputLengths, targetLengths, { blank, reduction, zeroInfinity })
   }
 }
-
-markLeaf(KLDivLoss, PoissonNLLLoss, GaussianNLLLoss, CTCLoss)

@@ -5,7 +5,6 @@ import { crossEntropy, reshape } from '../../ops/index.ts'
 import { checkCount, valueText } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { markLeaf } from '../leaf.ts'
 import { Linear } from '../linear.ts'
 import { LossLayer, MEAN } from '../optionLayer.ts'
 import { checkInteger } from '../options.ts'
@@ -27,6 +26,9 @@ export interface LinearCrossEntropyLossOptions extends Omit<CrossEntropyLossOpti
  * `nn.LinearCrossEntropyLoss`.
  */
 export class LinearCrossEntropyLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly inFeatures: number
   readonly numClasses: number
   declare readonly outFeatures: readonly number[]
@@ -60,5 +62,3 @@ export class LinearCrossEntropyLoss extends LossLayer {
     return crossEntropy(logits, target, { weight, ignoreIndex: this.ignoreIndex ?? -100, reduction, labelSmoothing })
   }
 }
-
-markLeaf(LinearCrossEntropyLoss)

@@ -13,13 +13,15 @@ import {
   smoothL1Loss,
   softMarginLoss,
 } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { LossLayer, MEAN } from '../optionLayer.ts'
 import type { LossLayerOptions } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
 
 /** Mean of (input - target)^2. PyTorch's `nn.MSELoss`. */
 export class MSELoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(options: LossLayerOptions = {}) {
     checkCount('nn.MSELoss', arguments, 1)
     super('nn.MSELoss', MEAN, [options])
@@ -33,6 +35,9 @@ export class MSELoss extends LossLayer {
 
 /** Mean of |input - target|. PyTorch's `nn.L1Loss`. */
 export class L1Loss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(options: LossLayerOptions = {}) {
     checkCount('nn.L1Loss', arguments, 1)
     super('nn.L1Loss', MEAN, [options])
@@ -46,6 +51,9 @@ export class L1Loss extends LossLayer {
 
 /** Squared error below `beta` (1), absolute error above. PyTorch's `nn.SmoothL1Loss`. */
 export class SmoothL1Loss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly beta: number
 
   constructor(options: LossLayerOptions & { readonly beta?: number } = {}) {
@@ -61,6 +69,9 @@ export class SmoothL1Loss extends LossLayer {
 
 /** Squared error below `delta` (1), absolute error times `delta` above. PyTorch's `nn.HuberLoss`. */
 export class HuberLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly delta: number
 
   constructor(options: LossLayerOptions & { readonly delta?: number } = {}) {
@@ -76,6 +87,9 @@ export class HuberLoss extends LossLayer {
 
 /** log(1 + e^(-target * input)), for targets 1 and -1. PyTorch's `nn.SoftMarginLoss`. */
 export class SoftMarginLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(options: LossLayerOptions = {}) {
     checkCount('nn.SoftMarginLoss', arguments, 1)
     super('nn.SoftMarginLoss', MEAN, [options])
@@ -99,6 +113,9 @@ export interface CrossEntropyLossOptions extends LossLayerOptions {
 
 /** Cross entropy of logits [N, C, ..] against classes (integers [N, ..]) or class probabilities. PyTorch's `nn.CrossEntropyLoss`. */
 export class CrossEntropyLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare weight: Tensor | null
   declare readonly ignoreIndex: number
   declare readonly labelSmoothing: number
@@ -122,6 +139,9 @@ export interface NLLLossOptions extends LossLayerOptions {
 
 /** Negative log likelihood of log-probabilities [N, C, ..] against classes. PyTorch's `nn.NLLLoss`. */
 export class NLLLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare weight: Tensor | null
   declare readonly ignoreIndex: number
 
@@ -144,6 +164,9 @@ export interface WeightedLossOptions extends LossLayerOptions {
 
 /** Binary cross entropy of probabilities. PyTorch's `nn.BCELoss`. */
 export class BCELoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare weight: Tensor | null
 
   constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
@@ -158,6 +181,9 @@ export class BCELoss extends LossLayer {
 
 /** The mean over the classes of the binary cross entropy of logits [.., C]. PyTorch's `nn.MultiLabelSoftMarginLoss`. */
 export class MultiLabelSoftMarginLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare weight: Tensor | null
 
   constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
@@ -179,6 +205,9 @@ export interface BCEWithLogitsLossOptions extends LossLayerOptions {
 
 /** Binary cross entropy of logits against probabilities of the same shape. PyTorch's `nn.BCEWithLogitsLoss`. */
 export class BCEWithLogitsLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare weight: Tensor | null
   declare posWeight: Tensor | null
 
@@ -192,5 +221,3 @@ export class BCEWithLogitsLoss extends LossLayer {
     return binaryCrossEntropyWithLogits(input, target, { weight, posWeight, reduction })
   }
 }
-
-markLeaf(MSELoss, L1Loss, SmoothL1Loss, HuberLoss, SoftMarginLoss, CrossEntropyLoss, NLLLoss, BCELoss, MultiLabelSoftMarginLoss, BCEWithLogitsLoss)

@@ -12,13 +12,15 @@ import {
   tripletMarginLoss,
   tripletMarginWithDistanceLoss,
 } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { LossLayer, MEAN } from '../optionLayer.ts'
 import type { LossLayerOptions } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
 
 /** The input where the target is 1, and max(0, margin - input) where it is -1; the margin is 1. PyTorch's `nn.HingeEmbeddingLoss`. */
 export class HingeEmbeddingLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
@@ -33,6 +35,9 @@ export class HingeEmbeddingLoss extends LossLayer {
 
 /** max(0, margin - target * (input1 - input2)); the margin is 0. PyTorch's `nn.MarginRankingLoss`. */
 export class MarginRankingLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
@@ -47,6 +52,9 @@ export class MarginRankingLoss extends LossLayer {
 
 /** 1 - cos of two vectors where the target is 1, and max(0, cos - margin) where it is -1; the margin is 0. PyTorch's `nn.CosineEmbeddingLoss`. */
 export class CosineEmbeddingLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
@@ -61,6 +69,9 @@ export class CosineEmbeddingLoss extends LossLayer {
 
 /** How much the other classes of [N, C] come within the margin (1) of the target's, to the power p (1 or 2). PyTorch's `nn.MultiMarginLoss`. */
 export class MultiMarginLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly p: number
   declare readonly margin: number
   declare weight: Tensor | null
@@ -78,6 +89,9 @@ export class MultiMarginLoss extends LossLayer {
 
 /** How much the other classes of [N, C] come within 1 of the targets', of which a row lists several and then -1. PyTorch's `nn.MultiLabelMarginLoss`. */
 export class MultiLabelMarginLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(options: LossLayerOptions = {}) {
     checkCount('nn.MultiLabelMarginLoss', arguments, 1)
     super('nn.MultiLabelMarginLoss', MEAN, [options])
@@ -91,6 +105,9 @@ export class MultiLabelMarginLoss extends LossLayer {
 
 /** max(0, |anchor - positive| - |anchor - negative| + margin), with the p-norm of rows; the margin is 1. PyTorch's `nn.TripletMarginLoss`. */
 export class TripletMarginLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly margin: number
   declare readonly p: number
   declare readonly eps: number
@@ -113,6 +130,9 @@ export class TripletMarginLoss extends LossLayer {
  * @example new nn.TripletMarginWithDistanceLoss({ distanceFunction: (a, b) => a.sub(b).abs().amax(1) })
  */
 export class TripletMarginWithDistanceLoss extends LossLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare distanceFunction: ((a: Tensor, b: Tensor) => Tensor) | null
   declare readonly margin: number
   declare readonly swap: boolean
@@ -129,6 +149,3 @@ export class TripletMarginWithDistanceLoss extends LossLayer {
     return tripletMarginWithDistanceLoss(anchor, positive, negative, { distanceFunction, margin, swap, reduction })
   }
 }
-
-markLeaf(HingeEmbeddingLoss, MarginRankingLoss, CosineEmbeddingLoss, MultiMarginLoss, MultiLabelMarginLoss, TripletMarginLoss)
-markLeaf(TripletMarginWithDistanceLoss)

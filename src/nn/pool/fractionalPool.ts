@@ -4,7 +4,6 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fractionalMaxPool2d, fractionalMaxPool3d } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { perDimension, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import type { Pooled, WindowSizes } from './pool.ts'
@@ -60,6 +59,9 @@ abstract class FractionalMaxPoolLayer<I extends boolean> extends Module {
  * @example new nn.FractionalMaxPool2d(2, { outputRatio: 0.5 })
  */
 export class FractionalMaxPool2d<Indices extends boolean = false> extends FractionalMaxPoolLayer<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>) {
     super('nn.FractionalMaxPool2d', 2, kernelSize, options)
   }
@@ -76,6 +78,9 @@ export class FractionalMaxPool2d<Indices extends boolean = false> extends Fracti
  * @example new nn.FractionalMaxPool3d(2, { outputRatio: 0.5 })
  */
 export class FractionalMaxPool3d<Indices extends boolean = false> extends FractionalMaxPoolLayer<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>) {
     super('nn.FractionalMaxPool3d', 3, kernelSize, options)
   }
@@ -85,5 +90,3 @@ export class FractionalMaxPool3d<Indices extends boolean = false> extends Fracti
     return this.pool(input, fractionalMaxPool3d)
   }
 }
-
-markLeaf(FractionalMaxPool2d, FractionalMaxPool3d)

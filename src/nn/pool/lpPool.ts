@@ -2,7 +2,6 @@
 import type { Tensor } from '../../tensor/index.ts'
 import { checkCount, py } from '../../protocol/index.ts'
 import { lpPool1d, lpPool2d, lpPool3d } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import type { Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
@@ -36,6 +35,9 @@ abstract class LPPoolLayer extends WindowLayer {
 
 /** The p-norm of windows of [N, C, L], p being `normType`. PyTorch's `nn.LPPool1d`. */
 export class LPPool1d extends LPPoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
     super('nn.LPPool1d', 1, normType, kernelSize, options)
   }
@@ -48,6 +50,9 @@ export class LPPool1d extends LPPoolLayer {
 
 /** The p-norm of windows of [N, C, H, W], p being `normType`. PyTorch's `nn.LPPool2d`. */
 export class LPPool2d extends LPPoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
     super('nn.LPPool2d', 2, normType, kernelSize, options)
   }
@@ -60,6 +65,9 @@ export class LPPool2d extends LPPoolLayer {
 
 /** The p-norm of windows of [N, C, D, H, W], p being `normType`. PyTorch's `nn.LPPool3d`. */
 export class LPPool3d extends LPPoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
     super('nn.LPPool3d', 3, normType, kernelSize, options)
   }
@@ -69,5 +77,3 @@ export class LPPool3d extends LPPoolLayer {
     return this.pool(input, lpPool3d)
   }
 }
-
-markLeaf(LPPool1d, LPPool2d, LPPool3d)

@@ -2,7 +2,6 @@
 import { checkCount } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { maxUnpool1d, maxUnpool2d, maxUnpool3d } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { readOutputSize } from '../options.ts'
 import type { OutputSize, Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
@@ -30,6 +29,9 @@ abstract class MaxUnpoolLayer extends WindowLayer {
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool1d`. */
 export class MaxUnpool1d extends MaxUnpoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
     super('nn.MaxUnpool1d', 1, kernelSize, options)
   }
@@ -42,6 +44,9 @@ export class MaxUnpool1d extends MaxUnpoolLayer {
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool2d`. */
 export class MaxUnpool2d extends MaxUnpoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
     super('nn.MaxUnpool2d', 2, kernelSize, options)
   }
@@ -54,6 +59,9 @@ export class MaxUnpool2d extends MaxUnpoolLayer {
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool3d`. */
 export class MaxUnpool3d extends MaxUnpoolLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
     super('nn.MaxUnpool3d', 3, kernelSize, options)
   }
@@ -63,5 +71,3 @@ export class MaxUnpool3d extends MaxUnpoolLayer {
     return this.unpool(maxUnpool3d, input, indices, outputSize)
   }
 }
-
-markLeaf(MaxUnpool1d, MaxUnpool2d, MaxUnpool3d)

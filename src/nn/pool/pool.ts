@@ -16,7 +16,6 @@ import {
   maxPool2d,
   maxPool3d,
 } from '../functional.ts'
-import { markLeaf } from '../leaf.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
@@ -89,6 +88,9 @@ abstract class MaxPoolLayer<I extends boolean> extends WindowLayer {
 
 /** Maximum over windows of [N, C, L]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool1d`. */
 export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
     super('nn.MaxPool1d', 1, kernelSize, options)
   }
@@ -101,6 +103,9 @@ export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Ind
 
 /** Maximum over windows of [N, C, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool2d`. */
 export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
     super('nn.MaxPool2d', 2, kernelSize, options)
   }
@@ -113,6 +118,9 @@ export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Ind
 
 /** Maximum over windows of [N, C, D, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool3d`. */
 export class MaxPool3d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
     super('nn.MaxPool3d', 3, kernelSize, options)
   }
@@ -145,6 +153,9 @@ const AVG_POOL: Required<AvgPoolLayerOptions> = { stride: null, padding: 0, ceil
 
 /** Mean over windows of [N, C, L]. PyTorch's `nn.AvgPool1d`. */
 export class AvgPool1d extends WindowLayer {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad']
   declare readonly ceilMode: boolean
@@ -179,6 +190,9 @@ abstract class AvgPoolWithDivisor extends WindowLayer {
 
 /** Mean over windows of [N, C, H, W]. PyTorch's `nn.AvgPool2d`. */
 export class AvgPool2d extends AvgPoolWithDivisor {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
     super('nn.AvgPool2d', 2, kernelSize, options)
   }
@@ -191,6 +205,9 @@ export class AvgPool2d extends AvgPoolWithDivisor {
 
 /** Mean over windows of [N, C, D, H, W]. PyTorch's `nn.AvgPool3d`. */
 export class AvgPool3d extends AvgPoolWithDivisor {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
     super('nn.AvgPool3d', 3, kernelSize, options)
   }
@@ -224,6 +241,9 @@ abstract class AdaptivePool extends Module {
 
 /** Mean over windows chosen so that the output has `outputSize`. PyTorch's `nn.AdaptiveAvgPool1d`. */
 export class AdaptiveAvgPool1d extends AdaptivePool {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   declare readonly outputSize: number | readonly number[]
 
   constructor(outputSize: number | readonly number[]) {
@@ -239,6 +259,9 @@ export class AdaptiveAvgPool1d extends AdaptivePool {
 
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
 export class AdaptiveAvgPool2d extends AdaptivePool {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(outputSize: AdaptiveSizes) {
     checkCount('nn.AdaptiveAvgPool2d', arguments, 1)
     super('nn.AdaptiveAvgPool2d', 2, outputSize)
@@ -252,6 +275,9 @@ export class AdaptiveAvgPool2d extends AdaptivePool {
 
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool3d`. */
 export class AdaptiveAvgPool3d extends AdaptivePool {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(outputSize: AdaptiveSizes) {
     checkCount('nn.AdaptiveAvgPool3d', arguments, 1)
     super('nn.AdaptiveAvgPool3d', 3, outputSize)
@@ -281,6 +307,9 @@ abstract class AdaptiveMaxPool<I extends boolean> extends AdaptivePool {
 
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool1d`. */
 export class AdaptiveMaxPool1d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
     super('nn.AdaptiveMaxPool1d', 1, outputSize, options)
   }
@@ -293,6 +322,9 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends Adaptive
 
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool2d`. */
 export class AdaptiveMaxPool2d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
     super('nn.AdaptiveMaxPool2d', 2, outputSize, options)
   }
@@ -305,6 +337,9 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends Adaptive
 
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool3d`. */
 export class AdaptiveMaxPool3d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
     super('nn.AdaptiveMaxPool3d', 3, outputSize, options)
   }
@@ -314,6 +349,3 @@ export class AdaptiveMaxPool3d<Indices extends boolean = false> extends Adaptive
     return this.pool(input, adaptiveMaxPool3d)
   }
 }
-
-markLeaf(MaxPool1d, MaxPool2d, MaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d)
-markLeaf(AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d)

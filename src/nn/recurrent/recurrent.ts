@@ -7,7 +7,6 @@ import { cat, empty, indexSelect, narrow, split, stack, unbind, unsqueeze, zeros
 import { Tensor, checkTensor, formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import { dropout, linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
-import { markLeaf } from '../leaf.ts'
 import { checkInteger, checkNumber, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import { PackedSequence } from './packedSequence.ts'
@@ -244,6 +243,9 @@ export interface RNNOptions extends RecurrentOptions {
 /** h' = tanh(W x + b + U h + c) along a sequence; `forward(input, h)` gives [output, last h]; for a packed
  * sequence the output is packed too. PyTorch's `nn.RNN`. */
 export class RNN extends Recurrent {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly nonlinearity: Nonlinearity
 
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, RNNOptions>) {
@@ -280,6 +282,9 @@ type LSTMStates = readonly [h: Tensor, c: Tensor]
 
 /** Long short-term memory along a sequence; `forward(input, [h, c])` gives [output, [last h, last c]]. PyTorch's `nn.LSTM`. */
 export class LSTM extends Recurrent {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   protected override recurrence(): Recurrence {
     return LSTM_STEP
   }
@@ -307,6 +312,9 @@ export interface LSTM {
 
 /** Gated recurrent units along a sequence; `forward(input, h)` gives [output, last h]. PyTorch's `nn.GRU`. */
 export class GRU extends Recurrent {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   protected override recurrence(): Recurrence {
     return GRU_STEP
   }
@@ -327,5 +335,3 @@ export class GRU extends Recurrent {
 export interface GRU {
   (input: PackedSequence, h?: Tensor | null): readonly [output: PackedSequence, h: Tensor]
 }
-
-markLeaf(RNN, LSTM, GRU)

@@ -8,7 +8,6 @@ import { checkTensor, formatShape, getDefaultDtype, sameShape } from '../../tens
 import type { Tensor } from '../../tensor/index.ts'
 import { linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
-import { markLeaf } from '../leaf.ts'
 import { checkInteger, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
@@ -126,6 +125,9 @@ const cellDefaults = (): Required<CellOptions> => ({ bias: true, dtype: getDefau
 
 /** One step of an {@link RNN}: `forward(input, h)` gives the next h. PyTorch's `nn.RNNCell`. */
 export class RNNCell extends Cell {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   readonly nonlinearity: Nonlinearity
 
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions & { readonly nonlinearity?: Nonlinearity }>) {
@@ -147,6 +149,9 @@ export class RNNCell extends Cell {
 
 /** One step of an {@link LSTM}: `forward(input, [h, c])` gives the next [h, c]. PyTorch's `nn.LSTMCell`. */
 export class LSTMCell extends Cell {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
     super('nn.LSTMCell', LSTM_STEP.gates, inputSize, hiddenSize, readOptions('nn.LSTMCell', cellDefaults(), options))
   }
@@ -159,6 +164,9 @@ export class LSTMCell extends Cell {
 
 /** One step of a {@link GRU}: `forward(input, h)` gives the next h. PyTorch's `nn.GRUCell`. */
 export class GRUCell extends Cell {
+  /** @internal */
+  static readonly isLibraryLayer: boolean = true
+
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
     super('nn.GRUCell', GRU_STEP.gates, inputSize, hiddenSize, readOptions('nn.GRUCell', cellDefaults(), options))
   }
@@ -168,5 +176,3 @@ export class GRUCell extends Cell {
     return first(this.step(GRU_STEP, input, h === null ? null : [h]))
   }
 }
-
-markLeaf(RNNCell, LSTMCell, GRUCell)
