@@ -4,7 +4,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { encodeMeta, graphToJson } from '../fx/text/json.ts'
 import type { GraphJson, JsonValue } from '../fx/text/json.ts'
-import { Module, splitPath } from '../module/index.ts'
+import { Module } from '../module/index.ts'
 import { checkCount, isParameter } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { codegenToJson } from './codegenJson.ts'
@@ -13,10 +13,7 @@ import { attributePaths } from './attributePaths.ts'
 import { frozenParameters, moduleSpec, unknownModule } from './moduleSpec.ts'
 import type { ModuleSpec } from './moduleSpec.ts'
 import { writeSafetensors } from './safetensors.ts'
-
-/** The version of the description. A reader rejects newer versions. Version 1 had only what the graph refers to, and no nested inputs. */
-export const VERSION = 2
-export const KEY = 'tensorfx.graphmodule'
+import { KEY, VERSION, place } from './savedModule.ts'
 
 /** A module that a graph calls or reads: a layer or a GraphModule. */
 type ChildJson = LayerJson | { readonly graph: GraphModuleJson }
@@ -127,10 +124,4 @@ function tensorJson(gm: GraphModule, path: string, tensor: Tensor): TensorJson {
 function otherAttributes(gm: GraphModule): Record<string, unknown> {
   const own = new Set(['training', 'className', 'meta'])
   return Object.fromEntries(Object.entries(gm).filter(([name, value]) => !own.has(name) && !(value instanceof Module) && !(value instanceof Tensor)))
-}
-
-/** The owner of the attribute at a path, and its name. */
-export function place(gm: GraphModule, path: string): { owner: unknown; name: string } {
-  const [ownerPath, name] = splitPath(path)
-  return { owner: ownerPath === '' ? gm : gm.attribute(ownerPath), name }
 }

@@ -1,6 +1,7 @@
 // Module, the base class of layers and models, and what works on modules without knowing operators.
-export { Module, isLibraryLayer, ownEntries, setModuleCallHook, setModuleTracingHook } from './module.ts'
+export { Module, ownEntries, setModuleCallHook, setModuleTracingHook } from './module.ts'
 export type { ForwardHook, ForwardPreHook, ModuleCallHook, ModuleTracingHook } from './module.ts'
+export { isLibraryLayer } from './libraryLayer.ts'
 export { foldNorm } from './foldNorm.ts'
 export type { Foldable, NormState } from './foldNorm.ts'
 export { cloneModule } from './clone.ts'

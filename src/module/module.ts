@@ -26,6 +26,7 @@ import { getAttribute, ownAttribute, setAttribute, splitPath } from './attribute
 import { CallableObject } from './callable.ts'
 import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
+import { libraryLayer } from './libraryLayer.ts'
 import { addHook, buffersOf, internalsOf, knownBuffers } from './internals.ts'
 import type { RemovableHandle } from './internals.ts'
 import { hookedState, listedOnce, loadState } from './stateDict.ts'
@@ -109,15 +110,6 @@ export abstract class Module extends CallableObject {
   declare readonly [MODULE]: true
   /** Whether layers such as dropout run in training mode. Set it with `train()` and `eval()`. */
   training = true
-
-  /**
-   * Whether tracers record a call of this module as one node: its class says so by a static `isLibraryLayer` of its own. A subclass does not inherit it: it may override
-   * forward, and a tracer must look into what the user wrote.
-   * @internal
-   */
-  get [LEAF_MODULE](): boolean {
-    return Object.hasOwn(this.constructor, 'isLibraryLayer')
-  }
 
   /** Computes the module's output. */
   abstract forward(...args: never[]): unknown
@@ -390,6 +382,7 @@ export interface Module {
 }
 
 Object.defineProperty(Module.prototype, MODULE, { value: true })
+Object.defineProperty(Module.prototype, LEAF_MODULE, libraryLayer)
 inspectAs(Module.prototype, String)
 
 /** PyTorch's spelling of a dotted path: the parts in camel case as PyTorch's layers would spell them, the others as the program does. */
@@ -454,6 +447,3 @@ export function ownEntries(module: Module): [string, unknown][] {
   if (tracing === null) return Object.entries(module)
   return Object.keys(module).map((name) => [name, peek(module, name)])
 }
-
-/** Whether a module is a layer of the library, which tracers record as one call. */
-export const isLibraryLayer = (module: Module): boolean => getAttribute(module, LEAF_MODULE) === true

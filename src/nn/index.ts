@@ -6,30 +6,8 @@ export { Buffer } from './buffer.ts'
 export type { BufferOptions } from './buffer.ts'
 export { Parameter } from './parameter.ts'
 export type { ParameterOptions } from './parameter.ts'
-export {
-  CELU,
-  ELU,
-  GELU,
-  Hardshrink,
-  Hardsigmoid,
-  Hardswish,
-  Hardtanh,
-  LeakyReLU,
-  LogSigmoid,
-  Mish,
-  RReLU,
-  ReLU,
-  ReLU6,
-  SELU,
-  SiLU,
-  Sigmoid,
-  Softplus,
-  Softshrink,
-  Softsign,
-  Tanh,
-  Tanhshrink,
-  Threshold,
-} from './activation/activation.ts'
+export { CELU, ELU, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, Mish, RReLU, ReLU, ReLU6, SELU, SiLU, Threshold } from './activation/activation.ts'
+export { GELU, Hardshrink, LogSigmoid, Sigmoid, Softplus, Softshrink, Softsign, Tanh, Tanhshrink } from './activation/plain.ts'
 export { PReLU } from './activation/prelu.ts'
 export type { PReLUOptions } from './activation/prelu.ts'
 export type { HardtanhOptions, InplaceOptions, RReLUOptions } from './activation/activation.ts'

@@ -17,10 +17,12 @@ import {
   toFolder,
   writeSafetensors,
 } from 'tensorfx/interop'
-import { moduleFromSpec, moduleSpec } from '../../src/interop/moduleSpec.ts'
+import { layerFromSpec } from '../../src/interop/layerFromSpec.ts'
+import { moduleSpec } from '../../src/interop/moduleSpec.ts'
 import type { ModuleSpec } from '../../src/interop/moduleSpec.ts'
 
 const { tensor } = torch
+const from = { where: 'loadGraphModule', layers: nn }
 
 /** Each layer with options that are not the defaults, and the description that should be written. */
 const layers: readonly (readonly [layer: nn.Module, args: readonly unknown[]])[] = [
@@ -152,7 +154,7 @@ describe('layers', () => {
     for (const layer of [...layers.map(([one]) => one), ...others]) {
       const spec = moduleSpec(layer) as ModuleSpec
       const state = layer.stateDict() as Map<string, Tensor>
-      const copy = moduleFromSpec(JSON.parse(JSON.stringify(spec)) as ModuleSpec, 'at.', (name) => state.get(name.slice(3)) as Tensor)
+      const copy = layerFromSpec(from, JSON.parse(JSON.stringify(spec)) as ModuleSpec, 'at.', (name) => state.get(name.slice(3)) as Tensor)
       expect(copy.constructor).toBe(layer.constructor)
       expect([...copy.stateDict()].map(([name, t]) => [name, t.shape, t.dtype])).toEqual(
         [...layer.stateDict()].map(([name, t]) => [name, t.shape, t.dtype]),
@@ -170,10 +172,10 @@ describe('layers', () => {
       override forward(): void {}
     }
     expect([moduleSpec(new Linear(1, 1)), moduleSpec(new Own()), moduleSpec(new nn.Sequential())]).toEqual([null, null, null])
-    expect(() => moduleFromSpec({ class: 'Nope', args: [] }, '', none)).toThrow(
+    expect(() => layerFromSpec(from, { class: 'Nope', args: [] }, '', none)).toThrow(
       new ArgumentError("loadGraphModule: the file has a layer of class 'Nope', which this tensorfx does not have; update tensorfx."),
     )
-    expect(() => moduleFromSpec({ class: 'Module', args: [] }, '', none)).toThrow("a layer of class 'Module'")
+    expect(() => layerFromSpec(from, { class: 'Module', args: [] }, '', none)).toThrow("a layer of class 'Module'")
   })
 })
 

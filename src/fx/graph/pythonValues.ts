@@ -1,4 +1,6 @@
-// Python values that JavaScript lacks but graphs hold: slices (`start:stop:step`) and tuples. Lists of arguments are frozen.
+// Python values that JavaScript lacks but graphs hold: slices (`start:stop:step`) and tuples. Lists of arguments are frozen. Nested arguments are rebuilt, whatever stands for
+// nodes in them.
+import { checkDepth, isPlainObject, setOwn } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 
 /** A range of indices with a step; null leaves an end open. Frozen. Python's `slice(start, stop, step)`. */
@@ -71,4 +73,22 @@ export function isTuple(value: unknown): boolean {
 export function isEmpty(value: object): boolean {
   for (const _ in value) return false
   return true
+}
+
+/** The structure with every leaf replaced by what `fn` returns. `isLeaf` tells of an object that it is one, sooner than by trying what else it could be. */
+export function mapLeaves<T, R>(value: T, fn: (leaf: T) => R, isLeaf: (value: object) => boolean, depth?: number): R | object
+export function mapLeaves(value: unknown, fn: (leaf: unknown) => unknown, isLeaf: (value: object) => boolean, depth = 0): unknown {
+  checkDepth(depth)
+  if (typeof value !== 'object' || value === null || isLeaf(value)) return fn(value)
+  const inner = (part: unknown): unknown => mapLeaves(part, fn, isLeaf, depth + 1)
+  if (Array.isArray(value)) {
+    const out: unknown[] = []
+    for (let i = 0; i < value.length; i++) out.push(inner(value[i]))
+    return isTuple(value) ? markTuple(out) : out
+  }
+  if (value instanceof Slice) return new Slice<unknown>(inner(value.start), inner(value.stop), inner(value.step))
+  if (!isPlainObject(value)) return fn(value)
+  const out: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) setOwn(out, key, inner(value[key]))
+  return out
 }

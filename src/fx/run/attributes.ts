@@ -32,6 +32,19 @@ export function placeAttribute(target: Module, path: string, value: unknown, sou
   else setAttribute(owner, name, value)
 }
 
+/** The fields of modules that run graphs. */
+const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
+
+/** Throws ArgumentError if a path in a module of that class contains a name that modules use themselves. */
+export function checkFreeOf({ name, prototype }: { readonly name: string; readonly prototype: Module }, where: string, path: string): void {
+  const [first = '', ...rest] = path.split('.')
+  const taken = OWN_FIELDS.has(first) || first in prototype ? first : rest.find((part) => part in Container.prototype)
+  if (taken !== undefined)
+    throw new ArgumentError(
+      `${where}: the attribute '${path}' cannot be called '${taken}', because every ${taken === first ? name : 'Module'} has a member of that name; rename it.`,
+    )
+}
+
 /** The path, with a number appended if `owner` has another value than `value` there. */
 export function freePath(owner: Module, path: string, value: unknown): string {
   let free = path

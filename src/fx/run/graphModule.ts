@@ -21,7 +21,7 @@ import { capturedConstants } from '../graph/constants.ts'
 import { GraphError } from '../graph/errors.ts'
 import { referringNodes } from '../graph/lint.ts'
 import type { CapturedConstant } from '../graph/constants.ts'
-import { Container, placeAttribute } from './attributes.ts'
+import { Container, checkFreeOf, placeAttribute } from './attributes.ts'
 import { claimError, explainError, failedLine, markLine } from '../text/explain.ts'
 import type { GeneratedCode, WriteOptions } from '../graph/graphText.ts'
 import { Graph } from '../graph/graph.ts'
@@ -411,16 +411,7 @@ function* graphModulesIn(owner: Module, prefix: string): Generator<[string, Grap
 }
 
 /** Throws ArgumentError if a path contains a name that modules use themselves. */
-export function checkFree(where: string, path: string): void {
-  const [first = '', ...rest] = path.split('.')
-  const taken = OWN_FIELDS.has(first) || first in GraphModule.prototype ? first : rest.find((part) => part in Container.prototype)
-  if (taken !== undefined)
-    throw new ArgumentError(
-      `${where}: the attribute '${path}' cannot be called '${taken}', because every ${taken === first ? 'GraphModule' : 'Module'} has a member of that name; rename it.`,
-    )
-}
-
-const OWN_FIELDS: ReadonlySet<string> = new Set(['className', 'meta', 'training'])
+export const checkFree = (where: string, path: string): void => checkFreeOf(GraphModule, where, path)
 
 function register<H>(where: string, hooks: Set<H>, hook: H): HookHandle {
   checkCallable(where, 'hook', hook)

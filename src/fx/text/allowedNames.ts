@@ -32,27 +32,26 @@ const isOwnPath = (path: string): boolean => path.split('.').every((part) => par
 
 const ITEMS: ReadonlySet<unknown> = new Set([operator.getitem, operator.setitem])
 
+/** What is checked of a node. */
+type Named = Pick<Node, 'op' | 'target' | 'args' | 'kwargs'>
+
 /** What a node refers to that a graph from a file may not; null if there is nothing. */
-export function forbidden(node: Node): string | null {
-  switch (node.op) {
-    case 'call_method':
-      // `sort()` of an array would sort it in place, which may be the shape of a tensor; with a dimension an array refuses it.
-      if (node.target === 'sort' && typeof node.args[1] !== 'number' && (node.args.length > 1 || Object.keys(node.kwargs).length === 0))
-        return "calls the method 'sort' without a number as its dimension"
-      return isMethod(node.target) ? null : `calls the method '${node.target}'`
-    case 'get_attr':
-    case 'call_module':
-      return isOwnPath(node.target) ? null : `refers to the attribute '${node.target}'`
-    case 'call_function': {
-      const [, name] = node.args
-      if (node.target === getattr) {
-        const plain = node.args.length === 2 && typeof name === 'string' && Object.keys(node.kwargs).length === 0
-        if (!plain) return 'reads an attribute whose name is computed'
-        return READABLE.has(name) || isMethod(name) ? null : `reads the attribute '${name}'`
-      }
-      return ITEMS.has(node.target) && typeof name === 'string' && isInherited(name) ? `reads the element '${name}'` : null
+export function forbidden({ op, target, args, kwargs }: Named): string | null {
+  if (op === 'call_function') {
+    const [, name] = args
+    if (target === getattr) {
+      const plain = args.length === 2 && typeof name === 'string' && Object.keys(kwargs).length === 0
+      if (!plain) return 'reads an attribute whose name is computed'
+      return READABLE.has(name) || isMethod(name) ? null : `reads the attribute '${name}'`
     }
-    default:
-      return null
+    return ITEMS.has(target) && typeof name === 'string' && isInherited(name) ? `reads the element '${name}'` : null
   }
+  const named = String(target)
+  if (op === 'call_method') {
+    // `sort()` of an array would sort it in place, which may be the shape of a tensor; with a dimension an array refuses it.
+    if (named === 'sort' && typeof args[1] !== 'number' && (args.length > 1 || Object.keys(kwargs).length === 0))
+      return "calls the method 'sort' without a number as its dimension"
+    return isMethod(named) ? null : `calls the method '${named}'`
+  }
+  return (op === 'get_attr' || op === 'call_module') && !isOwnPath(named) ? `refers to the attribute '${named}'` : null
 }

@@ -1,105 +1,12 @@
-// Reads graphs from JSON that may come from a stranger: all of it is checked before a node is made, and a node may only name what is data.
+// Graphs from JSON.
 import { ArgumentError } from '../../errors/index.ts'
-import { Place, integer, list, mapOf, name, number, object, oneOf, optional, record, string } from '../../protocol/decode.ts'
-import type { Decoder } from '../../protocol/decode.ts'
-import { checkCount, checkOptions, isPlainObject, lookupTarget } from '../../protocol/index.ts'
+import { Place } from '../../protocol/decode.ts'
+import { checkCount, isPlainObject } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
-import type { Frame } from '../../provenance/index.ts'
 import { Graph } from '../graph/graph.ts'
-import type { Argument, Node, Opcode } from '../graph/node.ts'
-import { Slice, markTuple } from '../graph/pythonValues.ts'
-import { forbidden } from './allowedNames.ts'
-import { GRAPH_JSON_VERSION } from './json.ts'
+import { decodeGraph, trustOf } from './decodeGraph.ts'
+import type { Trust, TrustOptions } from './decodeGraph.ts'
 import type { GraphJson } from './json.ts'
-
-/**
- * What a file is taken for. `data` may come from anyone: what its graph names is checked. `code` is the user's own, or that of an author whom the user trusts as the
- * author of a program: it may call any method and read any attribute.
- */
-export type Trust = 'data' | 'code'
-
-/** Options of functions that read graphs. */
-export interface TrustOptions {
-  /** Default: 'data'. */
-  readonly trust?: Trust
-}
-
-/** The `trust` of options, checked. */
-export function trustOf(where: string, options: TrustOptions): Trust {
-  checkOptions(where, options, { trust: true })
-  const { trust = 'data' } = options
-  if (trust !== 'data' && trust !== 'code') throw new ArgumentError(`${where}: trust must be 'data' or 'code', got ${String(trust)}.`)
-  return trust
-}
-
-const OPS: readonly Opcode[] = ['placeholder', 'get_attr', 'call_function', 'call_module', 'call_method', 'output']
-
-const MARKS = ['$node', '$number', '$tuple', '$map', '$slice', '$object'] as const
-
-/** Finds a node by name. Throws ArgumentError if there is none so far. */
-type FindNode = (nodeName: string, place: Place) => Node
-
-/** Reads arguments of nodes and values of meta. */
-function argument(find: FindNode): Decoder<Argument> {
-  const read: Decoder<Argument> = (value, place) => {
-    if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
-    if (typeof value === 'string') return string()(value, place)
-    if (Array.isArray(value)) return all(value, place)
-    if (!isPlainObject(value)) return place.refuse('a JSON value', value)
-    const mark = MARKS.find((known) => Object.hasOwn(value, known))
-    if (mark === undefined) return place.refuse(`an object with one of the keys ${MARKS.join(', ')}`, value)
-    const [content, inner] = [value[mark], place.at(mark)]
-    switch (mark) {
-      case '$node':
-        return find(name(content, inner), inner)
-      case '$number':
-        return Number(oneOf(['NaN', 'Infinity', '-Infinity', '-0'])(content, inner))
-      case '$tuple':
-        return markTuple([...all(content, inner)])
-      case '$map':
-        return new Map(list(entry)(content, inner))
-      case '$slice': {
-        const [start = null, stop = null, step = null] = list(read, 3)(content, inner)
-        return new Slice<Argument>(start, stop, step)
-      }
-      case '$object':
-        return record(read)(content, inner)
-    }
-  }
-  const all = list(read)
-  const entry: Decoder<readonly [Argument, Argument]> = (value, place) => {
-    const items = all(value, place)
-    return items.length === 2 ? [items[0], items[1]] : place.refuse('a key and a value', value)
-  }
-  return read
-}
-
-/** Meta cannot contain nodes. */
-const note = argument((_, place) => place.refuse('a value without nodes', 'a node'))
-
-/** Reads what `encodeNote` wrote. `place` is where it was found. */
-export const decodeNote: Decoder<unknown> = note
-
-const anything: Decoder<unknown> = (value) => value
-
-/** Indices of frames, or a text in PyTorch's format. */
-const stack: Decoder<string | readonly number[]> = (value, place) =>
-  typeof value === 'string' ? string()(value, place) : list(integer(), 1000)(value, place)
-
-const NODE = object({
-  op: oneOf(OPS),
-  name,
-  target: name,
-  args: list(anything),
-  kwargs: anything,
-  type: optional(string(10_000)),
-  meta: optional(mapOf(note)),
-  stack: optional(stack),
-})
-
-const FRAME = object({ file: string(10_000), line: integer(), column: integer(), fn: string(10_000), code: optional(string(10_000)) })
-
-const GRAPH = object({ version: number, nodes: list(anything), frames: optional(list(FRAME)), sourceHint: optional(string(10_000)) })
 
 /**
  * Reads a graph. Throws ArgumentError, which names the place, for an unknown version, function or node, and for data that are not the JSON of a graph. Unless
@@ -115,62 +22,13 @@ export function graphFromJson(json: GraphJson, options: TrustOptions = {}): Grap
 
 /** {@link graphFromJson} for a part of a file that `where` reads. */
 export function readGraph(where: string, json: unknown, place: Place, trust: Trust): Graph {
-  const { version, nodes: items, frames = [], sourceHint = null } = GRAPH(json, place)
-  if (version > GRAPH_JSON_VERSION)
-    throw new ArgumentError(`${where}: version ${version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
   const graph = new Graph()
-  graph.sourceHint = sourceHint
-  const nodes = new Map<string, Node>()
-  const read = argument((wanted, at) => {
-    const found = nodes.get(wanted)
-    if (found === undefined) throw new ArgumentError(`${where}: node '${wanted}' is used before it is defined (${String(at)}).`)
-    return found
+  const { sourceHint } = decodeGraph(where, json, place, trust, ({ op, name, target, args, kwargs, type, meta, stack }) => {
+    const node = graph.createNode(op, target, args, kwargs, name, type)
+    for (const [key, value] of meta) node.meta[key] = value
+    if (stack !== null) node.stackTrace = typeof stack === 'string' ? stack : CapturedStack.of(stack)
+    return node
   })
-  const args = list(read)
-  const kwargs = record(read)
-  for (const [i, given] of items.entries()) {
-    const at = place.at('nodes').at(i)
-    const item = NODE(given, at)
-    if (nodes.has(item.name)) throw new ArgumentError(`${where}: two nodes are called '${item.name}' (${String(at)}).`)
-    if (graph.last?.op === 'output') throw new ArgumentError(`${where}: node '${item.name}' comes after the output.`)
-    const target = item.op === 'call_function' ? lookupTarget(item.target) : item.target
-    if (target === undefined)
-      throw new ArgumentError(`${where}: unknown function '${item.target}' at node '${item.name}'; import the module that registers it first.`)
-    const made = graph.createNode(item.op, target, args(item.args, at.at('args')), kwargs(item.kwargs, at.at('kwargs')), item.name, item.type ?? null)
-    for (const [key, value] of item.meta ?? []) made.meta[key] = value
-    if (item.stack !== undefined) made.stackTrace = stackOf(item.stack, frames, where)
-    checkNode(where, made, item.name, trust)
-    nodes.set(item.name, made)
-  }
+  graph.sourceHint = sourceHint
   return graph
-}
-
-function stackOf(stack: string | readonly number[], frames: readonly Frame[], where: string): string | CapturedStack {
-  if (typeof stack === 'string') return stack
-  return CapturedStack.of(
-    stack.map((i) => {
-      const frame = frames[i]
-      if (frame === undefined) throw new ArgumentError(`${where}: a stack refers to frame ${i}, which is not in \`frames\`.`)
-      return frame
-    }),
-  )
-}
-
-/** The numbers of arguments that nodes of some ops have. */
-const ARGS: Readonly<Partial<Record<Opcode, readonly [least: number, most: number]>>> = {
-  placeholder: [0, 1],
-  get_attr: [0, 0],
-  call_method: [1, Infinity],
-  output: [1, 1],
-}
-
-function checkNode(where: string, node: Node, nodeName: string, trust: Trust): void {
-  const [least, most] = ARGS[node.op] ?? [0, Infinity]
-  if (node.args.length < least || node.args.length > most)
-    throw new ArgumentError(`${where}: node '${nodeName}' (${node.op}) cannot have ${node.args.length} args.`)
-  const what = trust === 'data' ? forbidden(node) : null
-  if (what !== null)
-    throw new ArgumentError(
-      `${where}: node '${nodeName}' ${what}. A graph that comes as data may only call operators, registered functions and public methods of tensors, and read public properties of tensors and attributes of the module. If you trust its author as the author of a program that you run, pass { trust: 'code' }.`,
-    )
 }
