@@ -7,6 +7,7 @@ export { FakeTensorMode, fakeLike } from './fakeMode.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
 export { becomeView, isDetached, isViewOfDetached, markView, viewChanges } from './views.ts'
+export type { AutocastClass, BatchRule, NoRule, OnnxRule } from './facts.ts'
 export type {
   Arg,
   DTypeSet,

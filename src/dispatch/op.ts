@@ -2,6 +2,7 @@
 import type { Combine, DType, Expr } from '../kernels/index.ts'
 import type { FunctionSchema, TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
+import type { AutocastClass, BatchRule, OnnxRule } from './facts.ts'
 
 /** An argument after normalization: one per schema argument, in schema order, defaults filled in. Dtypes are strings. */
 export type Arg = Tensor | number | boolean | string | null | readonly Arg[]
@@ -135,6 +136,11 @@ export interface OpDef {
   /** Names of numeric arguments that differ from call to call by design (random offsets): capture makes them inputs at once. */
   readonly dynamicScalars: readonly string[]
   readonly indices: IndexRule | null
+  /** How vmap computes it for a batch; null if that follows from how it computes. */
+  readonly vmap: BatchRule | null
+  /** How it becomes nodes of an ONNX model; null if that follows from how it computes. */
+  readonly onnx: OnnxRule | null
+  readonly autocast: AutocastClass
   /** The arguments that the operator gets for those of a call: the same list, or another one, such as with `self` in the dtype that an argument names. */
   readonly prepare: ((args: readonly Arg[]) => readonly Arg[]) | null
   /** URL of the module that registers the operator when imported; null for tensorfx's own. */

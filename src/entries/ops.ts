@@ -1,9 +1,23 @@
 // tensorfx/ops: the operator table, and what adds operators to it.
 import { installTensors } from '../install/tensors.ts'
-export { defineOp } from '../ops/defineOp.ts'
+export { defineCustomOp as defineOp } from '../ops/defineOp.ts'
 export { allOps, opByName, opOf, registerOp } from '../ops/table.ts'
 export type { OpDeclaration, OpFunction } from '../ops/declaration.ts'
-export type { Arg, Derivative, DerivativeContext, OpDef, OpTag, PointwiseRule, PromotionRule, ReductionRule, Result } from '../dispatch/index.ts'
+export type {
+  Arg,
+  AutocastClass,
+  BatchRule,
+  Derivative,
+  DerivativeContext,
+  NoRule,
+  OnnxRule,
+  OpDef,
+  OpTag,
+  PointwiseRule,
+  PromotionRule,
+  ReductionRule,
+  Result,
+} from '../dispatch/index.ts'
 export type { FunctionSchema, SchemaArgument, SchemaDefault, SchemaType } from '../protocol/index.ts'
 export type { TensorSpec } from '../tensor/index.ts'
 

@@ -77,11 +77,5 @@ const convolutionBackward: Rule = (op, [grad, input, weight, stride, padding, di
   }
 }
 
-/** By the name of the operator. */
-export const productRules: readonly (readonly [string, Rule])[] = [
-  ['mm', product],
-  ['bmm', product],
-  ['linear', linear],
-  ['convolution', convolution],
-  ['convolution_backward', convolutionBackward],
-]
+/** By the names that declarations have for them. */
+export const productRules = { product, linear, convolution, convolutionBackward }

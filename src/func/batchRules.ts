@@ -1,7 +1,7 @@
-// How operators treat a batch: one rule for all that compute element by element, one for those that name dimensions, and one each for the rest.
+// How operators treat a batch: the rules that their declarations name. One for all that compute element by element, one for those that name dimensions, and few others.
 import { dispatch, isArgList } from '../dispatch/index.ts'
-import type { Arg, OpDef, Result } from '../dispatch/index.ts'
-import { reshape, unsqueeze } from '../ops/index.ts'
+import type { Arg, BatchRule, OpDef, Result } from '../dispatch/index.ts'
+import { expand, reshape, unsqueeze } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Batch, Rule } from './batch.ts'
 import { productRules } from './batchProducts.ts'
@@ -15,7 +15,7 @@ function mapTensors(arg: Arg, change: (tensor: Tensor) => Tensor): Arg {
 const tensorsIn = (args: readonly Arg[]): Tensor[] => args.flatMap((arg) => (arg instanceof Tensor ? [arg] : isArgList(arg) ? tensorsIn(arg) : []))
 
 /** Element by element: examples of fewer dimensions get ones in front, after the batch. */
-const pointwise: Rule = (op, args, batch) => () => {
+const elementwise: Rule = (op, args, batch) => () => {
   const rank = Math.max(...tensorsIn(args).map((t) => t.ndim))
   const aligned = (t: Tensor): Tensor => {
     const whole = batch.behind(t)
@@ -70,25 +70,30 @@ const reduction: Rule = (op, args, batch) => {
 
 /** Operators that accept any number of dimensions in front, of these arguments; the other tensors must be shared by the examples. */
 const leading =
-  (...names: readonly string[]): Rule =>
+  (names: readonly string[]): Rule =>
   (op, args, batch) => {
     const own = (i: number): boolean => names.includes(op.schema.args[i]?.name ?? '')
     if (args.some((arg, i) => !own(i) && arg instanceof Tensor && batch.behind(arg) !== null)) return null
-    return () =>
-      dispatch(
+    return () => {
+      const result = dispatch(
         op,
         args.map((arg, i) => (own(i) && arg instanceof Tensor ? batch.whole(arg) : arg)),
       )
+      return result instanceof Tensor ? result : result.map((t) => (t.shape[0] === 0 ? absent(t, batch) : t))
+    }
   }
+
+/** A result that the arguments do not ask for is empty, for each example too. */
+const absent = (empty: Tensor, batch: Batch): Tensor => expand(empty, [batch.size, 0])
 
 /** The same for operators with one dimension of their own in front: the batch is folded into it. `rank` is that of the argument named first. */
 const folded =
-  (rank: number, ...names: readonly string[]): Rule =>
+  (rank: number, names: readonly string[]): Rule =>
   (op, args, batch) => {
     const own = (i: number): boolean => names.includes(op.schema.args[i]?.name ?? '')
     const first = args[op.schema.args.findIndex(({ name }) => name === names[0])]
     if (!(first instanceof Tensor)) return null
-    if (first.ndim < rank) return leading(...names)(op, args, batch)
+    if (first.ndim < rank) return leading(names)(op, args, batch)
     if (args.some((arg, i) => !own(i) && arg instanceof Tensor && batch.behind(arg) !== null)) return null
     const fold = (t: Tensor): Tensor => reshape(batch.whole(t), [batch.size * (t.shape[0] ?? 1), ...t.shape.slice(1)])
     const unfold = (t: Tensor): Tensor => reshape(t, [batch.size, (t.shape[0] ?? 0) / batch.size, ...t.shape.slice(1)])
@@ -132,6 +137,13 @@ const squeeze: Rule = (op, args, batch) => {
   return () => reshape(batch.whole(self), [batch.size, ...self.shape.filter((n) => n !== 1)])
 }
 
+/** `cat` passes over tensors of shape [0] beside others of more dimensions. */
+const cat: Rule = (op, [tensors, dim], batch) => {
+  if (!isArgList(tensors)) return null
+  const joined = tensors.filter((t) => t instanceof Tensor && (t.ndim !== 1 || t.numel > 0))
+  return dimensions(op, [joined.length === 0 ? tensors : joined, dim ?? 0], batch)
+}
+
 /** The position of the greatest, of all elements if no dimension is named. */
 const argExtreme: Rule = (op, args, batch) => {
   const [self, dim, keepdim] = args
@@ -140,36 +152,27 @@ const argExtreme: Rule = (op, args, batch) => {
   return () => dispatch(op, [reshape(batch.whole(self), [batch.size, self.numel]), 1, false])
 }
 
-const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
-  ...['cat', 'cumsum', 'softmax', 'log_softmax', 'topk', 'gather', 'scatter_add', 'scatter_values', 'select', 'slice', 'unsqueeze', 'transpose'].map(
-    (name): [string, Rule] => [name, dimensions],
-  ),
-  ...['diagonal', 'diagonal_scatter', 'select_backward', 'slice_backward', 'select_scatter', 'slice_scatter'].map((name): [string, Rule] => [
-    name,
-    dimensions,
-  ]),
-  ['argmax', argExtreme],
-  ['argmin', argExtreme],
-  ['squeeze', squeeze],
-  ['permute', permute],
-  ['view', sizes],
-  ['expand', sizes],
-  ['detach', leading('self')],
-  ['checked_indices', leading('indices')],
-  ['native_layer_norm', leading('input')],
-  ['embedding', leading('input')],
-  ['nll_loss_forward', folded(2, 'self', 'target')],
-  ['nll_loss_backward', folded(2, 'self', 'scaled', 'target')],
-  ['max_pool2d_with_indices', folded(4, 'self')],
-  ['max_pool2d_backward', folded(4, 'grad', 'indices')],
-  ['avg_pool2d', folded(4, 'self')],
-  ['avg_pool2d_backward', folded(4, 'self', 'grad')],
+/** The rules by the names that declarations have for them. */
+const RULES: Readonly<Record<Extract<BatchRule, string>, Rule>> = {
+  elementwise,
+  dimensions,
+  sizes,
+  permute,
+  squeeze,
+  cat,
+  argExtreme,
   ...productRules,
-])
+}
+
+function declaredRule(rule: BatchRule): Rule | null {
+  if (typeof rule === 'string') return RULES[rule]
+  if ('leading' in rule) return leading(rule.leading)
+  return 'folded' in rule ? folded(rule.rank, rule.folded) : null
+}
 
 /** What computes the operator on these arguments, or null. */
 export function ruleOf(op: OpDef, args: readonly Arg[], batch: Batch): (() => Result) | null {
-  const functional = op.functional ?? op
-  const rule = rules.get(op.name) ?? (functional.pointwise !== null ? pointwise : op.reduction !== null ? reduction : null)
+  const { pointwise } = op.functional ?? op
+  const rule = op.vmap !== null ? declaredRule(op.vmap) : pointwise !== null ? elementwise : op.reduction !== null ? reduction : null
   return rule === null ? null : rule(op, args, batch)
 }

@@ -7,7 +7,7 @@ import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
 import { call, cast, constant, isCostly, numberType, rounded } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
-import { accumulatedIn, asStrided, clone, computedIn, defineOp, opOf, pointwiseDTypes } from '../ops/index.ts'
+import { accumulatedIn, asStrided, clone, computedIn, defineCustomOp, opOf, pointwiseDTypes } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
@@ -282,7 +282,7 @@ function specOf(opCall: OpCall): TensorSpec {
 }
 
 /** A window on the storage of an input, copied: only when the program runs is it known where in its storage the input begins, and how large that is. */
-const copiedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineOp({
+const copiedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineCustomOp({
   schema: 'copied_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
   namespace: 'torch.ops.inductor',
   meta: (self, size) => ({ shape: size, dtype: self.dtype }),

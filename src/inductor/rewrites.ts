@@ -8,7 +8,7 @@ import {
   clone,
   convolution,
   convolutionBackward,
-  defineOp,
+  defineCustomOp,
   eq,
   expand,
   gt,
@@ -140,7 +140,7 @@ function chosenPart(self: Tensor, src: Tensor, dim: number, index: number): Tens
 }
 
 /** A window with negative strides, which `asStrided` does not make. */
-const turnedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineOp({
+const turnedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineCustomOp({
   schema: 'turned_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
   namespace: 'torch.ops.inductor',
   tags: ['view'],

@@ -61,6 +61,9 @@ export const fullOf: Op['fullOf'] = defineOp({
   schema: 'full(int[] size, Scalar fill_value, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'fill'],
+  vmap: { none: 'it takes no tensors' },
+  onnx: 'full',
+  autocast: 'as is',
   meta: (size, _value, dtype) => ({ shape: size, dtype }),
   kernel: (size, value, dtype) => {
     const out = Tensor.empty(size, dtype)
@@ -239,6 +242,9 @@ export const rangeOf: Op['rangeOf'] = defineOp({
   schema: 'range(Scalar start, Scalar step, int count, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'range'],
+  vmap: { none: 'it takes no tensors' },
+  onnx: 'range',
+  autocast: 'as is',
   meta: (_start, _step, count, dtype) => ({ shape: [count], dtype }),
   kernel: (start, step, count, dtype) => {
     const out = Tensor.empty([count], dtype)

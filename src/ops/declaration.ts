@@ -1,5 +1,17 @@
 // What an operator declares about itself. The types of its rules follow from its schema.
-import type { Arg, DTypeSet, OpDef, OpTag, PromotionRule, ReductionRule, Result, ResultSpec } from '../dispatch/index.ts'
+import type {
+  Arg,
+  AutocastClass,
+  BatchRule,
+  DTypeSet,
+  OnnxRule,
+  OpDef,
+  OpTag,
+  PromotionRule,
+  ReductionRule,
+  Result,
+  ResultSpec,
+} from '../dispatch/index.ts'
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
@@ -58,6 +70,12 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
     readonly argument: ArgumentNames<S>
     readonly check: (...args: ArgumentsOf<S>) => void
   }
+  /** How vmap computes a whole batch. It follows for operators that compute element by element, reduce, write in place or decompose; these state it where they have a better one. */
+  readonly vmap?: BatchRule
+  /** How the operator becomes nodes of an ONNX model. It follows as `vmap` does. */
+  readonly onnx?: OnnxRule
+  /** What autocast does with the arguments. It follows as `vmap` does: 'as is'. */
+  readonly autocast?: AutocastClass
   /** URL of the module that registers the operator (`import.meta.url`), for operators that are not tensorfx's own. See TargetInfo. */
   readonly module?: string
   /**
@@ -74,3 +92,20 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** Runs before each call, for what the operator changes besides its result: PyTorch's `max_norm` of embeddings. Captures record the operators that it calls. */
   readonly before?: (...args: ArgumentsOf<S>) => void
 }
+
+/** The facts about an operator that other rooms rely on. */
+type Facts = 'vmap' | 'onnx' | 'autocast'
+
+/**
+ * The declaration of an operator of tensorfx itself: it says what vmap, the exporter to ONNX and autocast do with it, or that they have no rule and why, unless that follows from
+ * how it computes.
+ */
+export type OwnDeclaration<S extends string, Promotion extends PromotionRule, Baked extends string> = OpDeclaration<S, Promotion, Baked> &
+  (
+    | { readonly pointwise: PointwiseDeclaration<S, Promotion, Baked> }
+    | { readonly reduction: ReductionRule }
+    | { readonly functional: OpFunction }
+    | { readonly decompose: (...args: ArgumentsOf<S>) => Result }
+    // The last one is that which TypeScript speaks of if none fits: it names the fact that is missing.
+    | Required<Pick<OpDeclaration, Facts>>
+  )

@@ -18,7 +18,7 @@ import type { TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { callAs } from './call.ts'
-import type { OpDeclaration, OpFunction } from './declaration.ts'
+import type { OpDeclaration, OpFunction, OwnDeclaration } from './declaration.ts'
 import { inFloat32 } from './eager/halves.ts'
 import { inPlaceSpec, writeInPlace } from './eager/inPlace.ts'
 import { launchPointwise } from './eager/pointwise.ts'
@@ -52,9 +52,20 @@ let nextId = 0
  * Throws InternalError if the declaration contradicts itself, ArgumentError if its schema cannot be read.
  */
 export function defineOp<F extends TargetFunction, const S extends string, const P extends PromotionRule = never, const B extends string = never>(
-  declaration: OpDeclaration<S, P, B>,
+  declaration: OwnDeclaration<S, P, B>,
 ): OpFunction<F>
 export function defineOp(declaration: UntypedDeclaration): OpFunction {
+  return makeOp(declaration)
+}
+
+/** {@link defineOp} for the operators of programs, `defineOp` of tensorfx/ops: for vmap, ONNX and autocast they may have no rules. */
+export function defineCustomOp<
+  F extends TargetFunction,
+  const S extends string,
+  const P extends PromotionRule = never,
+  const B extends string = never,
+>(declaration: OpDeclaration<S, P, B>): OpFunction<F>
+export function defineCustomOp(declaration: UntypedDeclaration): OpFunction {
   return makeOp(declaration)
 }
 
@@ -73,6 +84,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   }
   if (declaration.functional !== undefined && functional === null)
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
+  checkFacts(qualname, declaration)
   const { alone } = declaration
   const fn =
     alone !== undefined
@@ -103,6 +115,9 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     indices: declaration.indices ?? null,
+    vmap: declaration.vmap ?? functional?.vmap ?? null,
+    onnx: declaration.onnx ?? null,
+    autocast: declaration.autocast ?? 'as is',
     prepare: declaration.prepare ?? null,
     module: declaration.module ?? null,
   }
@@ -110,6 +125,25 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   const op: OpDef = Object.assign(facts, { meta, kernel: declaredKernel(declaration, meta) ?? derivedKernel(facts, meta) })
   const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords', declaration.before)
   return Object.assign(fn, { op })
+}
+
+/** What to write for a fact that a declaration lacks. */
+const FACTS = {
+  vmap: "how vmap computes a batch: 'dimensions', { leading: ['self'] }, … (BatchRule in src/dispatch/facts.ts), or { none: 'why there is no rule' }",
+  onnx: "how it becomes nodes of an ONNX model: a rule (OnnxRule in src/dispatch/facts.ts), or { none: 'why there is none' }",
+  autocast: "what autocast does with its arguments: 'half', 'float32', 'promote' or 'as is'",
+} as const
+
+/**
+ * Throws InternalError for an operator of tensorfx that leaves a fact out which does not follow from how it computes. (Types demand the same; sources in JavaScript and
+ * declarations that are made at run time have none.)
+ */
+function checkFacts(qualname: string, declaration: UntypedDeclaration): void {
+  const { pointwise, reduction, functional, decompose } = declaration
+  if (!/^torch\.(?!ops\.(?!tensorfx\.))/.test(qualname)) return
+  if (pointwise !== undefined || reduction !== undefined || functional !== undefined || decompose !== undefined) return
+  for (const [name, meaning] of Object.entries(FACTS))
+    if (!Object.hasOwn(declaration, name)) throw new InternalError(`operator ${qualname} declares no \`${name}\`: write ${meaning}`)
 }
 
 function derivedMeta(op: OpFacts): OpDef['meta'] {

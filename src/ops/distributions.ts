@@ -110,6 +110,9 @@ export const poissonQuantiles: Op['poissonQuantiles'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['rejectsData'],
   halvesInFloat32: true,
+  vmap: { leading: ['self', 'u'] },
+  onnx: { none: 'runtimes draw other random numbers' },
+  autocast: 'as is',
   meta: (self, u) => {
     checkOperand('torch.poisson', 'u', u, self.sizes, u.dtype)
     return { shape: self.sizes, dtype: self.dtype }

@@ -150,6 +150,9 @@ export function strideIndices(op: string, argument: string, indices: Tensor, cou
 export const checkedIndices: Op['checkedIndices'] = defineOp({
   schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { leading: ['indices'] },
+  onnx: { node: 'Identity', inputs: ['indices'] },
+  autocast: 'as is',
   meta: (indices) => ({ shape: indices.sizes, dtype: indices.dtype }),
   indices: { argument: 'indices', check: (indices, count, ignore, op, argument) => checkIndexRange(op, argument, indices, count, ignore) },
   kernel: (indices, count, ignore, op, argument) => {

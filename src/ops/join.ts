@@ -57,6 +57,9 @@ function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t
  */
 export const cat: Op['cat'] = defineOp({
   schema: 'cat(Tensor[] tensors, int dim=0) -> Tensor',
+  vmap: 'cat',
+  onnx: 'cat',
+  autocast: 'promote',
   meta: (tensors, dim) => catSpec(tensors, dim).spec,
   kernel: (tensors, dim) => {
     const { spec, at } = catSpec(tensors, dim)
@@ -117,6 +120,7 @@ export const concatenate: Op['concatenate'] = defineOp({
  */
 export const stack: Op['stack'] = defineOp({
   schema: 'stack(Tensor[] tensors, int dim=0) -> Tensor',
+  autocast: 'promote',
   decompose: (tensors, dim) => {
     const [first] = tensors
     const other = tensors.findIndex((t) => first !== undefined && !sameShape(t.sizes, first.sizes))

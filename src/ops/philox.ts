@@ -219,6 +219,9 @@ export const philoxInteger: Op['philoxInteger'] = defineOp({
   schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
+  vmap: { none: 'it takes no tensors' },
+  onnx: { none: 'runtimes draw other random numbers' },
+  autocast: 'as is',
   meta: (size) => ({ shape: size, dtype: 'int32' }),
   kernel: (size, low, range, ...draw) => runPhilox('integer', size, [...draw, range | 0, low]),
 })
@@ -235,6 +238,9 @@ export const philoxPermutation: Op['philoxPermutation'] = defineOp({
   schema: `philox_permutation(int n, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
+  vmap: { none: 'it takes no tensors' },
+  onnx: { none: 'runtimes draw other random numbers' },
+  autocast: 'as is',
   meta: (n) => ({ shape: [n], dtype: 'int32' }),
   kernel: (n, seedLo, seedHi, offsetLo, offsetHi) => {
     const draw: RandomDraw = { seedLo, seedHi, offsetLo, offsetHi }

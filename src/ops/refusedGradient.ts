@@ -15,6 +15,9 @@ import type { Op } from './generated/signatures.ts'
 export const refusedGradient: Op['refusedGradient'] = defineOp({
   schema: 'refused_gradient(Tensor self, str message) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { leading: ['self'] },
+  onnx: { none: 'it computes a gradient, and models are exported for inference' },
+  autocast: 'as is',
   meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   kernel: (self, message) => {
     if (self.numel > 0) throw new ArgumentError(message)

@@ -49,6 +49,9 @@ function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpe
 export const places: Op['places'] = defineOp({
   schema: 'places(Tensor sequence, Tensor values, bool out_int32, bool right) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { leading: ['sequence', 'values'] },
+  onnx: { none: 'ONNX has no such function' },
+  autocast: 'as is',
   meta: searchSpec,
   kernel: (sequence, values, int32, right) => {
     const spec = searchSpec(sequence, values, int32)

@@ -51,6 +51,9 @@ export const topk: OpFunction<
 > = defineOp({
   schema: 'topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
   method: true,
+  vmap: 'dimensions',
+  onnx: 'topk',
+  autocast: 'as is',
   meta: topkSpec,
   kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
     topkSpec(self, k, dim)

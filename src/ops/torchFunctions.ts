@@ -31,6 +31,7 @@ import { clone } from './view/reshape.ts'
 export const torchCholesky: Op['torchCholesky'] = defineOp({
   schema: 'cholesky(Tensor self, bool upper=False) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self, upper) => cholesky(self, { upper }),
 })
 
@@ -45,6 +46,7 @@ export const torchCholesky: Op['torchCholesky'] = defineOp({
 export const torchQr: Op['torchQr'] = defineOp({
   schema: 'qr(Tensor self, bool some=True) -> (Tensor, Tensor)',
   method: true,
+  autocast: 'float32',
   decompose: (self, some) => qr(self, some ? 'reduced' : 'complete'),
 })
 
@@ -60,6 +62,7 @@ export const torchQr: Op['torchQr'] = defineOp({
 export const torchSvd: Op['torchSvd'] = defineOp({
   schema: 'svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor, Tensor, Tensor)',
   method: true,
+  autocast: 'float32',
   decompose: (self, some, computeUv) => {
     const [u, s, vh] = svd(self, !some && computeUv)
     if (computeUv) return [u, s, transpose(vh, -2, -1)]
@@ -79,6 +82,7 @@ export const torchSvd: Op['torchSvd'] = defineOp({
 export const pinverse: Op['pinverse'] = defineOp({
   schema: 'pinverse(Tensor self, float rcond=1e-15) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self, rcond) => pinv(self, { rtol: rcond }),
 })
 
@@ -93,6 +97,7 @@ export const pinverse: Op['pinverse'] = defineOp({
 export const torchTriangularSolve: Op['torchTriangularSolve'] = defineOp({
   schema: 'triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor, Tensor)',
   method: true,
+  autocast: 'float32',
   decompose: (self, a, upper, turned, unitriangular) => [
     solveTriangular(turned ? transpose(a, -2, -1) : a, self, { upper: upper !== turned, unitriangular }),
     clone(a),

@@ -100,6 +100,17 @@ describe('the value cases of every operator', async () => {
     }
   })
 
+  it.each(
+    operators.flatMap((op) =>
+      op.onnx !== null && typeof op.onnx === 'object' && 'none' in op.onnx ? [[op.qualname, op.onnx.none, op] as const] : [],
+    ),
+  )('%s is refused with the reason that it declares: %s', (name, reason, op) => {
+    expect(refused.has(name)).toBe(true)
+    const [one] = cases.get(name) ?? []
+    expect(one).toBeDefined()
+    if (one !== undefined) expect(messageOf(() => exportCase(op, one))).toContain(reason)
+  })
+
   it.each(operators.flatMap((op) => (refused.has(op.qualname) ? [[op.qualname, refused.get(op.qualname), op] as const] : [])))(
     '%s is refused, because %s',
     (name, _, op) => {

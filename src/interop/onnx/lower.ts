@@ -6,11 +6,7 @@ import { allOps } from '../../ops/index.ts'
 import { normalize } from '../../ops/normalize.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { rules } from './rules.ts'
-
-/** Whether an operator is written as it is. */
-const isWritten = (op: { readonly qualname: string; readonly pointwise: unknown; readonly reduction: unknown }): boolean =>
-  rules.has(op.qualname) || op.pointwise !== null || op.reduction !== null
+import { ruleOf } from './rules.ts'
 
 /** How to compute the operators that have no rule of their own. */
 function decompositions(): ReadonlyMap<TargetFunction, (...args: never[]) => Tensor | readonly Tensor[]> {
@@ -18,7 +14,7 @@ function decompositions(): ReadonlyMap<TargetFunction, (...args: never[]) => Ten
   for (const op of allOps()) {
     const { decompose } = op
     // Composite operators (without a derivative) decompose by themselves.
-    if (decompose !== null && op.derivative !== null && !isWritten(op)) table.set(op.fn, (...given) => decompose(...normalize(op, given)))
+    if (decompose !== null && op.derivative !== null && 'none' in ruleOf(op)) table.set(op.fn, (...given) => decompose(...normalize(op, given)))
   }
   return table
 }

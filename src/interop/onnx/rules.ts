@@ -1,11 +1,12 @@
 // How operators that are neither elementwise nor reductions are written: products, convolutions, pooling, normalization, lookups. Views are in viewRules.ts.
+import type { NoRule, OnnxRule, OpDef } from '../../dispatch/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Call } from './call.ts'
 import type { Value } from './model.ts'
-import { writePointwise } from './pointwise.ts'
-import { viewRules } from './viewRules.ts'
+import { writePointwise, writeReduction } from './pointwise.ts'
+import { viewRules, writeTo } from './viewRules.ts'
 
 /** Writes a call; returns a value for each result. */
 export type Rule = (call: Call) => Value | readonly Value[]
@@ -149,9 +150,6 @@ function full(call: Call): Value {
   return call.node('Expand', [call.scalar(dtype, call.number('fillValue')), call.ints(shape)], dtype, shape)
 }
 
-/** Embedding's indices may not be negative, so that they are those of Gather. */
-const embedding: Rule = (call) => likeResult(call, 'Gather', [call.tensor('weight'), call.tensor('input')], { axis: 0 })
-
 const convolution: Rule = (call) => {
   const pads = call.numbers('padding', 2) ?? [0, 0]
   const { dtype, shape } = call.result()
@@ -181,29 +179,53 @@ function cumsum(call: Call): Value {
   return call.reshape(call.node('CumSum', [line, call.ints([axisOf(call, self)], [])], dtype, line.shape), shape)
 }
 
-/** Rules by qualified name. They come before the operator's own rule for elements, where ONNX has a node for the whole operator. */
-export const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
+/** One node for the whole operator. */
+const oneNode =
+  ({
+    node,
+    inputs,
+    attributes,
+  }: {
+    readonly node: string
+    readonly inputs: readonly string[]
+    readonly attributes?: Readonly<Record<string, number>>
+  }): Rule =>
+  (call) =>
+    likeResult(
+      call,
+      node,
+      inputs.map((name) => call.tensor(name)),
+      attributes,
+    )
+
+/** The rules by the names that declarations have for them. */
+const RULES: Readonly<Record<Extract<OnnxRule, string>, Rule>> = {
   ...viewRules,
-  ['torch.relu', relu],
-  ['torch.nn.functional.gelu', (call) => likeResult(call, 'Gelu', [call.tensor('self')], { approximate: call.text('approximate') })],
-  ['torch.mm', (call) => likeResult(call, 'MatMul', [call.tensor('self'), call.tensor('mat2')])],
-  ['torch.bmm', (call) => likeResult(call, 'MatMul', [call.tensor('self'), call.tensor('mat2')])],
-  ['torch.nn.functional.linear', linear],
-  ['torch.ops.tensorfx.convolution', convolution],
-  ['torch.ops.tensorfx.max_pool2d_with_indices', maxPool],
-  ['torch.nn.functional.avg_pool2d', avgPool],
-  ['torch.ops.tensorfx.native_layer_norm', layerNorm],
-  ['torch.softmax', softmax('Softmax')],
-  ['torch.log_softmax', softmax('LogSoftmax')],
-  ['torch.nn.functional.embedding', embedding],
-  ['torch.ops.tensorfx.checked_indices', (call) => likeResult(call, 'Identity', [call.tensor('indices')])],
-  ['torch.argmax', argExtreme('ArgMax')],
-  ['torch.argmin', argExtreme('ArgMin')],
-  ['torch.topk', topk],
-  ['torch.cumsum', cumsum],
-  ['torch.gather', alongDim('GatherElements', [])],
-  ['torch.scatter_add', alongDim('ScatterElements', ['src'], { reduction: 'add' })],
-  ['torch.ops.tensorfx.scatter_values', scatterValues],
-  ['torch.ops.tensorfx.full', full],
-  ['torch.ops.tensorfx.range', range],
-])
+  argMax: argExtreme('ArgMax'),
+  argMin: argExtreme('ArgMin'),
+  avgPool,
+  convolution,
+  cumsum,
+  full,
+  gather: alongDim('GatherElements', []),
+  gelu: (call) => likeResult(call, 'Gelu', [call.tensor('self')], { approximate: call.text('approximate') }),
+  layerNorm,
+  linear,
+  logSoftmax: softmax('LogSoftmax'),
+  maxPool,
+  range,
+  relu,
+  scatterAdd: alongDim('ScatterElements', ['src'], { reduction: 'add' }),
+  scatterValues,
+  softmax: softmax('Softmax'),
+  topk,
+}
+
+/** How an operator is written: by the rule that it declares, or by its expression for elements; or why it cannot be. */
+export function ruleOf(op: OpDef): Rule | NoRule {
+  const { onnx: rule } = op
+  if (typeof rule === 'string') return RULES[rule]
+  if (rule === null) return op.pointwise !== null ? writePointwise : op.reduction !== null ? writeReduction : { none: 'ONNX has no such operator' }
+  if ('none' in rule) return rule
+  return 'node' in rule ? oneNode(rule) : writeTo(rule)
+}

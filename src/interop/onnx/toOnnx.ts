@@ -14,8 +14,7 @@ import { attributeOf, lower } from './lower.ts'
 import type { Lowered } from './lower.ts'
 import { ModelBuilder } from './model.ts'
 import type { OnnxFiles, Value, Weights } from './model.ts'
-import { writePointwise, writeReduction } from './pointwise.ts'
-import { rules } from './rules.ts'
+import { ruleOf } from './rules.ts'
 
 /** The opset that models are written for. */
 const OPSET = 20
@@ -145,8 +144,8 @@ class Writer {
     const spec = node.meta['val']
     const results = Array.isArray(spec) ? spec.filter(isSpec) : isSpec(spec) ? [spec] : []
     const call = new Call(this.#builder, op, args, results, node.name, place)
-    const rule = rules.get(op.qualname) ?? (op.pointwise !== null ? writePointwise : op.reduction !== null ? writeReduction : null)
-    if (rule === null) return call.unsupported(op.tags.has('random') ? 'runtimes draw other random numbers' : 'ONNX has no such operator')
+    const rule = ruleOf(op)
+    if ('none' in rule) return call.unsupported(rule.none)
     const written = rule(call)
     return isValue(written) ? [written] : written
   }

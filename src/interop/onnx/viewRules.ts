@@ -10,13 +10,13 @@ type ViewRule = (call: Call) => Value
 
 const self = (call: Call): Value => call.tensor('self')
 
-const reshaped: ViewRule = (call) => call.reshape(self(call), call.result().shape)
+const reshape: ViewRule = (call) => call.reshape(self(call), call.result().shape)
 
-const same: ViewRule = (call) => call.node('Identity', [self(call)], call.result().dtype, call.result().shape)
+const identity: ViewRule = (call) => call.node('Identity', [self(call)], call.result().dtype, call.result().shape)
 
 function transposed(call: Call, perm: readonly number[]): Value {
   const { dtype, shape } = call.result()
-  return shape.length < 2 ? same(call) : call.node('Transpose', [self(call)], dtype, shape, { perm })
+  return shape.length < 2 ? identity(call) : call.node('Transpose', [self(call)], dtype, shape, { perm })
 }
 
 const permute: ViewRule = (call) => {
@@ -29,7 +29,7 @@ const permute: ViewRule = (call) => {
 
 const transpose: ViewRule = (call) => {
   const { length } = self(call).shape
-  if (length === 0) return same(call)
+  if (length === 0) return identity(call)
   const [a, b] = ['dim0', 'dim1'].map((name) => wrapDim('torch.transpose', call.number(name), length))
   return transposed(
     call,
@@ -77,20 +77,28 @@ function viewOf(call: Call, view: OpDef, value: Pick<Value, 'shape' | 'dtype'>, 
 }
 
 /** Any view: the elements at its positions. What `as_strided` means depends on the layout, which ONNX does not have: it is that of a contiguous tensor. */
-const positioned: ViewRule = (call) => {
+const positions: ViewRule = (call) => {
   const value = self(call)
   const spec = viewOf(call, call.op, value, call.fakes().slice(1))
   const flat = call.reshape(value, [numelOf(value.shape)])
   return call.node('Gather', [flat, call.ints(positionsOf(spec), spec.shape)], value.dtype, spec.shape, { axis: 0 })
 }
 
-/** A write to the part of a tensor that a view operator, given the arguments after the first `skip`, would show. */
-function writeAt(view: string, whole: (call: Call) => Value, part: string, skip: number): ViewRule {
+/** A write to the part of a tensor that a view operator, given the arguments after the first two, would show. */
+export function writeTo({
+  writeTo: whole,
+  view,
+  part,
+}: {
+  readonly writeTo: 'self' | 'zeros'
+  readonly view: string
+  readonly part: string
+}): ViewRule {
   return (call) => {
     const op = opByName(view)
     if (op === undefined) return call.unsupported(`there is no ${view}`)
-    const target = whole(call)
-    const spec = viewOf(call, op, target, call.fakes().slice(skip))
+    const target = whole === 'self' ? self(call) : zeros(call)
+    const spec = viewOf(call, op, target, call.fakes().slice(2))
     const count = numelOf(spec.shape)
     const flat = call.reshape(target, [numelOf(target.shape)])
     const updates = call.reshape(call.tensor(part), [count])
@@ -104,38 +112,18 @@ const zeros = (call: Call): Value => {
   return call.node('Expand', [call.scalar(dtype, 0), call.ints(shape)], dtype, shape)
 }
 
-export const viewRules: readonly (readonly [string, ViewRule])[] = [
-  ['torch.Tensor.view', reshaped],
-  ['torch.unsqueeze', reshaped],
-  ['torch.squeeze', reshaped],
-  ['torch.detach', same],
-  ['torch.clone', same],
-  ['torch.permute', permute],
-  ['torch.transpose', transpose],
-  ['torch.Tensor.expand', expand],
-  ['torch.select', select],
-  ['torch.Tensor.slice', slice],
-  ['torch.diagonal', positioned],
-  ['torch.as_strided', positioned],
-  ['torch.select_scatter', writeAt('torch.select', self, 'src', 2)],
-  ['torch.slice_scatter', writeAt('torch.Tensor.slice', self, 'src', 2)],
-  ['torch.diagonal_scatter', writeAt('torch.diagonal', self, 'src', 2)],
-  ['torch.as_strided_scatter', writeAt('torch.as_strided', self, 'src', 2)],
-  ['torch.ops.tensorfx.select_backward', writeAt('torch.select', zeros, 'grad', 2)],
-  ['torch.ops.tensorfx.slice_backward', writeAt('torch.Tensor.slice', zeros, 'grad', 2)],
-  [
-    'torch.cat',
-    (call) => {
-      const parts = call.tensors('tensors').filter((part) => part.shape.length !== 1 || part.shape[0] !== 0 || call.result().shape.length === 1)
-      const { dtype, shape } = call.result()
-      const axis = wrapDim('torch.cat', call.number('dim'), shape.length)
-      return call.node(
-        'Concat',
-        parts.map((part) => call.cast(part, dtype)),
-        dtype,
-        shape,
-        { axis },
-      )
-    },
-  ],
-]
+function cat(call: Call): Value {
+  const parts = call.tensors('tensors').filter((part) => part.shape.length !== 1 || part.shape[0] !== 0 || call.result().shape.length === 1)
+  const { dtype, shape } = call.result()
+  const axis = wrapDim('torch.cat', call.number('dim'), shape.length)
+  return call.node(
+    'Concat',
+    parts.map((part) => call.cast(part, dtype)),
+    dtype,
+    shape,
+    { axis },
+  )
+}
+
+/** By the names that declarations have for them. */
+export const viewRules = { cat, expand, identity, permute, positions, reshape, select, slice, transpose }

@@ -50,6 +50,9 @@ export const cholesky: Op['cholesky'] = defineOp({
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky', self, true)
     return { shape: self.sizes, dtype: self.dtype }
@@ -78,6 +81,9 @@ export const choleskyEx: Op['choleskyEx'] = defineOp({
   schema: 'cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky_ex', self, true)
     return [

@@ -100,6 +100,7 @@ export const multiDot: Op['multiDot'] = defineOp({
 export const vecdot: Op['vecdot'] = defineOp({
   schema: 'vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'half',
   decompose: (x, y, dim) => sum(mul(x, y), [dim]),
 })
 
@@ -205,6 +206,7 @@ export const vander: Op['vander'] = defineOp({
 export const tensorinv: Op['tensorinv'] = defineOp({
   schema: 'tensorinv(Tensor self, int ind=2) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, ind) => {
     if (ind < 1) throw new ArgumentError(`torch.linalg.tensorinv: ind must be positive, got ${ind}.`)
     const [outer, rest] = [self.sizes.slice(0, ind), self.sizes.slice(ind)]
@@ -228,6 +230,7 @@ export const tensorinv: Op['tensorinv'] = defineOp({
 export const tensorsolve: Op['tensorsolve'] = defineOp({
   schema: 'tensorsolve(Tensor A, Tensor B, int[]? dims=None) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (given, b, dims) => {
     const a =
       dims === null
@@ -261,6 +264,7 @@ const DRIVERS: readonly string[] = ['gels', 'gelsy', 'gelsd', 'gelss']
 export const lstsq: Op['lstsq'] = defineOp({
   schema: 'lstsq(Tensor A, Tensor B, float? rcond=None, *, str? driver=None) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (a, b, rcond, driver) => {
     checkMatrix('torch.linalg.lstsq', a)
     const how = driver ?? 'gelsy'
@@ -290,6 +294,7 @@ export const lstsq: Op['lstsq'] = defineOp({
 export const choleskySolve: Op['choleskySolve'] = defineOp({
   schema: 'cholesky_solve(Tensor B, Tensor L, bool upper=False) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (b, factor, upper) => {
     const lower = upper ? turned(factor) : factor
     return solveTriangular(turned(lower), solveTriangular(lower, b, { upper: false }), { upper: true })
@@ -308,6 +313,7 @@ export const choleskySolve: Op['choleskySolve'] = defineOp({
 export const choleskyInverse: Op['choleskyInverse'] = defineOp({
   schema: 'cholesky_inverse(Tensor L, bool upper=False) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (factor, upper) => {
     checkMatrix('torch.cholesky_inverse', factor, true)
     return choleskySolve(eye(sizeAt(factor.sizes, -1), { dtype: factor.dtype }), factor, upper)

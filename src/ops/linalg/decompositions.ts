@@ -44,6 +44,9 @@ export const qr: OpFunction<
   schema: "qr(Tensor self, str mode='reduced') -> (Tensor, Tensor)",
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self, mode) => {
     checkMatrix('torch.linalg.qr', self)
     if (mode !== 'reduced' && mode !== 'complete' && mode !== 'r')
@@ -111,6 +114,9 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
   schema: "eigh(Tensor self, str UPLO='L') -> (Tensor, Tensor)",
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self, triangle) => {
     checkMatrix('torch.linalg.eigh', self, true)
     if (triangle !== 'L' && triangle !== 'U') throw new ArgumentError(`torch.linalg.eigh: UPLO must be 'L' or 'U', got ${valueText(triangle)}.`)
@@ -152,6 +158,7 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
 export const eigvalsh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?: 'L' | 'U' }) => Tensor> = defineOp({
   schema: "eigvalsh(Tensor self, str UPLO='L') -> Tensor",
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, triangle) => eigh(self, triangle === 'U' ? 'U' : 'L')[0],
 })
 
@@ -169,6 +176,9 @@ export const svd: Op['svd'] = defineOp({
   schema: 'svd(Tensor self, bool full_matrices=True) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self, full) => {
     checkMatrix('torch.linalg.svd', self)
     const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
@@ -243,5 +253,6 @@ function inverseSums(values: Tensor): Tensor {
 export const svdvals: Op['svdvals'] = defineOp({
   schema: 'svdvals(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self) => svd(self, false)[1],
 })

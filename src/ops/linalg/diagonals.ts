@@ -85,6 +85,7 @@ export const diagflat: Op['diagflat'] = defineOp({
 export const trace: Op['trace'] = defineOp({
   schema: 'trace(Tensor self) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self) => {
     if (self.ndim !== 2) throw new ShapeError(`torch.trace: expected a matrix, got shape ${formatShape(self.sizes)}.`)
     return sum(diagonal(self))

@@ -58,6 +58,7 @@ function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Te
 export const householderProduct: Op['householderProduct'] = defineOp({
   schema: 'householder_product(Tensor self, Tensor tau) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, tau) => {
     const op = 'torch.linalg.householder_product'
     checkReflections(op, self, tau)
@@ -81,6 +82,9 @@ export const geqrf: Op['geqrf'] = defineOp({
   schema: 'geqrf(Tensor self) -> (Tensor, Tensor)',
   method: true,
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.geqrf', self)
     const count = Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
@@ -120,6 +124,7 @@ export const geqrf: Op['geqrf'] = defineOp({
 export const ormqr: Op['ormqr'] = defineOp({
   schema: 'ormqr(Tensor self, Tensor tau, Tensor other, bool left=True, bool transpose=False) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self, tau, other, left, transposing) => {
     const op = 'torch.ormqr'
     checkReflections(op, self, tau)

@@ -29,6 +29,9 @@ export const ldlFactorEx: Op['ldlFactorEx'] = defineOp({
   schema: 'ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix(FACTOR, self, true)
     return [
@@ -128,6 +131,9 @@ export const ldlSolve: Op['ldlSolve'] = defineOp({
   schema: 'ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['LD', 'pivots', 'B'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (factors, pivots, b) => solveSpec(factors, pivots, b),
   kernel: (factors, pivots, b) => {
     const { shape } = solveSpec(factors, pivots, b)

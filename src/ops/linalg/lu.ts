@@ -39,6 +39,9 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
   schema: 'lu_factor_ex(Tensor self, *, bool pivot=True, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.lu_factor_ex', self)
     const lead = self.sizes.slice(0, -2)
@@ -114,6 +117,9 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
 export const rowOrder: Op['rowOrder'] = defineOp({
   schema: 'row_order(Tensor pivots, int m) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { leading: ['pivots'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (pivots, m) => ({ shape: [...pivots.sizes.slice(0, -1), m], dtype: 'int64' }),
   kernel: (pivots, m) => {
     const k = sizeAt(pivots.sizes, -1)
@@ -247,6 +253,7 @@ export const linalgLuSolve: Op['linalgLuSolve'] = defineOp({
 export const luSolve: OpFunction<(self: Tensor, LUData: Tensor, LUPivots: Tensor) => Tensor> = defineOp({
   schema: 'lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self, factors, pivots) => linalgLuSolve(factors, pivots, self),
 })
 
@@ -306,6 +313,7 @@ function checkInfo(op: string, info: Tensor): void {
 export const invEx: Op['invEx'] = defineOp({
   schema: 'inv_ex(Tensor self, *, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, checkErrors): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.inv_ex', self, true)
     const [factors, pivots, info] = luFactorEx(self)

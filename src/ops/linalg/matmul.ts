@@ -71,6 +71,7 @@ function innerProduct(self: Tensor, other: Tensor): Tensor {
 export const matmul: Op['matmul'] = defineOp({
   schema: 'matmul(Tensor self, Tensor other) -> Tensor',
   method: true,
+  autocast: 'half',
   meta: matmulMeta,
   decompose: (self, other) => {
     matmulMeta(self, other)

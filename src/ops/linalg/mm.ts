@@ -62,6 +62,9 @@ export const mm: Op['mm'] = defineOp({
   schema: 'mm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
+  vmap: 'product',
+  onnx: { node: 'MatMul', inputs: ['self', 'mat2'] },
+  autocast: 'half',
   meta: mmMeta,
   halvesInFloat32: true,
   kernel: (self, mat2) => {
@@ -119,6 +122,9 @@ export const bmm: Op['bmm'] = defineOp({
   schema: 'bmm(Tensor self, Tensor mat2) -> Tensor',
   method: true,
   tags: ['template'],
+  vmap: 'product',
+  onnx: { node: 'MatMul', inputs: ['self', 'mat2'] },
+  autocast: 'half',
   meta: bmmMeta,
   halvesInFloat32: true,
   kernel: (self, mat2) => {
@@ -181,6 +187,9 @@ export const linear: Op['linear'] = defineOp({
   namespace: 'torch.nn.functional',
   // addmm(bias, input, weight)
   tags: ['template', 'lastGradientFirst'],
+  vmap: 'linear',
+  onnx: 'linear',
+  autocast: 'half',
   meta: linearMeta,
   halvesInFloat32: true,
   kernel: (input, weight, bias) => {
@@ -233,6 +242,7 @@ export const addmm: OpFunction<(self: Tensor, mat1: Tensor, mat2: Tensor, option
   schema: 'addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   inPlace: 'method',
+  autocast: 'half',
   meta: (_self, mat1, mat2) => mmMeta(mat1, mat2),
   decompose: (self, mat1, mat2, beta, alpha) => blend(self, mm(mat1, mat2), beta, alpha),
 })
@@ -250,6 +260,7 @@ export const baddbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, 
   schema: 'baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   inPlace: 'method',
+  autocast: 'half',
   meta: (_self, batch1, batch2) => bmmMeta(batch1, batch2),
   decompose: (self, batch1, batch2, beta, alpha) => blend(self, bmm(batch1, batch2), beta, alpha),
 })

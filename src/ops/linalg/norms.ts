@@ -133,6 +133,7 @@ export const linalgNorm: OpFunction<
 export const cond: OpFunction<(self: Tensor, p?: MatrixOrder | null | { readonly p?: MatrixOrder | null }) => Tensor> = defineOp({
   schema: 'cond(Tensor self, any p=None) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, p) => {
     checkMatrix('torch.linalg.cond', self)
     if (p !== null && p !== 2 && p !== -2)
@@ -156,6 +157,7 @@ export const cond: OpFunction<(self: Tensor, p?: MatrixOrder | null | { readonly
 export const matrixRank: OpFunction<(self: Tensor, options?: PinvOptions) => Tensor> = defineOp({
   schema: 'matrix_rank(Tensor self, *, any? atol=None, any? rtol=None, bool hermitian=False) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (self, atol, rtol, hermitian) => {
     const op = 'torch.linalg.matrix_rank'
     checkMatrix(op, self, hermitian)

@@ -64,6 +64,9 @@ export const pseudoInverse: OpFunction<(self: Tensor, atol: Tolerance, rtol: Tol
   schema: 'pseudo_inverse(Tensor self, any? atol, any? rtol, bool hermitian) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.pinv', self)
     return { shape: [...self.sizes.slice(0, -2), sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)], dtype: self.dtype }

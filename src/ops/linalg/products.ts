@@ -63,6 +63,7 @@ export const addbmm: OpFunction<(self: Tensor, batch1: Tensor, batch2: Tensor, o
   schema: 'addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor',
   method: true,
   inPlace: 'method',
+  autocast: 'half',
   decompose: (self, batch1, batch2, beta, alpha) => blend(self, sum(bmm(batch1, batch2), [0]), beta, alpha),
 })
 

@@ -62,6 +62,9 @@ export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineO
   namespace: 'torch.ops.tensorfx',
   tags: ['rejectsData'],
   halvesInFloat32: true,
+  vmap: { leading: ['A', 'B'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (a, b) => systemSpec('torch.linalg.solve', a, b),
   kernel: (a, b) => {
     systemSpec('torch.linalg.solve', a, b)
@@ -89,6 +92,7 @@ export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineO
 export const linalgSolve: Op['linalgSolve'] = defineOp({
   schema: 'solve(Tensor A, Tensor B, *, bool left=True) -> Tensor',
   namespace: 'torch.linalg',
+  autocast: 'float32',
   decompose: (a, b, left) => {
     const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.sizes, a.sizes.slice(0, -1)))
     const side = isVector ? unsqueeze(b, -1) : left ? b : turned(b)
@@ -110,6 +114,9 @@ export const triangularSolve: OpFunction<(a: Tensor, b: Tensor, upper: boolean, 
   schema: 'triangular_solve(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: { leading: ['A', 'B'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (a, b) => systemSpec('torch.linalg.solve_triangular', a, b),
   kernel: (a, b, upper, unit) => {
     systemSpec('torch.linalg.solve_triangular', a, b)
@@ -163,6 +170,9 @@ export const inv: Op['inv'] = defineOp({
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
     return { shape: self.sizes, dtype: self.dtype }
@@ -193,6 +203,7 @@ export const inv: Op['inv'] = defineOp({
 export const inverse: Op['inverse'] = defineOp({
   schema: 'inverse(Tensor self) -> Tensor',
   method: true,
+  autocast: 'float32',
   decompose: (self) => inv(self),
 })
 
@@ -213,6 +224,9 @@ export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
   schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.slogdet', self, true)
     return [scalars(self), scalars(self)]
@@ -245,6 +259,9 @@ export const linalgDet: Op['linalgDet'] = defineOp({
   schema: 'det(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.det', self, true)
     return scalars(self)
@@ -324,6 +341,9 @@ export const linalgMatrixExp: Op['linalgMatrixExp'] = defineOp({
   schema: 'matrix_exp(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   halvesInFloat32: true,
+  vmap: { leading: ['self'] },
+  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.matrix_exp', self, true)
     return { shape: self.sizes, dtype: self.dtype }

@@ -75,6 +75,7 @@ export const scaledDotProductAttention: OpFunction<{
   schema:
     'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   meta: (query, _key, value) => ({ shape: [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)], dtype: query.dtype }),
   decompose: (given, givenKey, givenValue, givenMask, dropoutP, isCausal, scale, enableGqa) => {
     checkAdmits(NAME, 'floating', given.dtype)

@@ -61,6 +61,9 @@ export const convolutionBackward: Op['convolutionBackward'] = defineOp({
     'convolution_backward(Tensor grad, Tensor input, Tensor weight, int[2] stride, int[2] padding, int[2] dilation, int groups, bool need_input, bool need_weight) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
+  vmap: 'convolutionBackward',
+  onnx: { none: 'it computes a gradient, and models are exported for inference' },
+  autocast: 'as is',
   meta: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight) => {
     const out = convSpec(input, weight, null, stride, padding, dilation, groups)
     checkOperand(CONV2D, 'grad', grad, out.shape, out.dtype)
@@ -114,6 +117,9 @@ export const convolution: Op['convolution'] = defineOp({
   schema: 'convolution(Tensor input, Tensor weight, Tensor? bias, int[2] stride, int[2] padding, int[2] dilation, int groups) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['template'],
+  vmap: 'convolution',
+  onnx: 'convolution',
+  autocast: 'as is',
   meta: convSpec,
   halvesInFloat32: true,
   kernel: (input, weight, bias, stride, padding, dilation, groups) => {
@@ -203,6 +209,7 @@ export type Conv = {
 export const conv2d: OpFunction<Conv> = defineOp({
   schema: 'conv2d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   meta: conv2dSpec,
   decompose: conv2dDecompose,
 })
@@ -221,6 +228,7 @@ const CONV1D = 'torch.nn.functional.conv1d'
 export const conv1d: OpFunction<Conv> = defineOp({
   schema: 'conv1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   meta: (input, weight, _bias, stride, padding, dilation) => {
     const length = sizeAt(input.sizes, -1)
     const pad = typeof padding === 'string' ? 0 : windowSize(CONV1D, 'padding', padding, 0)

@@ -79,6 +79,7 @@ function volumes(input: Tensor, weight: Tensor, bias: Tensor | null, stride: unk
 export const conv3d: OpFunction<Conv> = defineOp({
   schema: 'conv3d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any dilation=1, int groups=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   decompose: (input, weight, bias, stride, padding, dilation, groups) =>
     input.ndim === 4
       ? squeeze(volumes(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)

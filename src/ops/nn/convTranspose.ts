@@ -126,6 +126,7 @@ export const convTranspose1d: OpFunction<ConvTranspose> = defineOp({
   schema:
     'conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
     transposedConv(1, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
 })
@@ -143,6 +144,7 @@ export const convTranspose2d: OpFunction<ConvTranspose> = defineOp({
   schema:
     'conv_transpose2d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
     transposedConv(2, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
 })
@@ -160,6 +162,7 @@ export const convTranspose3d: OpFunction<ConvTranspose> = defineOp({
   schema:
     'conv_transpose3d(Tensor input, Tensor weight, Tensor? bias=None, any stride=1, any padding=0, any output_padding=0, int groups=1, any dilation=1) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'half',
   decompose: (input, weight, bias, stride, padding, outputPadding, groups, dilation) =>
     transposedConv(3, input, weight, bias, groups, { stride, padding, outputPadding, dilation }),
 })
@@ -175,6 +178,7 @@ export const convTranspose3d: OpFunction<ConvTranspose> = defineOp({
  */
 export const convTbc: Op['convTbc'] = defineOp({
   schema: 'conv_tbc(Tensor input, Tensor weight, Tensor bias, int pad=0) -> Tensor',
+  autocast: 'half',
   decompose: (input, weight, bias, pad) => {
     if (input.ndim !== 3 || weight.ndim !== 3)
       throw new ShapeError(

@@ -87,6 +87,7 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
     "cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, _weight, _ignoreIndex, reduction) => {
     const perSample = sampleShape(input)
     if (!sameShape(target.sizes, perSample) && !sameShape(target.sizes, input.sizes)) {

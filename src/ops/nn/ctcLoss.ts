@@ -128,6 +128,7 @@ export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLength
     schema:
       "ctc_loss(Tensor log_probs, Tensor targets, any input_lengths, any target_lengths, int blank=0, str reduction='mean', bool zero_infinity=False) -> Tensor",
     namespace: 'torch.nn.functional',
+    autocast: 'float32',
     decompose: (given, targets, inputs, lengths, blank, reductionName, zeroInfinity) => {
       const reduction = checkedReduction(NAME, reductionName)
       if (given.ndim !== 2 && given.ndim !== 3)

@@ -78,6 +78,7 @@ const COMPUTE_MODES: readonly string[] = ['use_mm_for_euclid_dist_if_necessary',
  */
 export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | CdistOptions, computeMode?: string) => Tensor> = defineOp({
   schema: "cdist(Tensor x1, Tensor x2, float p=2.0, str compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor",
+  autocast: 'float32',
   decompose: (x1, x2, p, computeMode) => {
     if (!COMPUTE_MODES.includes(computeMode))
       throw new ArgumentError(`torch.cdist: compute_mode must be one of ${COMPUTE_MODES.join(', ')}, got ${valueText(computeMode)}.`)

@@ -107,6 +107,9 @@ export const embeddingBackward: Op['embeddingBackward'] = defineOp({
   schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: { none: 'each example adds to a weight of its own' },
+  onnx: { none: 'it computes a gradient, and models are exported for inference' },
+  autocast: 'as is',
   meta: (grad, indices, numWeights) => ({ shape: [numWeights, widthOf(grad, indices)], dtype: grad.dtype }),
   indices: { argument: 'indices', check: (_grad, indices, numWeights) => checkIndexRange(NAME, 'input', indices, numWeights) },
   kernel: (grad, indices, numWeights, paddingIdx) => {
@@ -161,6 +164,10 @@ export const embedding: OpFunction<{
     'embedding(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, float norm_type=2.0, bool scale_grad_by_freq=False) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  vmap: { leading: ['input'] },
+  // The indices may not be negative, so that they are those of Gather.
+  onnx: { node: 'Gather', inputs: ['weight', 'input'], attributes: { axis: 0 } },
+  autocast: 'as is',
   before: (input, weight, _paddingIdx, maxNorm, normType) => {
     check(input, weight)
     renormalizeRows(weight, input, maxNorm, normType)

@@ -137,6 +137,7 @@ export const gridSample: OpFunction<
   schema: "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   decompose: (input, grid, mode, padding, alignCorners) => {
     checkName('mode', mode, MODES)
     checkName('padding_mode', padding, PADDINGS)
@@ -191,6 +192,7 @@ function numberedSample(op: string, spatial: number | null, input: Tensor, grid:
  */
 export const gridSampler: Op['gridSampler'] = defineOp({
   schema: 'grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  autocast: 'float32',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler', null, input, grid, mode, padding, align),
 })
 
@@ -205,6 +207,7 @@ export const gridSampler: Op['gridSampler'] = defineOp({
  */
 export const gridSampler2d: Op['gridSampler2d'] = defineOp({
   schema: 'grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  autocast: 'float32',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_2d', 2, input, grid, mode, padding, align),
 })
 
@@ -219,6 +222,7 @@ export const gridSampler2d: Op['gridSampler2d'] = defineOp({
  */
 export const gridSampler3d: Op['gridSampler3d'] = defineOp({
   schema: 'grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor',
+  autocast: 'float32',
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_3d', 3, input, grid, mode, padding, align),
 })
 

@@ -127,6 +127,8 @@ export const nativeLayerNormBackward: Op['nativeLayerNormBackward'] = defineOp({
 export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
   schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
+  vmap: { leading: ['input'] },
+  onnx: 'layerNorm',
   meta: (input, normalizedShape, weight, bias) => {
     check(input, normalizedShape, weight, bias)
     const stat = { shape: statShape(input, normalizedShape), dtype: input.dtype }

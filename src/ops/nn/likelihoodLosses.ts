@@ -38,6 +38,7 @@ export interface KlDivOptions {
 export const klDiv: OpFunction<(input: Tensor, target: Tensor, options?: KlDivOptions) => Tensor> = defineOp({
   schema: "kl_div(Tensor input, Tensor target, *, str reduction='mean', bool log_target=False) -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, reduction, logTarget) => {
     const each = logTarget ? mul(exp(target), sub(target, input)) : sub(xlogy(target, target), mul(target, input))
     return reduction === 'batchmean' ? div(sum(each), input.ndim === 0 ? 1 : sizeAt(input.sizes, 0)) : reduce(`${F}.kl_div`, each, reduction)
@@ -64,6 +65,7 @@ export interface PoissonOptions extends LossOptions {
 export const poissonNllLoss: OpFunction<(input: Tensor, target: Tensor, options?: PoissonOptions) => Tensor> = defineOp({
   schema: "poisson_nll_loss(Tensor input, Tensor target, *, bool log_input=True, bool full=False, float eps=1e-08, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, logInput, full, eps, reduction) => {
     const loss = logInput ? sub(exp(input), mul(target, input)) : sub(input, mul(target, log(add(input, eps))))
     if (!full) return reduce(`${F}.poisson_nll_loss`, loss, reduction)

@@ -48,6 +48,7 @@ export const mseLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossO
   schema: "mse_loss(Tensor input, Tensor target, *, str reduction='mean', Tensor? weight=None) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, reduction) => pairSpec(`${F}.mse_loss`, input, target, reduction),
   decompose: (input, target, reduction, weight) => {
     broadcastShapes(`${F}.mse_loss`, input.sizes, target.sizes)
@@ -71,6 +72,7 @@ export const l1Loss: OpFunction<(input: Tensor, target: Tensor, options?: LossOp
   schema: "l1_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, reduction) => pairSpec(`${F}.l1_loss`, input, target, reduction),
   decompose: (input, target, reduction) => reduce(`${F}.l1_loss`, abs(sub(input, target)), reduction),
 })
@@ -88,6 +90,7 @@ export const smoothL1Loss: OpFunction<(input: Tensor, target: Tensor, options?: 
   schema: "smooth_l1_loss(Tensor input, Tensor target, *, str reduction='mean', float beta=1.0) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, reduction) => pairSpec(`${F}.smooth_l1_loss`, input, target, reduction),
   decompose: (input, target, reduction, beta) => {
     if (!(beta >= 0)) throw new ArgumentError(`${F}.smooth_l1_loss: beta must be >= 0, got ${beta}.`)
@@ -109,6 +112,7 @@ export const huberLoss: OpFunction<(input: Tensor, target: Tensor, options?: Los
   schema: "huber_loss(Tensor input, Tensor target, *, str reduction='mean', float delta=1.0) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, reduction) => pairSpec(`${F}.huber_loss`, input, target, reduction),
   decompose: (input, target, reduction, delta) => {
     if (!(delta > 0)) throw new ArgumentError(`${F}.huber_loss: delta must be > 0, got ${delta}.`)
@@ -139,6 +143,7 @@ export const binaryCrossEntropy: OpFunction<(input: Tensor, target: Tensor, opti
     schema: "binary_cross_entropy(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean') -> Tensor",
     namespace: 'torch.nn.functional',
     recordAs: 'keywords',
+    autocast: 'float32',
     meta: (input, target, _weight, reduction) => pairSpec(`${F}.binary_cross_entropy`, input, target, reduction),
     decompose: (input, target, weight, reduction) => {
       sameShapes(`${F}.binary_cross_entropy`, input, target)
@@ -166,6 +171,7 @@ export const binaryCrossEntropyWithLogits: OpFunction<
     "binary_cross_entropy_with_logits(Tensor input, Tensor target, *, Tensor? weight=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (input, target, _weight, reduction) => pairSpec(`${F}.binary_cross_entropy_with_logits`, input, target, reduction),
   decompose: (input, target, weight, reduction, posWeight) => {
     sameShapes(`${F}.binary_cross_entropy_with_logits`, input, target)

@@ -44,6 +44,7 @@ export interface MarginOptions extends LossOptions {
 export const softMarginLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions) => Tensor> = defineOp({
   schema: "soft_margin_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, reduction) => reduce(`${F}.soft_margin_loss`, softplus(neg(mul(target, input))), reduction),
 })
 
@@ -59,6 +60,7 @@ export const softMarginLoss: OpFunction<(input: Tensor, target: Tensor, options?
 export const hingeEmbeddingLoss: OpFunction<(input: Tensor, target: Tensor, options?: MarginOptions) => Tensor> = defineOp({
   schema: "hinge_embedding_loss(Tensor input, Tensor target, *, float margin=1.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, margin, reduction) => {
     const apart = where(ne(target, 1), positivePart(rsub(floated(input), margin)), 0)
     return reduce(`${F}.hinge_embedding_loss`, add(where(ne(target, -1), input, 0), apart), reduction)
@@ -77,6 +79,7 @@ export const hingeEmbeddingLoss: OpFunction<(input: Tensor, target: Tensor, opti
 export const marginRankingLoss: OpFunction<(input1: Tensor, input2: Tensor, target: Tensor, options?: MarginOptions) => Tensor> = defineOp({
   schema: "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input1, input2, target, margin, reduction) =>
     reduce(`${F}.margin_ranking_loss`, positivePart(add(floated(mul(neg(target), sub(input1, input2))), margin)), reduction),
 })
@@ -93,6 +96,7 @@ export const marginRankingLoss: OpFunction<(input1: Tensor, input2: Tensor, targ
 export const cosineEmbeddingLoss: OpFunction<(input1: Tensor, input2: Tensor, target: Tensor, options?: MarginOptions) => Tensor> = defineOp({
   schema: "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, *, float margin=0.0, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input1, input2, target, margin, reduction) => {
     // As PyTorch computes it, which is not the cosine similarity: 1e-12 is added to the squares of the lengths.
     const square = (x: Tensor): Tensor => add(floated(sum(mul(x, x), [-1])), 1e-12)
@@ -135,6 +139,7 @@ export const tripletMarginLoss: OpFunction<(anchor: Tensor, positive: Tensor, ne
   schema:
     "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, *, float margin=1.0, float p=2.0, float eps=1e-06, bool swap=False, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (anchor, positive, negative, margin, p, eps, swap, reduction) => {
     const distance = (a: Tensor, b: Tensor): Tensor => pairwiseDistance(a, b, p, eps)
     const op = `${F}.triplet_margin_loss`
@@ -200,6 +205,7 @@ export interface MultiMarginOptions extends MarginOptions {
 export const multiMarginLoss: OpFunction<(input: Tensor, target: Tensor, options?: MultiMarginOptions) => Tensor> = defineOp({
   schema: "multi_margin_loss(Tensor input, Tensor target, *, int p=1, float margin=1.0, Tensor? weight=None, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, p, margin, weight, reduction) => {
     const op = `${F}.multi_margin_loss`
     if (p !== 1 && p !== 2) throw new ArgumentError(`${op}: p must be 1 or 2, got ${p}.`)
@@ -226,6 +232,7 @@ export const multiMarginLoss: OpFunction<(input: Tensor, target: Tensor, options
 export const multilabelMarginLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossOptions) => Tensor> = defineOp({
   schema: "multilabel_margin_loss(Tensor input, Tensor target, *, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, target, reduction) => {
     const op = `${F}.multilabel_margin_loss`
     const x = samplesOf(op, input)

@@ -155,6 +155,7 @@ export const nllLossBackward: Op['nllLossBackward'] = defineOp({
   schema: 'nll_loss_backward(Tensor scaled, Tensor self, Tensor target, Tensor? weight, int ignore_index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: { folded: ['self', 'scaled', 'target'], rank: 2 },
   meta: (scaled, self, target, weight) => {
     checkBackward(scaled, self, target, weight)
     return { shape: self.sizes, dtype: self.dtype }
@@ -200,6 +201,7 @@ export const nllLossForward: Op['nllLossForward'] = defineOp({
   schema: 'nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int ignore_index) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: { folded: ['self', 'target'], rank: 2 },
   meta: (self, target, weight) => {
     check(self, target, weight)
     const spec = { shape: target.sizes, dtype: self.dtype }
@@ -258,6 +260,7 @@ export const nllLoss: OpFunction<{
   schema: "nll_loss(Tensor self, Tensor target, Tensor? weight=None, *, int ignore_index=-100, str reduction='mean') -> Tensor",
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
+  autocast: 'float32',
   meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.sizes : [], dtype: self.dtype }),
   decompose: (self, target, weight, ignoreIndex, given) => {
     const reduction = checkedReduction(NAME, given)

@@ -106,6 +106,9 @@ function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: numb
 export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
   schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { folded: ['grad', 'indices'], rank: 4 },
+  onnx: { none: 'it computes a gradient, and models are exported for inference' },
+  autocast: 'as is',
   meta: backwardSpec,
   halvesInFloat32: true,
   kernel: (grad, indices, height, width) => {
@@ -142,6 +145,9 @@ export const maxPool2dWithIndices: OpFunction<
 > = defineOp({
   schema: 'max_pool2d_with_indices(Tensor self, any kernel_size, any? stride, any padding, any dilation, bool ceil_mode) -> (Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
+  vmap: { folded: ['self'], rank: 4 },
+  onnx: 'maxPool',
+  autocast: 'as is',
   meta: maxSpec,
   kernel: (input, ...window): readonly [Tensor, Tensor] => {
     const g = geometryOf(MAX, input, ...window)
@@ -280,6 +286,9 @@ export const avgPool2dBackward: OpFunction<
   schema:
     'avg_pool2d_backward(Tensor grad, Tensor self, any kernel_size, any? stride, any padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: { folded: ['self', 'grad'], rank: 4 },
+  onnx: { none: 'it computes a gradient, and models are exported for inference' },
+  autocast: 'as is',
   meta: (grad, input, kernelSize, stride, padding, ceilMode) => {
     checkOperand(AVG, 'grad', grad, outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)), input.dtype)
     return { shape: input.sizes, dtype: input.dtype }
@@ -350,6 +359,9 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
   schema:
     'avg_pool2d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
+  vmap: { folded: ['self'], rank: 4 },
+  onnx: 'avgPool',
+  autocast: 'as is',
   meta: (input, kernelSize, stride, padding, ceilMode) => ({
     shape: outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)),
     dtype: input.dtype,

@@ -87,6 +87,7 @@ export const maxPool3d: OpFunction<MaxPoolNd> = defineOp({
   schema:
     'max_pool3d(Tensor self, any kernel_size, any? stride=None, any padding=0, any dilation=1, bool ceil_mode=False, bool return_indices=False) -> any',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
     const op = `${F}.max_pool3d`
     const kernel = sizesOf(op, 'kernel_size', kernelSize, 3, 1)
@@ -137,6 +138,7 @@ export const avgPool3d: OpFunction<AvgPoolNd> = defineOp({
   schema:
     'avg_pool3d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const op = `${F}.avg_pool3d`
     if (divisorOverride === 0) throw new ArgumentError(`${op}: divisor_override must not be 0.`)
@@ -199,6 +201,7 @@ export const adaptiveAvgPool1d: OpFunction<(input: Tensor, outputSize: Sizes) =>
 export const adaptiveAvgPool3d: OpFunction<(input: Tensor, outputSize: Sizes | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool3d(Tensor self, any output_size) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, outputSize) => adaptiveMean(`${F}.adaptive_avg_pool3d`, input, outputSize, 3),
 })
 
@@ -244,6 +247,7 @@ export const adaptiveMaxPool2d: OpFunction<AdaptiveMaxPool> = defineOp({
 export const adaptiveMaxPool3d: OpFunction<AdaptiveMaxPool> = defineOp({
   schema: 'adaptive_max_pool3d(Tensor self, any output_size, bool return_indices=False) -> any',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, outputSize, returnIndices) => adaptiveMax(`${F}.adaptive_max_pool3d`, input, outputSize, 3, returnIndices),
 })
 

@@ -71,6 +71,7 @@ export const maxUnpool1d: OpFunction<MaxUnpool> = defineOp({
 export const maxUnpool2d: OpFunction<MaxUnpool> = defineOp({
   schema: 'max_unpool2d(Tensor self, Tensor indices, any kernel_size, any? stride=None, any padding=0, any? output_size=None) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, indices, kernel, stride, padding, size) => unpooled(`${F}.max_unpool2d`, input, indices, 2, { kernel, stride, padding, size }),
 })
 
@@ -86,6 +87,7 @@ export const maxUnpool2d: OpFunction<MaxUnpool> = defineOp({
 export const maxUnpool3d: OpFunction<MaxUnpool> = defineOp({
   schema: 'max_unpool3d(Tensor self, Tensor indices, any kernel_size, any? stride=None, any padding=0, any? output_size=None) -> Tensor',
   namespace: 'torch.nn.functional',
+  autocast: 'float32',
   decompose: (input, indices, kernel, stride, padding, size) => unpooled(`${F}.max_unpool3d`, input, indices, 3, { kernel, stride, padding, size }),
 })
 
@@ -165,6 +167,7 @@ export const fractionalMaxPool2d: OpFunction<FractionalPool> = defineOp({
     'fractional_max_pool2d(Tensor self, any kernel_size, any? output_size=None, any? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any',
   namespace: 'torch.nn.functional',
   tags: ['random'],
+  autocast: 'float32',
   decompose: (input, kernel, size, ratio, indices, samples) =>
     fractional(`${F}.fractional_max_pool2d`, input, 2, { kernel, size, ratio, indices, samples }),
 })
@@ -183,6 +186,7 @@ export const fractionalMaxPool3d: OpFunction<FractionalPool> = defineOp({
     'fractional_max_pool3d(Tensor self, any kernel_size, any? output_size=None, any? output_ratio=None, bool return_indices=False, Tensor? _random_samples=None) -> any',
   namespace: 'torch.nn.functional',
   tags: ['random'],
+  autocast: 'float32',
   decompose: (input, kernel, size, ratio, indices, samples) =>
     fractional(`${F}.fractional_max_pool3d`, input, 3, { kernel, size, ratio, indices, samples }),
 })

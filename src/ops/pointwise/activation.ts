@@ -40,6 +40,7 @@ export const thresholdBackward: Op['thresholdBackward'] = defineOp({
 export const relu: Op['relu'] = defineOp({
   schema: 'relu(Tensor self) -> Tensor',
   method: true,
+  onnx: 'relu',
   pointwise: { promotion: 'promote', dtypes: 'numeric', compute: (x) => call('max', x, number(x, 0)) },
   derivative: ([g], { outputs: [out] }) => [thresholdBackward(g, out, 0)],
 })
@@ -58,6 +59,7 @@ const SQRT_2_PI = Math.sqrt(2 / Math.PI)
  */
 export const gelu: OpFunction<(self: Tensor, options?: { readonly approximate?: 'none' | 'tanh' }) => Tensor> = defineOp({
   schema: "gelu(Tensor self, *, str approximate='none') -> Tensor",
+  onnx: 'gelu',
   prepare: (args) => {
     if (args[1] !== 'none' && args[1] !== 'tanh')
       throw new ArgumentError(`torch.nn.functional.gelu: approximate must be 'none' or 'tanh', got ${valueText(args[1])}.`)

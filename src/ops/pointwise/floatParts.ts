@@ -65,6 +65,7 @@ export const nextafter: Op['nextafter'] = defineOp({
   schema: 'nextafter(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'method',
+  vmap: 'elementwise',
   decompose: (self, other) => {
     checkFloating('torch.nextafter', self)
     if (self.dtype !== other.dtype) throw new DTypeError(`torch.nextafter: self is ${self.dtype}, but other is ${other.dtype}; convert one of them.`)

@@ -160,6 +160,7 @@ export const prelu: Op['prelu'] = defineOp({
   schema: 'prelu(Tensor self, Tensor weight) -> Tensor',
   namespace: 'torch.nn.functional',
   method: true,
+  autocast: 'half',
   decompose: (self, weight) => {
     const channels = self.ndim > 1 ? self.sizes[1] : 1
     if (weight.numel !== 1 && (weight.ndim !== 1 || weight.numel !== channels))

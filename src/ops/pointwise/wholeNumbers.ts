@@ -33,6 +33,9 @@ export const gcd: Op['gcd'] = defineOp({
   schema: 'gcd(Tensor self, Tensor other) -> Tensor',
   method: true,
   inPlace: 'function',
+  vmap: 'elementwise',
+  onnx: { none: 'ONNX has no such function' },
+  autocast: 'as is',
   meta: (a, b) => integerSpec('torch.gcd', a, b),
   kernel: (a, b) => {
     const { shape, dtype } = integerSpec('torch.gcd', a, b)

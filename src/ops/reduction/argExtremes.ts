@@ -93,6 +93,9 @@ export interface ArgExtremeOptions {
 export const argmax: OpFunction<(self: Tensor, dim?: number | null | ArgExtremeOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor',
   method: true,
+  vmap: 'argExtreme',
+  onnx: 'argMax',
+  autocast: 'as is',
   meta: (self, dim, keepdim) => argSpec('torch.argmax', self, dim, keepdim),
   kernel: (self, dim, keepdim) => launchArg('torch.argmax', self, dim, keepdim, true),
 })
@@ -109,6 +112,9 @@ export const argmax: OpFunction<(self: Tensor, dim?: number | null | ArgExtremeO
 export const argmin: OpFunction<(self: Tensor, dim?: number | null | ArgExtremeOptions, keepdim?: boolean) => Tensor> = defineOp({
   schema: 'argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor',
   method: true,
+  vmap: 'argExtreme',
+  onnx: 'argMin',
+  autocast: 'as is',
   meta: (self, dim, keepdim) => argSpec('torch.argmin', self, dim, keepdim),
   kernel: (self, dim, keepdim) => launchArg('torch.argmin', self, dim, keepdim, false),
 })

@@ -62,6 +62,9 @@ export interface CastAlongDim {
 export const cumsum: OpFunction<(self: Tensor, dim: number | CastAlongDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
   schema: 'cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: 'cumsum',
+  autocast: 'as is',
   prepare: castFirst,
   inPlace: 'method',
   meta: (self, dim) => {

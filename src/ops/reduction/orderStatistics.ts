@@ -207,6 +207,7 @@ type Quantile = (self: Tensor, q: number | Tensor, dim?: number | null | Quantil
 export const quantile: OpFunction<Quantile> = defineOp({
   schema: "quantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
   method: true,
+  autocast: 'float32',
   decompose: (self, q, dim, keepdim, how) => quantiles('torch.quantile', self, q, dim, keepdim, how, false),
 })
 
@@ -222,6 +223,7 @@ export const quantile: OpFunction<Quantile> = defineOp({
 export const nanquantile: OpFunction<Quantile> = defineOp({
   schema: "nanquantile(Tensor self, any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor",
   method: true,
+  autocast: 'float32',
   decompose: (self, q, dim, keepdim, how) => quantiles('torch.nanquantile', self, q, dim, keepdim, how, true),
 })
 

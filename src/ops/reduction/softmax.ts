@@ -50,6 +50,8 @@ const widened = (self: Tensor): Tensor => to(self, accumulatedIn(self.dtype))
 export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
   schema: 'softmax.int(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: 'softmax',
   prepare: castFirst,
   meta: (self, dim) => spec('torch.softmax', self, dim),
   decompose: (self, dim) => {
@@ -91,6 +93,8 @@ export const safeSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, dt
 export const logSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, options?: { readonly dtype?: DType | null }) => Tensor> = defineOp({
   schema: 'log_softmax.int(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: 'logSoftmax',
   prepare: castFirst,
   meta: (self, dim) => spec('torch.log_softmax', self, dim),
   decompose: (self, dim) => {

@@ -90,6 +90,7 @@ export const prod: OpFunction<
 > = defineOp({
   schema: 'prod(Tensor self, int[]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor',
   method: true,
+  autocast: 'float32',
   prepare: castFirst,
   reduction: { combine: 'mul', dtype: summedType },
   derivative: ([g], { args: [self, dim, keepdim] }) => [prodBackward(g, self, dim, keepdim), null, null, null],

@@ -35,6 +35,9 @@ function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number):
 export const diagonalScatter: Op['diagonalScatter'] = defineOp({
   schema: 'diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: { writeTo: 'self', view: 'torch.diagonal', part: 'src' },
+  autocast: 'as is',
   meta: (self, src, offset, dim1, dim2) => scatterSpec('torch.diagonal_scatter', self, src, diagonalSpec(self, offset, dim1, dim2)),
   kernel: (self, src, offset, dim1, dim2) => scatterInto('torch.diagonal_scatter', self, src, (whole) => diagonalSpec(whole, offset, dim1, dim2)),
   derivative: ([g], { args: [, src, offset, dim1, dim2], needs }) => [
@@ -58,6 +61,9 @@ export const diagonal: Op['diagonal'] = defineOp({
   schema: 'diagonal(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'dimensions',
+  onnx: 'positions',
+  autocast: 'as is',
   meta: diagonalSpec,
   derivative: ([g], { args: [self, offset, dim1, dim2] }) => [
     diagonalScatter(zeros(self.sizes, { dtype: g.dtype }), g, offset, dim1, dim2),

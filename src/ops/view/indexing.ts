@@ -106,6 +106,9 @@ export function launchLines(kind: LineKind, op: string, target: Tensor, source: 
 export const gather: Op['gather'] = defineOp({
   schema: 'gather(Tensor self, int dim, Tensor index) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: 'gather',
+  autocast: 'as is',
   meta: (self, dim, index) => {
     checkIndex('torch.gather', self, dim, index)
     return { shape: index.sizes, dtype: self.dtype }
@@ -177,6 +180,9 @@ export const scatterAdd: Op['scatterAdd'] = defineOp({
   method: true,
   inPlace: 'method',
   halvesInFloat32: true,
+  vmap: 'dimensions',
+  onnx: 'scatterAdd',
+  autocast: 'as is',
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src)
     return { shape: self.sizes, dtype: self.dtype }

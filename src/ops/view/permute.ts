@@ -21,6 +21,9 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
   schema: 'permute(Tensor self, int[] dims) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'permute',
+  onnx: 'permute',
+  autocast: 'as is',
   meta: (self, dims) => {
     const order = dims.map((d) => wrapDim('torch.permute', d, self.ndim))
     if (order.length !== self.ndim || new Set(order).size !== self.ndim)
@@ -56,6 +59,9 @@ export const transpose: Op['transpose'] = defineOp({
   schema: 'transpose.int(Tensor self, int dim0, int dim1) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'dimensions',
+  onnx: 'transpose',
+  autocast: 'as is',
   meta: (self, dim0, dim1) => {
     const a = wrapDim('torch.transpose', dim0, self.ndim)
     const b = wrapDim('torch.transpose', dim1, self.ndim)

@@ -92,6 +92,7 @@ export const indexCopy: Op['indexCopy'] = defineOp({
   schema: 'index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor',
   method: true,
   inPlace: 'method',
+  autocast: 'promote',
   decompose: (self, dim, index, source) =>
     writeSlices('torch.index_copy', self, dim, index, source, ({ line, at, full, values }) => scatterValues(line, at, full, values, 'set')),
 })
@@ -249,6 +250,9 @@ function rowCount(size: number): number {
 export const nonzeroStatic: Op['nonzeroStatic'] = defineOp({
   schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
   method: true,
+  vmap: { none: 'examples have different numbers of non-zero elements' },
+  onnx: { none: 'the positions depend on data' },
+  autocast: 'as is',
   meta: (self, size) => ({ shape: [rowCount(size), self.ndim], dtype: 'int64' }),
   kernel: (self, size, fillValue) => {
     const found = nonzero(self)

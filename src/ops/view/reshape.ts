@@ -22,6 +22,7 @@ import { inferShape, viewSpec, viewStrides } from './strides.ts'
 export const clone: Op['clone'] = defineOp({
   schema: 'clone(Tensor self) -> Tensor',
   method: true,
+  onnx: 'identity',
   pointwise: { promotion: 'promote', compute: (x) => x },
   derivative: ([g]) => [g],
 })
@@ -55,6 +56,9 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'sizes',
+  onnx: 'reshape',
+  autocast: 'as is',
   meta: (self, size) => {
     const shape = inferShape('torch.Tensor.view', self, size)
     const strides = viewStrides(self, shape)
@@ -118,6 +122,9 @@ export const unsqueeze: Op['unsqueeze'] = defineOp({
   schema: 'unsqueeze(Tensor self, int dim) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'dimensions',
+  onnx: 'reshape',
+  autocast: 'as is',
   meta: (self, dim) => {
     const at = wrapDim('torch.unsqueeze', dim, self.ndim + 1)
     const stride = at < self.ndim ? sizeAt(self.sizes, at) * sizeAt(self.steps, at) : 1
@@ -150,6 +157,9 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | readonly number[]
   schema: 'squeeze(Tensor self, any dim=None) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'squeeze',
+  onnx: 'reshape',
+  autocast: 'as is',
   meta: (self, dim) => {
     const dims = squeezedDims(self, dim)
     const stays = (_: number, i: number): boolean => self.sizes[i] !== 1 || (dims !== null && !dims.includes(i))

@@ -29,6 +29,9 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
   schema: 'scatter_values(Tensor self, int dim, Tensor index, Tensor src, str kind) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
+  vmap: 'dimensions',
+  onnx: 'scatterValues',
+  autocast: 'as is',
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src, 'torch.scatter')
     return { shape: self.sizes, dtype: self.dtype }

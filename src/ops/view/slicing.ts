@@ -47,6 +47,9 @@ function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (
 export const selectBackward: Op['selectBackward'] = defineOp({
   schema: 'select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: 'dimensions',
+  onnx: { writeTo: 'zeros', view: 'torch.select', part: 'grad' },
+  autocast: 'as is',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
   kernel: (grad, inputSizes, dim, index) => putBack('torch.ops.tensorfx.select_backward', grad, inputSizes, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, , dim, index] }) => [select(g, dim, index), null, null, null],
@@ -63,6 +66,9 @@ export const selectBackward: Op['selectBackward'] = defineOp({
 export const sliceBackward: Op['sliceBackward'] = defineOp({
   schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
+  vmap: 'dimensions',
+  onnx: { writeTo: 'zeros', view: 'torch.Tensor.slice', part: 'grad' },
+  autocast: 'as is',
   meta: (grad, inputSizes) => ({ shape: inputSizes, dtype: grad.dtype }),
   kernel: (grad, inputSizes, dim, start, end, step) =>
     putBack('torch.ops.tensorfx.slice_backward', grad, inputSizes, (whole) => sliceSpec(whole, dim, start, end, step)),
@@ -84,6 +90,9 @@ const SLICE_SCATTER = 'torch.slice_scatter'
 export const selectScatter: Op['selectScatter'] = defineOp({
   schema: 'select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: { writeTo: 'self', view: 'torch.select', part: 'src' },
+  autocast: 'as is',
   meta: (self, src, dim, index) => scatterSpec(SELECT_SCATTER, self, src, selectSpec(self, dim, index)),
   kernel: (self, src, dim, index) => scatterInto(SELECT_SCATTER, self, src, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, src, dim, index], needs }) => [
@@ -106,6 +115,9 @@ export const selectScatter: Op['selectScatter'] = defineOp({
 export const sliceScatter: Op['sliceScatter'] = defineOp({
   schema: 'slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
   method: true,
+  vmap: 'dimensions',
+  onnx: { writeTo: 'self', view: 'torch.Tensor.slice', part: 'src' },
+  autocast: 'as is',
   meta: (self, src, dim, start, end, step) => scatterSpec(SLICE_SCATTER, self, src, sliceSpec(self, dim, start, end, step)),
   kernel: (self, src, dim, start, end, step) => scatterInto(SLICE_SCATTER, self, src, (whole) => sliceSpec(whole, dim, start, end, step)),
   derivative: ([g], { args: [, src, dim, start, end, step], needs }) => [
@@ -131,6 +143,9 @@ export const select: Op['select'] = defineOp({
   schema: 'select.int(Tensor self, int dim, int index) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'dimensions',
+  onnx: 'select',
+  autocast: 'as is',
   meta: selectSpec,
   derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.sizes, dim, index), null, null],
   scatter: (value, self, dim, index) => selectScatter(self, value, dim, index),
@@ -150,6 +165,9 @@ export const slice: Op['slice'] = defineOp({
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'dimensions',
+  onnx: 'slice',
+  autocast: 'as is',
   meta: sliceSpec,
   derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.sizes, dim, start, end, step), null, null, null, null],
   scatter: (value, self, dim, start, end, step) => sliceScatter(self, value, dim, start, end, step),

@@ -27,6 +27,9 @@ const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
 export const asStridedScatter: Op['asStridedScatter'] = defineOp({
   schema: 'as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
   method: true,
+  vmap: { none: 'the layout of one example says nothing about that of a batch' },
+  onnx: { writeTo: 'self', view: 'torch.as_strided', part: 'src' },
+  autocast: 'as is',
   meta: (self, src, size, stride, offset) => scatterSpec(AS_STRIDED_SCATTER, self, src, windowOf(self, size, stride, offset)),
   kernel: (self, src, size, stride, offset) => scatterInto(AS_STRIDED_SCATTER, self, src, (whole) => windowOf(whole, size, stride, offset)),
   // The windows are those of contiguous tensors, as in the call.
@@ -90,6 +93,9 @@ export const asStrided: Op['asStrided'] = defineOp({
   schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: { none: 'the layout of one example says nothing about that of a batch' },
+  onnx: 'positions',
+  autocast: 'as is',
   meta: (self, size, stride, offset) => {
     if (stride.some((s) => s < 0))
       throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)

@@ -21,6 +21,9 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],
+  vmap: 'sizes',
+  onnx: 'expand',
+  autocast: 'as is',
   meta: (self, size) => {
     const lead = size.length - self.ndim
     if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.sizes)} has more dimensions than ${formatShape(size)}.`)
@@ -52,6 +55,9 @@ export const detach: Op['detach'] = defineOp({
   schema: 'detach(Tensor self) -> Tensor',
   method: true,
   tags: ['view'],
+  vmap: { leading: ['self'] },
+  onnx: 'identity',
+  autocast: 'as is',
   meta: (self) => viewSpec(self, self.sizes, self.steps),
   scatter: (value) => value,
 })
