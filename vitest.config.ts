@@ -7,7 +7,8 @@ import { generate as generateOps } from './scripts/generateOps.mjs'
 import { generate as generatePasses } from './scripts/generatePasses.mjs'
 import { ClosingReporter } from './test/helpers/closingReporter.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
-import { long, ownProcess } from './test/suites.ts'
+import { isChosen, rotation } from './test/helpers/rotation.ts'
+import { long, ownProcess, testFiles } from './test/suites.ts'
 
 generateOps()
 generatePasses()
@@ -22,7 +23,9 @@ const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: fi
 const SAME_ON_BOTH = ['test/distributed/**', 'test/examples/**', 'test/house/**', 'test/lint-rules/**']
 /** What counts bytes: the checked heap has margins, and keeps freed memory for a while. */
 const COUNTS_BYTES = ['test/memory/{flat,limit}.test.ts']
-const excluded = [...(built ? SAME_ON_BOTH : []), ...(checksHeap ? COUNTS_BYTES : [])]
+/** The built package is the same code, so a tenth of the files runs on it, another one each day. */
+const otherDays = (): readonly string[] => testFiles().filter((name) => !isChosen(name))
+const excluded = [...(built ? [...SAME_ON_BOTH, ...otherDays()] : []), ...(checksHeap ? COUNTS_BYTES : [])]
 
 /** The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. */
 const projects = [
@@ -65,7 +68,7 @@ export default defineConfig({
     // All cores: by default vitest leaves one idle, which is half of two.
     maxWorkers: '100%',
     // Passes and the stages of compilations are verified.
-    env: { TENSORFX_VERIFY: '1' },
+    env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation) },
     // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
     setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
     // Which of PyTorch's tests are here is read from the suite on the sources.

@@ -12,9 +12,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that `npm test` leaves to `npm run test:all`, by the reason. They have a process each. Every room has tests beside them. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
-  'starts worlds of several ranks': [
-    'test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi*,run,threads*}.test.ts',
-  ],
+  'starts worlds of several ranks': ['test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi,run,threads}.test.ts'],
   'draws programs, arguments or faults': [
     'test/fuzz/**/*.test.ts',
     'test/memory/{faults,flat,soak,whole}.test.ts',
@@ -34,14 +32,17 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** Files that replace modules or load them afresh: the files after them would meet two copies of a class. */
-function reloading(): string[] {
-  const folder = fileURLToPath(new URL('.', import.meta.url))
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
-  return names
-    .filter((name) => /\bvi\.(?:doMock|mock|resetModules)\(/.test(readFileSync(folder + name, 'utf8')))
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** All test files, from the root. */
+export const testFiles = (): readonly string[] =>
+  readdirSync(`${root}test`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
     .map((name) => `test/${name.replaceAll('\\', '/')}`)
-}
+
+/** Files that replace modules or load them afresh: the files after them would meet two copies of a class. */
+const reloading = (): readonly string[] =>
+  testFiles().filter((name) => /\bvi\.(?:doMock|mock|resetModules)\(/.test(readFileSync(root + name, 'utf8')))
 
 export const ownProcess: readonly string[] = [...Object.values(OWN_PROCESS).flat(), ...reloading()]
 export const long: readonly string[] = Object.values(LONG).flat()

@@ -8,7 +8,7 @@ export interface Finding {
 
 export function fuzzArguments(
   library: object,
-  options: { readonly seed: number; readonly rounds: number; readonly only?: string | null; readonly reset?: () => void },
+  options: { readonly seed: number; readonly rounds: number; readonly isChosen?: (name: string) => boolean; readonly reset?: () => void },
 ): Promise<{ readonly functions: number; readonly calls: number; readonly findings: readonly Finding[] }>
 
 /** Calls one function of the surface, which is `of`. */

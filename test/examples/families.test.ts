@@ -10,6 +10,7 @@ import { loadTorchFile, writeSafetensors } from 'tensorfx/interop'
 import { fromStored } from '../pytorch/cases.ts'
 import type { StoredTensor } from '../pytorch/cases.ts'
 import { example, runExample } from './run.ts'
+import { tenth } from '../helpers/rotation.ts'
 
 interface Recorded {
   readonly torch: string
@@ -56,7 +57,7 @@ test('every family that was recorded is there, and twenty are', () => {
   expect(Object.keys(families).length).toBeGreaterThanOrEqual(20)
 })
 
-describe.each(Object.entries(families))('%s', (name, make) => {
+describe.each(tenth(Object.entries(families), ([name]) => name))('%s', (name, make) => {
   const recorded = JSON.parse(readFileSync(golden(`${name}.json`), 'utf8')) as Recorded
   const load = async (): Promise<nn.Module> => {
     const model = make()

@@ -5,6 +5,7 @@ import { fuzzOne, notYet, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
 import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
 import { treeMap } from '../../src/pytree/index.ts'
 import { api } from './api.ts'
+import { tenth } from '../helpers/rotation.ts'
 
 /** What fails, as text that says how to replay it. */
 function failures(wrapper: string, count: number, first: number): string {
@@ -15,8 +16,12 @@ function failures(wrapper: string, count: number, first: number): string {
     .join('\n\n')
 }
 
-/** First seeds of `count` programs in parts of ten: a part that fails is soon found, and mutation testing takes the parts that it has time for. */
-const parts = (count: number, first: number): readonly number[] => Array.from({ length: count / 10 }, (_, i) => first + 10 * i)
+/** First seeds of `count` programs in parts of ten, as far as they run this time: a part that fails is soon found, and mutation testing takes the parts that it has time for. */
+const parts = (count: number, first: number): readonly number[] =>
+  tenth(
+    Array.from({ length: count / 10 }, (_, i) => first + 10 * i),
+    String,
+  )
 
 describe('random programs', { timeout: 60_000 }, () => {
   it.each(parts(500, 20_000))('from seed %d on, ten mean the same compiled as eagerly', (first) => expect(failures('compile', 10, first)).toBe(''))

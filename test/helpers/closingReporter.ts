@@ -1,5 +1,6 @@
 // A reporter that ends a run with the tests that took longest and the line `N passed, N failed`.
 import type { Reporter, TestCase, TestModule } from 'vitest/node'
+import { isFull, rotation } from './rotation.ts'
 
 /** Tests that are printed at the end of a run of many. */
 const LONGEST = 20
@@ -26,6 +27,8 @@ export class ClosingReporter implements Reporter {
           `${(milliseconds(test) / 1000).toFixed(1).padStart(7)} s  ${test.module.relativeModuleId}  ${test.fullName.replaceAll(/\s+/g, ' ')}`,
         )
     }
+    if (modules.length > 1 && !isFull)
+      console.log(`Of long tables a tenth ran: TENSORFX_ROTATION=${rotation}; all of them with npm run test:all -- --full`)
     console.log(`${count('passed')} passed, ${count('failed') + broken} failed`)
   }
 }

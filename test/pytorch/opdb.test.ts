@@ -1,18 +1,19 @@
-// PyTorch's own databases of operators, modules and refused inputs judge tensorfx, eager and compiled. The suite takes a tenth of the cases; `npm run test:opdb` takes all
+// PyTorch's own databases of operators, modules and refused inputs judge tensorfx, eager and compiled. The suite takes a tenth of the cases, another one each day; `npm run test:opdb` takes all
 // of them and prints how they went. What fails is listed in opdb/known.json, which only shrinks: a case in it that has come to agree fails the test, too.
 //
-// TENSORFX_OPDB=all: all cases, with a report. TENSORFX_OPDB_NAMES='softmax|linalg': those that match. TENSORFX_OPDB_TENTH=3: another tenth.
+// TENSORFX_OPDB=all: all cases, with a report. TENSORFX_OPDB_NAMES='softmax|linalg': those that match.
 // TENSORFX_UPDATE_OPDB=1: takes what agrees off the list.
 import { describe, expect, it } from 'vitest'
 import { reasonOf } from './opdb/reasons.ts'
-import { allCases, expected, isInTenth, readKnown, report, writeKnown } from './opdb/suite.ts'
+import { allCases, expected, readKnown, report, writeKnown } from './opdb/suite.ts'
 import type { Case, Judged } from './opdb/suite.ts'
+import { isChosen } from '../helpers/rotation.ts'
 
-const { TENSORFX_OPDB: which, TENSORFX_OPDB_NAMES: names, TENSORFX_OPDB_TENTH: tenth, TENSORFX_UPDATE_OPDB: update } = process.env
+const { TENSORFX_OPDB: which, TENSORFX_OPDB_NAMES: names, TENSORFX_UPDATE_OPDB: update } = process.env
 /** Compilation takes time: outside the command, every third of the tenth. */
 const all = allCases()
 const inCompiled = (cases: readonly Case[]): readonly Case[] => (which === 'all' || names !== undefined ? cases : cases.filter((_, i) => i % 3 === 0))
-const chosen = all.filter((one) => (names === undefined ? which === 'all' || isInTenth(one, Number(tenth ?? 0)) : new RegExp(names).test(one.key)))
+const chosen = all.filter((one) => (names === undefined ? which === 'all' || isChosen(one.key) : new RegExp(names).test(one.key)))
 const known = readKnown()
 
 describe.each([

@@ -32,13 +32,6 @@ function casesOf<C>(
 
 export const allCases = (): readonly Case[] => [...casesOf('ops', judgeOperator), ...casesOf('mods', judgeModule), ...casesOf('errs', judgeRefused)]
 
-/** Whether a case belongs to a tenth of all. */
-export function isInTenth({ key }: Case, tenth: number): boolean {
-  let hash = 0
-  for (const character of key) hash = (Math.imul(hash, 31) + character.charCodeAt(0)) >>> 0
-  return hash % 10 === tenth % 10
-}
-
 /** The cases that fail: by database and kind, `softmax#0,3`; of missing names only the name. */
 type Known = Record<DatabaseName, Partial<Record<Kind, readonly string[]>>>
 

@@ -1,0 +1,29 @@
+// Long tables have many cases of one path through the code. A run takes a tenth of them, another one each day; `npm run test:all -- --full` takes all of them.
+
+/** Whether all cases run. */
+export const isFull: boolean = process.env['TENSORFX_FULL'] === '1'
+
+/** Which tenth runs. The configuration of the tests sets it for all processes of a run: by default the number of the day. */
+export const rotation: number = Number(process.env['TENSORFX_ROTATION'] ?? Math.floor(Date.now() / 86_400_000))
+
+/** Into how many parts the cases are divided. */
+const PARTS = 10
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+  let hash = 2166136261
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619) >>> 0
+  return hash
+}
+
+/** Whether the case of that name runs this time. */
+export const isChosen = (name: string): boolean => isFull || (hashOf(name) + rotation) % PARTS === 0
+
+/** Those of the cases that run this time, at least one. */
+export function tenth<T>(cases: readonly T[], nameOf: (one: T) => string): readonly T[] {
+  const chosen = cases.filter((one) => isChosen(nameOf(one)))
+  return chosen.length > 0 ? chosen : turn(cases)
+}
+
+/** One of a few variants, another one each day; or all. */
+export const turn = <T>(variants: readonly T[]): readonly T[] => variants.filter((_, i) => isFull || i === rotation % variants.length)
