@@ -70,14 +70,14 @@ const WRITES = [
 ]
 
 /**
- * A step for one of `tensors`, a list of { shape, isBase, isRepeated, isCut }: bases keep their shape, tensors with repeated elements and those that are cut from their history (`detach`) are not
+ * A step for one of `tensors`, a list of { shape, isRepeated, isCut }: tensors with repeated elements and those that are cut from their history (`detach`) are not
  * written to while gradients are recorded.
  */
 export function drawStep(random, tensors) {
   const on = random.int(tensors.length)
-  const { shape, isBase, isRepeated, isCut } = tensors[on]
+  const { shape, isRepeated, isCut } = tensors[on]
   const what = random.next()
-  if (what < 0.1 && !isBase && !isRepeated && !isCut) {
+  if (what < 0.1 && !isRepeated && !isCut) {
     const [inPlace, view] = drawChange(random, shape)
     return { what: 'change', on, inPlace, view }
   }
@@ -102,7 +102,6 @@ export function madeBy(step, { isRepeated, isCut }, sample, evaluate) {
     return made.map((view) => ({
       sample: view,
       shape: view.shape,
-      isBase: false,
       isRepeated: isRepeated || text.includes('.expand('),
       isCut: isCut || text.includes('.detach('),
     }))
@@ -128,7 +127,7 @@ export function drawViewWrites(api, seed) {
   const random = randomFrom(seed)
   const evaluate = evaluator(api)
   const bases = [0, 1].map(() => ({ shape: random.pick(SHAPES), isTransposed: random.chance(0.2), hasHistory: random.chance(0.5) }))
-  const tensors = bases.map((base) => ({ sample: startOf(api, base), shape: base.shape, isBase: true, isRepeated: false, isCut: false }))
+  const tensors = bases.map((base) => ({ sample: startOf(api, base), shape: base.shape, isRepeated: false, isCut: false }))
   const steps = []
   const length = 3 + random.int(9)
   for (let i = 0; i < length; i++) {

@@ -1,6 +1,7 @@
 // Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
 // A storage counts its own writes. Writes to fake tensors, which have none, are counted here, per base.
-import type { Layout, Tensor } from '../tensor/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { Layout } from '../tensor/index.ts'
 import { upcomingSeq } from './node.ts'
 
 const writesToFakes = new WeakMap<Tensor, number>()
@@ -54,6 +55,12 @@ export function noteLayout(tensor: Tensor): void {
 export function layoutAt(tensor: Tensor, seq: number): Layout | null {
   if (seq >= lastChange) return null
   return formerLayouts.get(tensor)?.find(({ until }) => seq < until)?.layout ?? null
+}
+
+/** A tensor as it lay for the node numbered `seq`. */
+export function laidAt(tensor: Tensor, seq: number): Tensor {
+  const layout = layoutAt(tensor, seq)
+  return layout === null ? tensor : new Tensor(layout.sizes, tensor.dtype, tensor.storage, layout.steps, layout.offset)
 }
 
 /** Whether a tensor is as it was when a node saved it: the node's number, and the version of then. */

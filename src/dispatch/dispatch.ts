@@ -19,8 +19,8 @@ export interface DispatchMode {
   abandon?(): void
   /** Of a mode that knows tensors: what it knows of `tensor` belongs to the tensor `to` from here on. */
   rename?(tensor: Tensor, to: Tensor): void
-  /** Runs `change`, by which `self` becomes a view of what it was, or refuses it. Default: runs it. */
-  changeView?(qualname: string, self: Tensor, change: () => Tensor): Tensor
+  /** Runs `change`, by which `self` becomes another view (see `becomeView`), or refuses it. Default: runs it. */
+  changeView?(qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result

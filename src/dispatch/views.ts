@@ -35,8 +35,9 @@ export const viewChanges: {
 /**
  * Makes `self` what `view` returns for it, a tensor of the same dtype: the operators of PyTorch's tag inplace_view, such as `transpose_`. A view stays a view of the same base, and a base
  * stays a base. Modes hear that another tensor stands for what `self` was. Throws what `view` throws, and AutogradError if autograd does not allow it; then nothing has changed.
+ * `ofItself`: whether it is a view of what it was, and not of other or of more memory.
  */
-export function becomeView(qualname: string, self: Tensor, view: (self: Tensor) => Tensor): Tensor {
+export function becomeView(qualname: string, self: Tensor, view: (self: Tensor) => Tensor, ofItself = true): Tensor {
   const take = (becomes: Tensor): void => {
     if (becomes === self) return
     const former = new Tensor(self.sizes, self.dtype, self.storage, undefined, undefined, self)
@@ -59,5 +60,5 @@ export function becomeView(qualname: string, self: Tensor, view: (self: Tensor) 
     return self
   }
   const { mode } = dispatchState
-  return mode?.changeView === undefined ? change() : mode.changeView(qualname, self, change)
+  return mode?.changeView === undefined ? change() : mode.changeView(qualname, self, change, ofItself)
 }

@@ -15,7 +15,7 @@ export const breakCauses: Readonly<
   rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
   window: cause('window', 'as_strided sees memory beyond its argument'),
   sharedMemory: cause('sharedMemory', 'an in-place operator on memory that several tensors share'),
-  viewChange: cause('viewChange', 'an operator gives a tensor another shape in place (transpose_, resize_)'),
+  viewChange: cause('viewChange', 'an operator gives a tensor another shape in place (transpose_ of an argument, resize_)'),
   standIn: cause('standIn', 'an operator gets a tensor that was overwritten after it was saved'),
   graphBreak: cause('graphBreak', 'graphBreak()'),
 }

@@ -117,12 +117,17 @@ export class Capture implements DispatchMode {
     return self
   }
 
-  /** An operator that gives a tensor another shape runs on real memory. */
-  changeView(_qualname: string, self: Tensor, change: () => Tensor): Tensor {
+  /** An operator that gives a tensor another shape is recorded as a view if the tensor has no memory yet; otherwise it runs on that. */
+  changeView(_qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor {
     if (this.#segment.hasStaleViews) this.#refresh(self)
+    if (ofItself && !this.#eager && this.#segment.isOwn(self)) return change()
     this.breakGraph([self], breakCauses.viewChange)
     if (self.storage !== null) for (const ended of this.ended) ended.keepInputs(self.storage)
     return withoutModes(change)
+  }
+
+  rename(tensor: Tensor, to: Tensor): void {
+    if (!this.#eager) this.#segment.rename(tensor, to)
   }
 
   /** Takes a view anew if its memory was written since. */

@@ -262,6 +262,19 @@ export class Segment implements Writer {
     return this.lazies[slot] ?? this.bound[slot]
   }
 
+  /** Whether a tensor is computed by the segment, and lies on no memory before. */
+  isOwn(tensor: Tensor): boolean {
+    return this.slotOf(tensor) >= 0 && tensor.storage?.isDeferred === true && tensor.storage.writer === this
+  }
+
+  /** What the segment knows of a lazy tensor belongs to the tensor `to` from here on. */
+  rename(tensor: Tensor, to: Tensor): void {
+    if (this.slotOf(tensor) < 0) return
+    to.captureStamp = tensor.captureStamp
+    to.captureSlot = tensor.captureSlot
+    for (let slot = 0; slot < this.lazies.length; slot++) if (this.lazies[slot] === tensor) this.lazies[slot] = to
+  }
+
   /** The lazy tensor at a slot. Throws InternalError if there is none. */
   lazyAt(slot: number): Tensor {
     return present(this.lazies[slot], 'a lazy tensor')

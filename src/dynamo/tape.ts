@@ -1,10 +1,11 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { AutogradError, OpNode, gradBetween, isAsSaved, isGradEnabled, isNode, producerOf } from '../autograd/index.ts'
+import { AutogradError, OpNode, gradBetween, isAsSaved, isGradEnabled, isNode, laidAt, producerOf } from '../autograd/index.ts'
 import type { Edge, GradNode } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
-import { withoutModes } from '../dispatch/index.ts'
+import { isArgList, withoutModes } from '../dispatch/index.ts'
+import type { Arg } from '../dispatch/index.ts'
 import { tapeState } from '../guards/index.ts'
 import { present } from '../errors/index.ts'
 import type { Graph, Node } from '../fx/index.ts'
@@ -109,7 +110,9 @@ function checkSaved(node: OpNode, reached: () => ReadonlySet<number>): void {
   const tensors = [...args.flat(), ...outputs].filter((value) => value instanceof Tensor)
   const isStale = (tensor: Tensor, i: number): boolean => !isAsSaved(tensor, versions?.[i] ?? 0, savedAt)
   if (!tensors.some(isStale)) return
-  const reads = derivativeReads(node.op, args, outputs, (i) => (node.targets[i] ?? null) !== null, reached())
+  const then = (arg: Arg): Arg => (arg instanceof Tensor ? laidAt(arg, savedAt) : isArgList(arg) ? arg.map(then) : arg)
+  const results = outputs.map((output) => laidAt(output, savedAt))
+  const reads = derivativeReads(node.op, args.map(then), results, (i) => (node.targets[i] ?? null) !== null, reached())
   const stale = tensors.find((tensor, i) => reads[i] === true && isStale(tensor, i))
   if (stale !== undefined)
     throw new AutogradError(

@@ -8,7 +8,7 @@ function newBase(w) {
   const usable = (name) => w.value(name).numel > 0
   const x = w.float((name) => usable(name) && w.value(name).requiresGrad) ?? w.float(usable)
   const name = x === undefined ? null : w.define(`${x}.clone()`)
-  if (name !== null) w.state.family.push({ name, shape: w.shape(name), isBase: true, isRepeated: false, isCut: false })
+  if (name !== null) w.state.family.push({ name, shape: w.shape(name), isRepeated: false, isCut: false })
 }
 
 /** Writes one step. Returns whether there was one. */

@@ -175,17 +175,22 @@ function resize(qualname: string, self: Tensor, size: readonly number[]): Tensor
     throw new UnsupportedError(`${qualname}: a tensor that requires grad cannot be resized. Use a new tensor: reshape(…), narrow(…) or torch.cat(…).`)
   if (sameShape(self.sizes, size)) return self
   checkSizes(qualname, size)
-  return becomeView(qualname, self, (was) => {
-    const needed = was.offset + numelOf(size)
-    if (needed > storedElementsOf(was)) {
-      if (was.storage === null || dispatchState.mode !== null)
-        throw new UnsupportedError(
-          `${qualname}: a tensor of shape ${formatShape(was.sizes)} cannot grow to ${formatShape(size)} while the program is traced, since a graph has no memory that could grow. Use a new tensor of that size.`,
-        )
-      was.realize().growTo(needed * dtypeInfo[was.dtype].size)
-    }
-    return asStrided(was, size, contiguousStrides(size), was.offset)
-  })
+  return becomeView(
+    qualname,
+    self,
+    (was) => {
+      const needed = was.offset + numelOf(size)
+      if (needed > storedElementsOf(was)) {
+        if (was.storage === null || dispatchState.mode !== null)
+          throw new UnsupportedError(
+            `${qualname}: a tensor of shape ${formatShape(was.sizes)} cannot grow to ${formatShape(size)} while the program is traced, since a graph has no memory that could grow. Use a new tensor of that size.`,
+          )
+        was.realize().growTo(needed * dtypeInfo[was.dtype].size)
+      }
+      return asStrided(was, size, contiguousStrides(size), was.offset)
+    },
+    false,
+  )
 }
 
 function checkSizes(qualname: string, size: readonly number[]): void {
@@ -218,10 +223,15 @@ export const set_: Op['set_'] = defineOp({
         `torch.Tensor.set_: source has dtype ${from.dtype}, but self has ${self.dtype}; a tensor keeps its dtype. Convert source first.`,
       )
     const recorded = dispatchState.gradEnabled && anyRequiresGrad([self, from])
-    return becomeView('torch.Tensor.set_', self, () => {
-      if (recorded)
-        throw new UnsupportedError('torch.Tensor.set_ has no derivative: call it inside noGrad(() => …), or on tensors that do not require grad.')
-      return detach(size === null ? from : asStrided(from, size, stride ?? contiguousStrides(size), offset))
-    })
+    return becomeView(
+      'torch.Tensor.set_',
+      self,
+      () => {
+        if (recorded)
+          throw new UnsupportedError('torch.Tensor.set_ has no derivative: call it inside noGrad(() => …), or on tensors that do not require grad.')
+        return detach(size === null ? from : asStrided(from, size, stride ?? contiguousStrides(size), offset))
+      },
+      false,
+    )
   },
 })
