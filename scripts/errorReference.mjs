@@ -75,7 +75,7 @@ import { TensorfxError, torch } from 'tensorfx'
 try {
   torch.ones([2, 3]).matmul(torch.ones([2, 3]))
 } catch (error) {
-  console.log(error instanceof TensorfxError, error.code) // true TFX_SHAPE
+  if (error instanceof TensorfxError) console.log(error.code) // TFX_SHAPE
 }
 \`\`\`
 

@@ -132,14 +132,14 @@ const MODULES = `import { compile, fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 
 class Scale extends nn.Module {
-  name = 'scale'
+  override name = 'scale'
   readonly weight = new nn.Parameter(torch.ones([2]))
   override forward(x: Tensor, options: { readonly bias?: number } = {}): Tensor {
     return x.mul(this.weight).add(options.bias ?? 0)
   }
 }
 class Pair<M extends nn.Module> extends nn.Module {
-  readonly length = 2
+  override readonly length = 2
   readonly both: M
   constructor(both: M) {
     super()
