@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config'
 import { withoutTypes } from './scripts/docs/examples.mjs'
 import { generate as generateOps } from './scripts/generateOps.mjs'
 import { generate as generatePasses } from './scripts/generatePasses.mjs'
+import { generate as generateViewer } from './scripts/generateViewer.mjs'
 import { ClosingReporter } from './test/helpers/closingReporter.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
 import { isChosen, rotation } from './test/helpers/rotation.ts'
@@ -12,6 +13,7 @@ import { long, ownProcess, testFiles } from './test/suites.ts'
 
 generateOps()
 generatePasses()
+generateViewer()
 
 const built = process.env.TENSORFX_TEST_BUILT === '1'
 const checksHeap = process.env.TENSORFX_CHECK_HEAP === '1'
@@ -20,7 +22,7 @@ const file = (name: string): string => at(built ? `dist/${name}.js` : `src/${nam
 const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: file('$1') }] : []
 
 /** What says nothing new of the built package: tests that start processes on dist/ anyway, or look at the text of the sources. */
-const SAME_ON_BOTH = ['test/distributed/**', 'test/examples/**', 'test/house/**', 'test/lint-rules/**']
+const SAME_ON_BOTH = ['test/distributed/**', 'test/examples/**', 'test/fx/viewer/page/**', 'test/house/**', 'test/lint-rules/**']
 /** What counts bytes: the checked heap has margins, and keeps freed memory for a while. */
 const COUNTS_BYTES = ['test/memory/{flat,limit}.test.ts']
 /** The built package is the same code, so a tenth of the files runs on it, another one each day. */

@@ -3,43 +3,21 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { launch } from './browser.mjs'
 
-const candidates = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-].filter(Boolean)
-const executablePath = candidates.find((path) => existsSync(path))
-if (executablePath === undefined) {
-  console.log('test:browser: no Chromium found (looked for CHROMIUM, chromium, google-chrome); nothing was tested.')
-  process.exit(0)
-}
+// WebGPU on the processor, so that it is compared on machines without a graphics card too.
+const browser = await launch('test:browser', ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'])
+if (browser === null) process.exit(0)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
 const { build, preview } = await import('vite')
-const { chromium } = await import('playwright-core')
-const { checkGraphPages } = await import('./graphPages.mjs')
+const { checkGraphPages } = await import('./pages/graphPages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
 await build({ configFile, logLevel: 'error' })
 const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
 const address = server.resolvedUrls.local[0]
-const browser = await chromium.launch({
-  executablePath,
-  // WebGPU on the processor, so that it is compared on machines without a graphics card too.
-  args: [
-    '--no-sandbox',
-    '--enable-unsafe-webgpu',
-    '--use-webgpu-adapter=swiftshader',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-    '--no-first-run',
-  ],
-})
 let failures = 0
 try {
   const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } })
@@ -57,7 +35,7 @@ try {
   }
   mkdirSync(`${root}demo-report`, { recursive: true })
   await page.screenshot({ path: `${root}demo-report/browser.png`, fullPage: true })
-  failures += await checkGraphPages(browser, `${root}demo-report`)
+  failures += await checkGraphPages(browser, `${root}demo-report/pages`)
   failures += await checkCsp(browser)
 } finally {
   await browser.close()

@@ -1,8 +1,8 @@
 // FxGraphDrawer: draws a graph in Graphviz' DOT language, exactly as PyTorch's drawer does.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { Module, getAttribute, isLibraryLayer } from '../../module/index.ts'
-import { camelCase, checkCount, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
+import { Module, constantsOf, getAttribute, isLibraryLayer } from '../../module/index.ts'
+import { checkCount, checkOptions, isFunction, isObject, isParameter, snakeCase, targetInfo } from '../../protocol/index.ts'
 import { formatArg, pyRepr, nodeTargetText } from '../text/format.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Argument, Node } from '../graph/node.ts'
@@ -142,7 +142,7 @@ export class FxGraphDrawer {
     let label = `{name=%${node.name}|op_code=${node.op}\\n`
     const module = node.op === 'call_module' ? gm.attribute(node.target) : null
     if (module instanceof Module) {
-      label += `\\n${typeName(module)}\\n|${constantsOf(module).join('\\n')}\\n`
+      label += `\\n${typeName(module)}\\n|${constantLines(module).join('\\n')}\\n`
     } else {
       label += `|target=${escapeBraces(nodeTargetText(node).replace(/^builtins\./, ''))}\\n`
       label += this.#arguments('args=(', ')', node.args.map(formatShort))
@@ -190,14 +190,11 @@ function typeName(module: Module): string {
   return escapeBraces(isLibraryLayer(module) ? `torch.nn.${name}` : name)
 }
 
-/** `in_features: 4` for each of the attributes that the class lists in `constants`; PyTorch's `__constants__`. */
-function constantsOf(module: Module): string[] {
-  const names: unknown = Reflect.get(module.constructor, 'constants')
-  return (Array.isArray(names) ? names : []).flatMap((name) => {
-    const value = getAttribute(module, camelCase(String(name)))
-    if (value === undefined) return []
+/** `in_features: 4` for each of the attributes that the class lists in `constants`. */
+function constantLines(module: Module): string[] {
+  return constantsOf(module).map(([name, value]) => {
     const text = typeof value === 'string' ? value : pyRepr(Array.isArray(value) ? tuple(...value) : value)
-    return [`${name}: ${escapeBraces(text)}`]
+    return `${name}: ${escapeBraces(text)}`
   })
 }
 

@@ -3,7 +3,7 @@ import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { graphView } from './graphView.ts'
-import type { GraphView, ViewNode } from './graphView.ts'
+import type { GraphView, ViewNode } from './view.ts'
 
 /** Options of {@link mermaid}. */
 export interface MermaidOptions {
@@ -25,7 +25,7 @@ export function mermaid(gm: GraphModule, options: MermaidOptions = {}): string {
   checkCount('mermaid', arguments, 2)
   checkGraphModule('mermaid', gm)
   checkOptions('mermaid', options, { direction: true, modules: 'boolean' })
-  const view = graphView(gm, gm.className)
+  const view = graphView(gm, gm.className, null, { statistics: false })
   const ids = new Map(view.nodes.map((node, i) => [node.name, `n${i}`]))
   return [`flowchart ${options.direction ?? 'TB'}`, ...nodeLines(view, ids, options.modules ?? true), ...edgeLines(view, ids)].join('\n')
 }

@@ -1,11 +1,16 @@
-// A graph as a single HTML page, which needs no network and no other file.
+// A graph as a single HTML page, which needs no network and no other file. Its program is in page/, which is bundled into generated/page.ts; the layout is computed here.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
+import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
 import { graphView } from './graphView.ts'
-import type { GraphView } from './graphView.ts'
-import { PAGE_SCRIPT } from './pageScript.ts'
-import { PAGE_STYLE } from './pageStyle.ts'
+import { Arranger, openAtFirst } from './layout/arrange.ts'
+import { categoryOf } from './layout/boxes.ts'
+import { Layouts } from './layout/layered.ts'
+import { pack, unpack } from './pageData.ts'
+import type { PackedPage } from './pageData.ts'
+import { DARK, LIGHT, properties } from './theme.ts'
+import type { GraphView } from './view.ts'
 
 /** Options of {@link graphPage}. */
 export interface GraphPageOptions {
@@ -13,12 +18,14 @@ export interface GraphPageOptions {
   readonly title?: string
   /** An earlier version of the graph. The page then shows what was added, removed and changed since. */
   readonly before?: GraphModule
+  /** Show the statistics and a histogram of each parameter and buffer, for which all their values are read. Default true. */
+  readonly statistics?: boolean
 }
 
 /**
- * The text of an HTML page that shows a graph. The graph can be panned (drag), zoomed (wheel, pinch, `+` and `-`), fitted to the window (`f`) and searched (`/`), and
- * its modules expanded and collapsed. For each node the page shows its generated code, the user's line, its value, arguments and users. With `before` it shows the
- * difference of two graphs.
+ * The text of an HTML page that shows a graph. The graph can be moved (drag), zoomed (wheel, pinch, buttons), searched, and saved as SVG or PNG; its modules open and
+ * close. For each node the page shows its configuration, arguments, shapes, parameters, users, generated code and the user's line. With `before` it shows the difference
+ * of two graphs, and opens at the first change. `?` in the page lists its keys.
  *
  *     await writeFile('graph.html', graphPage(gm))
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
@@ -26,19 +33,28 @@ export interface GraphPageOptions {
 export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): string {
   checkCount('graphPage', arguments, 2)
   checkGraphModule('graphPage', gm)
-  checkOptions('graphPage', options, { title: true, before: true })
-  const title = options.title ?? gm.className
-  return pageOf(graphView(gm, title, options.before ?? null))
+  checkOptions('graphPage', options, { title: true, before: true, statistics: 'boolean' })
+  const { title = gm.className, before = null, statistics = true } = options
+  return pageOf(graphView(gm, title, before, { statistics }))
 }
 
-const KINDS = ['placeholder', 'get_attr', 'call_module', 'call_function', 'call_method', 'output']
+/** The data of a page: the graph, and the layouts of what is seen at first, of all groups open and of none. */
+function dataOf(view: GraphView): PackedPage {
+  const graph = pack(view)
+  const layouts = new Layouts()
+  const arranger = new Arranger(unpack(graph), layouts)
+  for (const open of [openAtFirst(arranger.tree), new Set(arranger.tree.groups), new Set<never>()]) arranger.arrange(open)
+  return { graph, layouts: layouts.toJSON() }
+}
 
 function pageOf(view: GraphView): string {
-  const kinds = KINDS.filter((kind) => view.nodes.some((n) => n.op === kind))
-  const legend = kinds.map((kind) => `<span><i style="background:var(--${kind})"></i>${kind}</span>`).join('')
-  const counts = view.isDiff
+  const data = dataOf(view)
+  const title = escape(view.name)
+  const categories = [...new Set(unpack(data.graph).nodes.map(categoryOf))]
+  const legend = categories.map((name) => `<span><i style="background:var(--category-${name})"></i>${name}</span>`).join('')
+  const count = view.isDiff
     ? (['added', 'removed', 'changed'] as const)
-        .map((c) => `<span class="${c}">${view.nodes.filter((n) => n.change === c).length} ${c}</span>`)
+        .map((change) => `<span class="${change}">${view.nodes.filter((n) => n.change === change).length} ${change}</span>`)
         .join(' ')
     : `${view.nodes.length} nodes`
   return `<!doctype html>
@@ -46,27 +62,53 @@ function pageOf(view: GraphView): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escape(view.name)}</title>
-<style>${PAGE_STYLE}</style>
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>:root { color-scheme: light dark; ${properties(LIGHT)} } @media (prefers-color-scheme: dark) { :root { ${properties(DARK)} } } ${PAGE_STYLE}</style>
 </head>
 <body>
-<header>
-  <h1>${escape(view.name)}</h1><span class="count">${counts}</span>
-  <input id="search" type="search" placeholder="Search  ( / )" aria-label="Search nodes"><span id="hits" role="status"></span>
-  <button id="fit" title="f">Fit</button><button id="open">Open all</button><button id="close">Close all</button>
-  <span class="grow"></span><span class="legend">${legend}</span>
-</header>
-<main id="canvas"><svg aria-label="graph"><defs><marker id="arrow" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="var(--edge)"/></marker></defs></svg><div class="zoom"><button id="in" title="+" aria-label="Zoom in">+</button><button id="out" title="-" aria-label="Zoom out">−</button></div></main>
-<aside>
-  <div class="tabs" role="tablist"><button role="tab" data-tab="panel" aria-selected="true">Node</button><button role="tab" data-tab="code" aria-selected="false">Code</button></div>
-  <section id="panel"><p class="label">Click a node to see where it comes from, what it computes, and its users.</p></section>
-  <section id="code"${view.isDiff ? ' class="diff"' : ''} hidden></section>
+${header(title, count)}
+<main><canvas id="canvas" tabindex="0" aria-label="The graph. Arrow keys go from node to node."></canvas>
+<div class="legend">${legend}</div>
+<div class="corner"><canvas id="minimap" aria-label="The whole graph, and the part that is in view"></canvas><div class="zoom"><button type="button" id="in" title="Zoom in (+)" aria-label="Zoom in">+</button><button type="button" id="out" title="Zoom out (-)" aria-label="Zoom out">−</button></div></div></main>
+<aside id="side" hidden>
+<div class="tabs" role="tablist"><button type="button" role="tab" data-tab="panel" aria-selected="true">Node</button><button type="button" role="tab" data-tab="code" aria-selected="false">Code</button><span class="grow"></span><button type="button" id="close-side" aria-label="Close">✕</button></div>
+<div id="panel"></div><div id="code" hidden></div>
 </aside>
-<script id="data" type="application/json">${JSON.stringify(view).replaceAll('<', '\\u003c')}</script>
+${HELP}
+<div id="said" class="unseen" role="status"></div>
+<div id="print"></div>
+<noscript>This page draws the graph with JavaScript.</noscript>
+<script id="data" type="application/json">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>
 <script>${PAGE_SCRIPT}</script>
 </body>
 </html>
 `
 }
+
+const header = (title: string, count: string): string => `<header>
+<h1 title="${title}">${title}</h1><span class="count">${count}</span>
+<span id="changes" hidden><button type="button" id="previous" title="Previous change (p)" aria-label="Previous change">‹</button><span id="change"></span><button type="button" id="next" title="Next change (n)" aria-label="Next change">›</button></span>
+<span class="grow"></span>
+<span class="find"><input id="search" type="search" placeholder="Search  /" aria-label="Search nodes" autocomplete="off" spellcheck="false"><select id="kind" aria-label="Kind"><option value="">all kinds</option></select><span id="hits" role="status"></span><span id="results" hidden></span></span>
+<span class="tools"><button type="button" id="fit" title="Show everything (f)">Fit</button><button type="button" id="open-all" title="Open all modules (o)">Open all</button><button type="button" id="close-all" title="Close all modules (c)">Close all</button><button type="button" id="show-code" title="Generated code (g)">Code</button><span class="menu"><button type="button" id="show-export" title="Save or share">Save</button><span id="export" hidden><button type="button" id="export-svg">SVG picture</button><button type="button" id="export-png">PNG picture</button><button type="button" id="copy-link">Copy link to this view</button></span></span><button type="button" id="show-help" title="Keys (?)" aria-label="Help">?</button></span>
+</header>`
+
+const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
+  [['/'], 'search; kind:relu finds nodes of a kind; Enter goes to the next result'],
+  [['f'], 'show everything'],
+  [['0'], 'back to a readable size'],
+  [['+', '-'], 'zoom; also the wheel, or two fingers'],
+  [['↑', '↓'], 'to the first input, or the first user'],
+  [['←', '→'], 'to the previous or next node, in graph order'],
+  [['n', 'p'], 'next or previous change, in a difference'],
+  [['o', 'c'], 'open or close all modules; a click does it for one'],
+  [['g'], 'the generated code'],
+  [['Esc'], 'close the panel and clear the search'],
+]
+
+const HELP = `<dialog id="help" aria-labelledby="help-title"><h2 id="help-title">Keys</h2><dl>${KEYS.map(
+  ([keys, what]) => `<dt>${keys.map((key) => `<kbd>${key}</kbd>`).join(' ')}</dt><dd>${what}</dd>`,
+).join('')}</dl><button type="button" id="close-help">Close</button></dialog>`
 
 const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

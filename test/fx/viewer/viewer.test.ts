@@ -7,8 +7,12 @@ import type { Node } from 'tensorfx/fx'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { graphPage } from '../../../src/fx/viewer/page.ts'
 import { graphView } from '../../../src/fx/viewer/graphView.ts'
-import type { ViewNode } from '../../../src/fx/viewer/graphView.ts'
+import type { ViewNode } from '../../../src/fx/viewer/view.ts'
+import { Arranger, openAtFirst } from '../../../src/fx/viewer/layout/arrange.ts'
+import { Layouts } from '../../../src/fx/viewer/layout/layered.ts'
 import { mermaid } from '../../../src/fx/viewer/mermaid.ts'
+import { pack, unpack } from '../../../src/fx/viewer/pageData.ts'
+import type { PackedPage } from '../../../src/fx/viewer/pageData.ts'
 import { renderSvg } from '../../../src/fx/viewer/svg.ts'
 
 class Block extends nn.Module {
@@ -66,7 +70,7 @@ describe('graphView', () => {
       change: 'same',
       was: null,
     })
-    expect(nodes.get('relu')?.origin).toMatchObject({ line: 18, code: 'return torch.relu(this.fc.call(x)).mul(this.scale)' })
+    expect(nodes.get('relu')?.origin).toMatchObject({ line: 22, code: 'return torch.relu(this.fc.call(x)).mul(this.scale)' })
     expect(nodes.get('relu')?.origin?.file).toMatch(/viewer\.test\.ts$/)
     expect(nodes.get('relu')?.origin?.fn).toMatch(/forward$/)
     expect(nodes.get('relu')?.stack).toMatch(/^ {2}File ".*viewer\.test\.ts", line \d+, in /)
@@ -79,6 +83,9 @@ describe('graphView', () => {
       name: 'neg',
       op: 'call_method',
       target: 'neg',
+      type: null,
+      config: {},
+      tensors: [],
       spec: null,
       args: ['%x'],
       kwargs: {},
@@ -176,6 +183,55 @@ describe('the difference of two graphs', () => {
     ])
   })
 
+  test('a node that reads another value because its own was removed is the same, whatever took its place', () => {
+    const view = (then: (x: Tensor) => Tensor, now: (x: Tensor) => Tensor): string[] =>
+      graphView(symbolicTrace(now), 'g', symbolicTrace(then))
+        .nodes.filter((n) => n.change !== 'same')
+        .map((n) => `${n.name} ${n.change}`)
+    expect(
+      view(
+        (x) => x.exp().sin(),
+        (x) => x.cos().sin(),
+      ),
+    ).toEqual(['exp removed', 'cos added'])
+    expect(
+      view(
+        (x) => x.exp().sin(),
+        (x) => x.sin(),
+      ),
+    ).toEqual(['exp removed'])
+    expect(
+      view(
+        (x) => x.exp().add(x),
+        (x) => x.cos().add(x),
+      ),
+    ).toEqual(['exp removed', 'cos added'])
+    // Another argument of the same node, and another value though the one before is still there, are changes.
+    expect(
+      view(
+        (x) => x.exp().add(1),
+        (x) => x.cos().add(2),
+      ),
+    ).toEqual(['exp removed', 'cos added', 'add changed'])
+    expect(
+      view(
+        (x) => x.exp().neg().sub(x),
+        (x) => {
+          const y = x.exp()
+          return y.neg().sub(y)
+        },
+      ),
+    ).toEqual(['sub changed'])
+  })
+
+  test('a layer with another configuration, or with tensors of other shapes or dtypes, is changed; one with other values is not', () => {
+    const net = (bias: boolean, padding: number): GraphModule => symbolicTrace(new nn.Sequential(new nn.Conv2d(1, 2, 3, { bias, padding })))
+    const changed = (now: GraphModule, then: GraphModule): (string | null)[] => graphView(now, 'g', then).nodes.map((n) => n.was)
+    expect(changed(net(true, 1), net(true, 1))).toEqual([null, null, null])
+    expect(changed(net(true, 1), net(false, 1))[1]).toMatch(/^call_module\[0\]\(%\w+\)\nConv2d\(/)
+    expect(changed(net(true, 1), net(true, 0))[1]).toContain('padding: [0, 0]')
+  })
+
   test('options count as arguments', () => {
     const [before, after] = [symbolicTrace((x: Tensor) => torch.sum(x, { dim: 0 })), symbolicTrace((x: Tensor) => torch.sum(x, { dim: 1 }))]
     expect(graphView(after, 'g', before).nodes.map((n) => n.was)).toEqual([null, 'call_function[torch.sum](%x, dim: 0)', null])
@@ -237,24 +293,37 @@ describe('mermaid', () => {
 })
 
 describe('graphPage', () => {
-  const dataOf = (page: string): unknown => JSON.parse(/<script id="data" type="application\/json">(.*)<\/script>/.exec(page)?.[1] ?? 'null')
+  const dataOf = (page: string): PackedPage => JSON.parse(/<script id="data" type="application\/json">(.*)<\/script>/.exec(page)?.[1] ?? 'null')
 
-  test('holds the data of the graph, the kinds that it has, and how many nodes', () => {
+  test('holds the data of the graph, the categories that it has, and how many nodes', () => {
     const gm = symbolicTrace(new Net())
     const page = graphPage(gm)
-    expect(dataOf(page)).toEqual(JSON.parse(JSON.stringify(graphView(gm, 'Net'))))
+    expect(dataOf(page).graph).toEqual(JSON.parse(JSON.stringify(pack(graphView(gm, 'Net')))))
     expect(page).toMatch(/^<!doctype html>\n<html lang="en">/)
-    expect([page.includes('<title>Net</title>'), page.includes('<h1>Net</h1>')]).toEqual([true, true])
+    expect([page.includes('<title>Net</title>'), page.includes('<h1 title="Net">Net</h1>')]).toEqual([true, true])
     expect(page).toContain(`<span class="count">${gm.graph.size} nodes</span>`)
-    const kinds = [...page.matchAll(/<i style="background:var\(--(\w+)\)"><\/i>(\w+)<\/span>/g)].map(([, variable, kind]) => [variable, kind])
-    expect(kinds).toEqual(['placeholder', 'get_attr', 'call_module', 'call_function', 'call_method', 'output'].map((kind) => [kind, kind]))
-    const small = graphPage(symbolicTrace((x: Tensor) => x))
-    expect([small.includes('--placeholder)'), small.includes('</i>call_module')]).toEqual([true, false])
-    expect([page.includes('<section id="code" hidden>'), /<style>[^<]+<\/style>/.test(page), /<script>\n'use strict';/.test(page)]).toEqual([
-      true,
-      true,
-      true,
+    const categories = [...page.matchAll(/<i style="background:var\(--category-(\w+)\)"><\/i>(\w+)<\/span>/g)].map(([, variable, name]) => [
+      variable,
+      name,
     ])
+    expect(categories).toEqual(['input', 'layer', 'activation', 'parameter', 'math'].map((name) => [name, name]))
+    // Each colour is there for light and for dark.
+    for (const [name] of categories) expect(page.split(`--category-${name}:`).length).toBe(3)
+  })
+
+  test('has everything in it: no address, and no script or style from elsewhere', () => {
+    const page = graphPage(symbolicTrace(new Net()))
+    expect(page).not.toMatch(/<(?:script|link|img|iframe)[^>]+(?:src|href)=|@import|url\(\s*['"]?https?:/)
+    expect(page.match(/<script/g)?.length).toBe(2)
+  })
+
+  test('brings the layouts along: the page computes none for what is seen at first, for all modules open and for none', () => {
+    const gm = symbolicTrace(new Net())
+    const { graph, layouts } = dataOf(graphPage(gm))
+    const known = new Layouts(layouts)
+    const arranger = new Arranger(unpack(graph), known)
+    for (const open of [openAtFirst(arranger.tree), new Set(arranger.tree.groups), new Set<never>()]) arranger.arrange(open)
+    expect([known.computed, arranger.tree.groups.length]).toEqual([0, 2])
   })
 
   test('shows the difference to an earlier graph', () => {
@@ -262,18 +331,26 @@ describe('graphPage', () => {
     const after = symbolicTrace((x: Tensor) => x.neg().cos())
     const page = graphPage(after, { title: 'since', before })
     expect(page).toContain(
-      '<span class="count"><span class="added">1 added</span> <span class="removed">2 removed</span> <span class="changed">1 changed</span></span>',
+      '<span class="count"><span class="added">1 added</span> <span class="removed">2 removed</span> <span class="changed">0 changed</span></span>',
     )
-    expect([page.includes('<section id="code" class="diff" hidden>'), page.includes('<title>since</title>')]).toEqual([true, true])
+    expect([dataOf(page).graph.isDiff, page.includes('<title>since</title>')]).toEqual([true, true])
+  })
+
+  test('values are read only for statistics', () => {
+    const gm = symbolicTrace(new Net())
+    const statistics = (page: string): number =>
+      unpack(dataOf(page).graph).nodes.flatMap((node) => node.tensors.filter((t) => t.statistics !== null)).length
+    expect([statistics(graphPage(gm)), statistics(graphPage(gm, { statistics: false }))]).toEqual([5, 0])
   })
 
   test('titles and data cannot end the page’s elements', () => {
     const gm = symbolicTrace((x: Tensor) => x.neg())
     find(gm, 'neg').type = '</script><b>'
     const page = graphPage(gm, { title: '<a href="x">&' })
-    expect(page).toContain('<h1>&lt;a href=&quot;x&quot;&gt;&amp;</h1>')
+    expect(page).toContain('>&lt;a href=&quot;x&quot;&gt;&amp;</h1>')
     expect(page).not.toContain('</script><b>')
-    expect(dataOf(page)).toMatchObject({ name: '<a href="x">&', nodes: [{}, { spec: '</script><b>' }, {}] })
+    const graph = unpack(dataOf(page).graph)
+    expect([graph.name, graph.nodes[1]?.spec]).toEqual(['<a href="x">&', '</script><b>'])
   })
 })
 

@@ -1,0 +1,22 @@
+// The Chromium that drives pages in tests.
+import { existsSync } from 'node:fs'
+
+const candidates = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+].filter(Boolean)
+
+/** Starts the browser without a window; null, and a line that says so, where there is none. */
+export async function launch(command, args = []) {
+  const executablePath = candidates.find((path) => existsSync(path))
+  if (executablePath === undefined) {
+    console.log(`${command}: no Chromium found (looked for CHROMIUM, chromium, google-chrome); nothing was tested.`)
+    return null
+  }
+  const { chromium } = await import('playwright-core')
+  const usual = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+  return await chromium.launch({ executablePath, args: [...usual, ...args] })
+}
