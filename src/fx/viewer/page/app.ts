@@ -240,10 +240,10 @@ export class App {
     if (open !== null) this.#arrange(new Set(open.flatMap((i) => groups[i] ?? [])))
     const index = node === null ? -1 : this.graph.nodes.findIndex((n) => n.name === node)
     const selected = this.graph.nodes[index]
+    // First the node, whose panel takes some of the screen.
+    if (selected !== undefined && view === null) this.go(index)
+    else if (selected !== undefined) this.select(selected)
     if (view !== null) this.center(...view)
-    if (selected === undefined) return
-    if (view === null) this.go(index)
-    else this.select(selected)
   }
 
   // ---- drawing ----

@@ -141,6 +141,7 @@ const picture = (): string => toSvg(app.index, everything(app.index.scene), app.
 onClick('show-export', () => (menu.hidden = !menu.hidden))
 onClick('export-svg', () => save(new Blob([picture()], { type: 'image/svg+xml' }), `${fileName}.svg`))
 onClick('export-png', async () => save(await toPng(app.index, everything(app.index.scene), app.theme, app.marks), `${fileName}.png`))
+byId('copy-link', HTMLElement).hidden = location.protocol === 'about:'
 onClick('copy-link', async () => {
   history.replaceState(null, '', toHash(app.state))
   await navigator.clipboard.writeText(location.href)
@@ -161,6 +162,8 @@ let written = ''
 function remember(): void {
   clearTimeout(waiting)
   waiting = setTimeout(() => {
+    // A page that is embedded as text has no address of its own.
+    if (location.protocol === 'about:') return
     written = toHash(app.state)
     history.replaceState(null, '', written)
   }, 300)

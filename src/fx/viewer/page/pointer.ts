@@ -60,6 +60,8 @@ export function listen(canvas: HTMLElement, actions: PointerActions): void {
   canvas.addEventListener(
     'wheel',
     (event) => {
+      // In a page around this one, the wheel alone scrolls that page.
+      if (window.parent !== window && !event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       const { x, y } = at(event)
       // A line of the wheel is about 16 pixels, a page about 400. With Shift the wheel moves sideways.
