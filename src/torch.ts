@@ -95,7 +95,7 @@ export type Torch = typeof operators &
       readonly registerFake: typeof registerFake
       readonly registerAutograd: typeof registerAutograd
     }
-    /** How much memory is in use, how much there may be, and who has it; PyTorch's `torch.cuda.memory`. */
+    /** How much memory is in use, its limit, and what uses it; PyTorch's `torch.cuda.memory`. */
     readonly memory: typeof memory
     readonly cond: typeof cond
     readonly whileLoop: typeof whileLoop

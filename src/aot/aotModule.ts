@@ -63,7 +63,7 @@ export function aotModule<M extends Module>(module: M, options: JointOptions): A
 
 /**
  * Traces a module for `args`, which may be fake tensors, at once, and returns a function of the arguments. Calls with arguments of another kind are traced again. PyTorch's
- * aot_module_simplified, which is not told of those.
+ * aot_module_simplified, which ignores them.
  *
  * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are no Tensors.
  */

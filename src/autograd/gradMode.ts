@@ -20,7 +20,7 @@ class GradModeGuard implements Disposable {
 }
 
 /**
- * What `noGrad()` returns. The mode begins where `using` asks for the method that ends it, so a bare `noGrad()` changes nothing, as in PyTorch: nobody could end it.
+ * What `noGrad()` returns. The mode begins where `using` asks for the method that ends it, so a bare `noGrad()`, which could never be ended, changes nothing, as in PyTorch.
  */
 class GradModeScope implements Disposable {
   readonly #enabled: boolean

@@ -20,7 +20,7 @@ export const hookState: {
   inner: number
   /** How many are registered on leaves. */
   leaves: number
-  /** Set by who has to restore gradients: called before `grad` of a leaf changes. */
+  /** Called before `grad` of a leaf changes; set by code that restores gradients later. */
   beforeAccumulation: ((leaf: Tensor) => void) | null
 } = { inner: 0, leaves: 0, beforeAccumulation: null }
 

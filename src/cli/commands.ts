@@ -118,7 +118,7 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     forms: [
       {
         words: 'FILE.tgz|FILE.mjs [--dir FOLDER] [words for the script, e.g. minify]',
-        text: 'unpacks it into a new folder and runs its script with this tensorfx. That runs code: read the script before you run one of a stranger',
+        text: 'unpacks it into a new folder and runs its script with this tensorfx. This runs code: read a script from someone else before you run it',
       },
     ],
     operands: [],

@@ -65,7 +65,7 @@ const REASONS: Readonly<Record<string, string>> = {
   _fft_r2c: NO_COMPLEX,
   empty_strided: 'new tensors are contiguous; as_strided makes views with other strides',
   native_group_norm_backward: BY_PARTS,
-  sym_storage_offset: 'where a view begins in its memory is not told',
+  sym_storage_offset: 'the storage offset is not shown',
 }
 
 /** An operator of core ATen. */

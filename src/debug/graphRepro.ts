@@ -28,7 +28,7 @@ export interface GraphReproOptions {
   readonly stableOutput?: boolean
   /** Folder for data that is too large for the script, relative to the working directory. Null: all data is in the script. Default null. */
   readonly saveDir?: string | null
-  /** What the script does if it is not told. Default 'run'. */
+  /** The script's default command. Default 'run'. */
   readonly command?: Command
   /** What counts as the failure: true or 'accuracy' for wrong numbers, 'strict_accuracy' for any difference, false or 'none' for errors. Default: as `compilerName` says. */
   readonly accuracy?: boolean | FailureSpec['accuracy'] | null

@@ -1,4 +1,4 @@
-// What files of saved modules hold, and how a module is built from it. The file may come from a stranger: the description is decoded, and compared with the tensors of the
+// What files of saved modules hold, and how a module is built from it. The file is not trusted: the description is decoded, and compared with the tensors of the
 // file, before anything is made; attributes are set by own names only; and the graph may only name what is data, unless the caller says that it is code.
 import { ArgumentError } from '../errors/index.ts'
 import { Container } from '../fx/run/attributes.ts'

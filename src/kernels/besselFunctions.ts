@@ -1,4 +1,4 @@
-// Bessel functions, their modified kin, Airy's function, and the incomplete gamma functions, in float64. JavaScript's Math has none of them. Integrals of periodic
+// Bessel and modified Bessel functions, Airy's function, and the incomplete gamma functions, in float64. JavaScript's Math has none of them. Integrals of periodic
 // functions, and those over the whole line, converge exponentially under the trapezoidal rule.
 import { erfc, lgamma } from './specialFunctions.ts'
 

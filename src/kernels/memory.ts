@@ -1,4 +1,4 @@
-// `torch.memory`: how much memory is in use, how much there may be, and who has it. PyTorch has these functions in `torch.cuda.memory`.
+// `torch.memory`: how much memory is in use, its limit, and what uses it. PyTorch has these functions in `torch.cuda.memory`.
 import { checkArgument, checkCount } from '../protocol/index.ts'
 import { budget, memoryLimit, peakBytes, reclaimables, resetPeaks, scratchBytes, scratchUses } from './budget.ts'
 import { heapStats, releaseChunks } from './heap.ts'
@@ -103,14 +103,14 @@ export function recordMemoryHistory(enabled: boolean = true): void {
 /** What {@link snapshot} returns. */
 export interface MemorySnapshot {
   readonly stats: MemoryStats
-  /** Who has memory, largest first: tensors of one operator, shape, dtype and line together. */
+  /** The owners of memory, largest first: tensors of one operator, shape, dtype and line together. */
   readonly owners: readonly MemoryOwner[]
   /** Tensors below 256 KiB that were made while lines were not recorded. */
   readonly small: { readonly count: number; readonly bytes: number }
 }
 
 /**
- * Who has memory now: see docs/guide/memory.md for how to find a leak with it. In Node, dead tensors are freed first. PyTorch's `memory_snapshot`.
+ * What uses memory now; docs/guide/memory.md shows how to find a leak with it. In Node, unreferenced tensors are freed first. PyTorch's `memory_snapshot`.
  *
  *     torch.memory.recordMemoryHistory()
  *     …

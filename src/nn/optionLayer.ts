@@ -23,7 +23,7 @@ export interface LossLayerOptions {
   readonly reduction?: Reduction
 }
 
-/** The reduction of every loss that is not told another one. */
+/** The default reduction of losses. */
 export const MEAN: Required<LossLayerOptions> = { reduction: 'mean' }
 
 /** A loss. Its options `weight` and `posWeight`, tensors or null, are buffers; the others are properties. */

@@ -50,7 +50,7 @@ export function checkSize(op: string, size: readonly number[]): void {
 }
 
 /**
- * One value everywhere: the primitive behind full, zeros, ones and their kin. Internal; PyTorch's `aten.full`.
+ * One value everywhere: the primitive behind full, zeros, ones and the like. Internal; PyTorch's `aten.full`.
  *
  * Shape: `size`.
  *

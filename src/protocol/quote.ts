@@ -1,4 +1,4 @@
-// The one place where texts become JavaScript source. Names, paths and values may come from a file of a stranger: whatever is written into generated code, into
+// The one place where strings become JavaScript source. Names, paths and values may come from an untrusted file: everything that is written into generated code, into
 // repro scripts and into folders of code goes through these functions, so that it stays a name or a value.
 import { isPlainObject } from './plainObject.ts'
 

@@ -27,7 +27,7 @@ function checkCounter(where: string, what: string, value: number): number {
 
 /** A source of random numbers; PyTorch's `torch.Generator`. */
 export class Generator {
-  /** Set by who has to restore states: called before any generator changes its state. @internal */
+  /** Called before any generator changes its state; set by code that restores states later. @internal */
   static beforeAnyDraw: ((generator: Generator) => void) | null = null
   #seed: number
   #offset = 0

@@ -19,7 +19,7 @@ export class Storage {
   #home: Storage = this
   /** The number of storages made so far. @internal */
   static made = 0
-  /** Set by who has to undo writes: called before every write to any storage, with the version before it. @internal */
+  /** Called before every write to any storage, with the version before it; set by code that undoes writes later. @internal */
   static beforeAnyWrite: ((storage: Storage, version: number) => void) | null = null
   /** Storages are numbered as they are made. @internal */
   readonly serial: number = Storage.made++

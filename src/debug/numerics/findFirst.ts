@@ -6,7 +6,7 @@ import { indexOf } from '../flight/badness.ts'
 import { visitValues } from './values.ts'
 
 /**
- * Who is to blame for the element: 'origin' for a node that computes it of values without such elements; 'input', 'parameter', 'buffer' or 'constant' if it was there
+ * The source of the element: 'origin' for a node that computes it of values without such elements; 'input', 'parameter', 'buffer' or 'constant' if it was there
  * before the run, in a tensor that the node is or reads.
  */
 export type FoundKind = 'origin' | 'input' | 'parameter' | 'buffer' | 'constant'

@@ -1,4 +1,4 @@
-// Decodes graphs from JSON that may come from a stranger: all of it is checked before a node is made, and a node may only name what is data. What is made of the nodes is
+// Decodes graphs from untrusted JSON: all of it is checked before a node is made, and a node may only name what is data. What is made of the nodes is
 // up to the caller: a Graph, or what only runs them.
 import { ArgumentError } from '../../errors/index.ts'
 import { Place, integer, list, mapOf, name, number, object, oneOf, optional, record, string } from '../../protocol/decode.ts'

@@ -1,4 +1,4 @@
-// Activations along a dimension: softmax and its kin, and the gated linear unit.
+// Activations along a dimension: softmax and related functions, and the gated linear unit.
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { checkCount, valueText } from '../../protocol/index.ts'

@@ -1,4 +1,4 @@
-// Special functions: Bessel's and their kin, the normal distribution, entropy, and the incomplete gamma functions.
+// Special functions: Bessel functions, the normal distribution, entropy, and the incomplete gamma functions.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'

@@ -1,4 +1,4 @@
-// Activations of straight pieces: hardtanh and its kin, thresholds, shrinkage, prelu.
+// Piecewise linear activations: hardtanh and related functions, thresholds, shrinkage, prelu.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'

@@ -1,4 +1,4 @@
-// log(1 + e^x) and its kin: softplus, logsigmoid.
+// Functions of log(1 + e^x): softplus, logsigmoid.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { defineOp } from '../defineOp.ts'

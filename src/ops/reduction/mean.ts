@@ -43,7 +43,7 @@ export const mean: OpFunction<
   derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null, null],
 })
 
-/** Options of `torch.var`, {@link std} and their kin. */
+/** Options of `torch.var`, {@link std} and related functions. */
 export interface MomentOptions extends ReductionOptions {
   /** What is subtracted from the number of elements in the divisor. Default 1, the unbiased estimate. */
   readonly correction?: number | null

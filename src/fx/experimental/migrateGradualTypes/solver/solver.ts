@@ -1,4 +1,4 @@
-// Decides formulas: with Z3, if the optional package z3-solver is installed, and otherwise with a search of our own.
+// Decides formulas: with Z3, if the optional package z3-solver is installed, and otherwise with the built-in solver.
 import { ArgumentError, InternalError, UnsupportedError } from '../../../../errors/index.ts'
 import { checkOptions, isFunction, valueText } from '../../../../protocol/index.ts'
 import { search } from './integerSearch.ts'
