@@ -1,10 +1,14 @@
-"""Records what PyTorch's DistributedDataParallel computes with PowerSGD, with a wrapped hook, with static_graph, and with
+"""Records what PyTorch's DistributedDataParallel computes with PowerSGD, with wrapped hooks, with static_graph, and with
 batch norm's buffers under no_sync and join, on 2 and 4 processes (gloo, CPU):
 test/goldens/distributed/ddp_hooks_w2.json and _w4.json. Run from the root of the repository:
 
     python3 scripts/distributed/recordHooks.py
 
 Weights, inputs and the first Qs come from the hash of test/distributed/scenarios/data.mjs, so no file holds them.
+
+Two things are mended for the recording. batched_powerSGD_hook gives its matrices two dimensions, where _orthogonalize
+demands three. On the CPU, PyTorch 1.13 has no products of float16 matrices and adds up their norms in float16; both are
+computed in float32 and rounded.
 """
 
 import json
@@ -17,7 +21,8 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
-from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook as power
+from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, batched_powerSGD_hook, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
 MASK = 0xFFFFFFFF
@@ -40,6 +45,21 @@ def uniform(n, seed):
 
 def numbers(tensor):
     return None if tensor is None else [float(f"{value:.8g}") for value in tensor.detach().flatten().tolist()]
+
+
+def mend():
+    orthogonalize, bmm, norm = power._orthogonalize, torch.bmm, torch.norm
+
+    def of_any_matrices(matrices, *rest):
+        orthogonalize(matrices.unsqueeze(0) if matrices.dim() == 2 else matrices, *rest)
+
+    def product_of_halves(a, b, *, out):
+        return out.copy_(bmm(a.float(), b.float())) if a.dtype == torch.float16 else bmm(a, b, out=out)
+
+    def norm_of_halves(a, dim, keepdim):
+        return norm(a.float(), dim=dim, keepdim=keepdim).to(a.dtype)
+
+    power._orthogonalize, torch.bmm, torch.norm = of_any_matrices, product_of_halves, norm_of_halves
 
 
 class Wide(nn.Module):
@@ -71,8 +91,8 @@ def train(rank, size, hook=None, state=None, preset=None, **options):
         ddp.register_comm_hook(state, hook)
     if preset is not None:
         p, q = preset
-        state.p_memory_dict[0] = torch.zeros(p)
-        state.q_memory_dict[0] = uniform(q, 77)
+        state.p_memory_dict[0] = torch.zeros_like(p)
+        state.q_memory_dict[0] = q.clone()
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.2)
     steps = []
     for step in range(STEPS):
@@ -89,11 +109,38 @@ def train(rank, size, hook=None, state=None, preset=None, **options):
     return result
 
 
-# Options, and the elements of the narrow matrices: the weights of inp (16 x 12), a and b (16 x 16) are compressed, and with rank 1 that of out (3 x 16).
+def narrow(p, q, dtype=torch.float32):
+    """Memories for so many elements, or of these shapes."""
+    return torch.zeros(p, dtype=dtype), uniform(torch.zeros(q).numel(), 77).to(dtype).view(q)
+
+
+# Hooks, options, and the narrow matrices: the weights of inp (16 x 12), a and b (16 x 16) are compressed, and with rank 1 that of out (3 x 16).
+# The batched hook compresses all 803 elements as a matrix of 29 x 29.
+WRAPPED = default_hooks.fp16_compress_wrapper(powerSGD_hook)
 CASES = {
-    "rank 1": (dict(matrix_approximation_rank=1), (51, 60)),
-    "rank 2 without error feedback": (dict(matrix_approximation_rank=2, use_error_feedback=False, orthogonalization_epsilon=1e-8), (96, 88)),
-    "rank 3 in batches": (dict(matrix_approximation_rank=3, min_compression_rate=1, batch_tensors_with_same_shape=True), (144, 132)),
+    "rank 1": (powerSGD_hook, dict(matrix_approximation_rank=1), narrow(51, 60)),
+    "rank 2 without error feedback": (
+        powerSGD_hook,
+        dict(matrix_approximation_rank=2, use_error_feedback=False, orthogonalization_epsilon=1e-8),
+        narrow(96, 88),
+    ),
+    "rank 3 in batches": (
+        powerSGD_hook,
+        dict(matrix_approximation_rank=3, min_compression_rate=1, batch_tensors_with_same_shape=True),
+        narrow(144, 132),
+    ),
+    "fp16 wrapper of rank 1": (WRAPPED, dict(matrix_approximation_rank=1), narrow(51, 60, torch.float16)),
+    "fp16 wrapper of rank 3 without error feedback": (
+        WRAPPED,
+        dict(matrix_approximation_rank=3, min_compression_rate=1, use_error_feedback=False),
+        narrow(144, 132, torch.float16),
+    ),
+    "batched rank 1": (batched_powerSGD_hook, dict(matrix_approximation_rank=1), narrow((29, 1), (29, 1))),
+    "batched rank 3 without error feedback": (
+        batched_powerSGD_hook,
+        dict(matrix_approximation_rank=3, use_error_feedback=False),
+        narrow((29, 3), (29, 3)),
+    ),
 }
 
 
@@ -149,11 +196,12 @@ def on_each_rank(value, size):
 
 def run(rank, size, file, folder):
     torch.set_num_threads(1)
+    mend()
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=size)
     result = {}
-    for name, (options, preset) in CASES.items():
+    for name, (hook, options, preset) in CASES.items():
         state = PowerSGDState(None, start_powerSGD_iter=2, **options)
-        result[name] = train(rank, size, powerSGD_hook, state, preset)
+        result[name] = train(rank, size, hook, state, preset)
     result["fp16 wrapper"] = train(rank, size, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook))
     result["static graph"] = train(rank, size, static_graph=True)
     # The ranks have two steps each, or rank 0 the most.

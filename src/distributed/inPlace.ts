@@ -4,7 +4,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { cat } from '../ops/index.ts'
 import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
-import { Tensor, formatShape } from '../tensor/index.ts'
+import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
 import { checkReduceOp } from './collective.ts'
 import type { Collective, ReduceOp } from './collective.ts'
 import { CollectiveTimeoutError, DistributedError } from './errors.ts'
@@ -101,11 +101,9 @@ function checkParts(where: string, whole: Tensor, part: Tensor, size: number, [w
     throw new ArgumentError(`${where}: ${wholeName} is ${whole.dtype} and ${partName} is ${part.dtype}; both need the same dtype.`)
   const [first = 1, ...rest] = part.shape
   const concatenated = [first * size, ...rest]
-  const stacked = [size, ...part.shape]
-  const shape = formatShape(whole.shape)
-  if (shape === formatShape(stacked) || (part.ndim > 0 && shape === formatShape(concatenated))) return
+  if (sameShape(whole.shape, [size, ...part.shape]) || (part.ndim > 0 && sameShape(whole.shape, concatenated))) return
   throw new ShapeError(
-    `${where}: ${partName} has shape ${formatShape(part.shape)}, so ${wholeName} must have shape ${formatShape(concatenated)} for ${size} ranks, got ${shape}.`,
+    `${where}: ${partName} has shape ${formatShape(part.shape)}, so ${wholeName} must have shape ${formatShape(concatenated)} for ${size} ranks, got ${formatShape(whole.shape)}.`,
   )
 }
 

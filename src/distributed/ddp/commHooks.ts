@@ -1,15 +1,14 @@
 // Communication hooks for DistributedDataParallel. PyTorch's torch.distributed.algorithms.ddp_comm_hooks.default_hooks.
 import { noGrad } from '../../autograd/index.ts'
-import { zeros } from '../../ops/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import type { DType } from '../../kernels/index.ts'
 import { checkCallable, checkCount, isObject, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { allGatherIntoTensor, allReduce, allToAllSingle } from '../inPlace.ts'
 import { groupOr } from '../processGroup.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 import { gradientViews } from './reducer.ts'
 import type { CommFuture, GradBucket } from './reducer.ts'
+import { startSum, sumOfHalves } from './sums.ts'
+import type { Half } from './sums.ts'
 
 /** The gradients of a bucket, which a hook gets from DistributedDataParallel. */
 export function bufferOf(where: string, bucket: unknown): Tensor {
@@ -20,10 +19,6 @@ export function bufferOf(where: string, bucket: unknown): Tensor {
   )
 }
 
-type Half = 'float16' | 'bfloat16'
-
-const isHalf = (dtype: DType): dtype is Half => dtype === 'float16' || dtype === 'bfloat16'
-
 /**
  * The mean over the ranks of a group (null: all), as without a hook. PyTorch's `allreduce_hook`.
  *
@@ -33,29 +28,7 @@ export function allreduceHook(group: ProcessGroup | null, bucket: GradBucket): T
   const buffer = bufferOf('allreduceHook', bucket)
   const members = groupOr(group)
   noGrad(() => buffer.div_(members.size))
-  return isHalf(buffer.dtype) ? sumOfHalves(members, buffer, 'float32') : (allReduce(buffer, { group: members, asyncOp: true }) ?? buffer)
-}
-
-/** The sum over the ranks of halves, which travel as such. Each rank adds up its share of the elements in another dtype, so their sum is rounded once. */
-function sumOfHalves(members: ProcessGroup, buffer: Tensor, dtype: DType): { wait(): Tensor } {
-  const { size } = members
-  const share = Math.ceil(buffer.numel / size)
-  return noGrad(() => {
-    const sent = zeros([share * size], { dtype: buffer.dtype })
-    sent.narrow(0, 0, buffer.numel).copy_(buffer)
-    const parts = Tensor.empty([share * size], buffer.dtype)
-    const work = allToAllSingle(parts, sent, null, null, { group: members, asyncOp: true })
-    return {
-      wait: () =>
-        noGrad(() => {
-          work?.wait()
-          const own = parts.view([size, share]).to(dtype).sum([0]).to(buffer.dtype)
-          const all = Tensor.empty([share * size], buffer.dtype)
-          allGatherIntoTensor(all, own, { group: members })
-          return all.narrow(0, 0, buffer.numel)
-        }),
-    }
-  })
+  return startSum(members, buffer)
 }
 
 /** The mean over the ranks, with gradients that travel as a narrower dtype: they are rounded once, and their sum once. */

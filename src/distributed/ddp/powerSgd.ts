@@ -3,14 +3,13 @@
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { bmm, cat, norm, qr, randn, stack } from '../../ops/index.ts'
+import { bmm, cat, norm, qr, randn, stack, zeros } from '../../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { Generator, Tensor } from '../../tensor/index.ts'
-import { allReduce } from '../inPlace.ts'
 import { ProcessGroup, groupOr } from '../processGroup.ts'
-import type { Work } from '../work.ts'
 import { allreduceHook, bufferOf } from './commHooks.ts'
 import type { CommFuture, GradBucket } from './reducer.ts'
+import { startSum } from './sums.ts'
 
 /** Options of {@link PowerSGDState}. */
 export interface PowerSGDOptions {
@@ -147,8 +146,14 @@ interface Batch {
   readonly columns: number
 }
 
-/** Divides gradients into those that are compressed, as matrices, and those that are sent whole. */
-function divide(state: PowerSGDState, gradients: readonly Tensor[]): { readonly batches: readonly Batch[]; readonly whole: readonly Tensor[] } {
+/** What a bucket sends: matrices, which are compressed, and gradients that are sent whole. */
+interface Plan {
+  readonly batches: readonly Batch[]
+  readonly whole: readonly Tensor[]
+}
+
+/** Each gradient on its own: those that are worth it as matrices, the others whole. */
+function divide(state: PowerSGDState, gradients: readonly Tensor[]): Plan {
   const shapes = new Map<string, Tensor[]>()
   const whole: Tensor[] = []
   for (const gradient of gradients) {
@@ -198,14 +203,23 @@ function narrowMatrices(
   return [memory, views]
 }
 
-function compress(state: PowerSGDState, bucket: GradBucket): CommFuture {
+/** All gradients as one square matrix, which is `buffer`. */
+function square(state: PowerSGDState, buffer: Tensor, side: number, numel: number): Plan {
+  const columns = Math.min(side, state.matrixApproximationRank)
+  state.elements.before += numel
+  state.elements.after += 2 * side * columns
+  return { batches: [{ matrices: buffer.view([1, side, side]), copied: [], columns }], whole: [] }
+}
+
+/** Sends a bucket whose gradients lie in `buffer`, which holds the result in the end. `planOf` says what of it is compressed, when the last step's error was added. */
+function compress(state: PowerSGDState, bucket: GradBucket, buffer: Tensor, planOf: () => Plan): { wait(): Tensor } {
   const group = groupOr(state.processGroup)
-  const { index, buffer } = bucket
+  const { index } = bucket
   const { orthogonalizationEpsilon: epsilon, warmStart, errorDict, pMemoryDict, qMemoryDict } = state
   const lost = errorDict.get(index)
   if (lost !== undefined) buffer.add_(lost)
   const before = state.useErrorFeedback ? buffer.clone() : null
-  const { batches, whole } = divide(state, bucket.gradients)
+  const { batches, whole } = planOf()
   const isFirst = !pMemoryDict.has(index)
   const [pMemory, ps] = narrowMatrices(batches, 1, pMemoryDict, bucket)
   const [qMemory, qs] = narrowMatrices(batches, 2, qMemoryDict, bucket)
@@ -219,11 +233,11 @@ function compress(state: PowerSGDState, bucket: GradBucket): CommFuture {
       if (p !== undefined && q !== undefined) fn(matrices, p, q)
     })
   each((matrices, p, q) => p.copy_(bmm(matrices, q)))
-  const reduce = (tensor: Tensor): Work | undefined => (tensor.numel === 0 ? undefined : allReduce(tensor, { group, asyncOp: true }))
+  const reduce = (tensor: Tensor): CommFuture | null => (tensor.numel === 0 ? null : startSum(group, tensor))
   const flat = whole.length === 0 ? null : cat(whole.map((gradient) => gradient.reshape([-1])))
-  const works = [flat === null ? undefined : reduce(flat), reduce(pMemory)]
+  const sums = [flat === null ? null : reduce(flat), reduce(pMemory)]
   const finish = (): Tensor => {
-    for (const work of works) work?.wait()
+    for (const sum of sums) sum?.wait()
     let end = 0
     for (const gradient of whole) {
       end += gradient.numel
@@ -249,6 +263,15 @@ function compress(state: PowerSGDState, bucket: GradBucket): CommFuture {
   return { wait: () => noGrad(finish) }
 }
 
+/** Sends a bucket whole in the first steps, and with `send` in those that follow. */
+function afterStart(where: string, state: PowerSGDState, bucket: GradBucket, send: (buffer: Tensor) => CommFuture): Tensor | CommFuture {
+  checkArgument(state instanceof PowerSGDState, where, 'state', 'a PowerSGDState', state)
+  const buffer = bufferOf(where, bucket)
+  if (state.iter >= state.startPowerSGDIter) return noGrad(() => send(buffer))
+  state.countStep(bucket)
+  return allreduceHook(state.processGroup, bucket)
+}
+
 /**
  * Sends the gradients of each parameter that has rows and columns as the product of two narrow matrices, which are close to their mean, and the others whole. The first `startPowerSGDIter` steps
  * send all of them whole. PyTorch's `powerSGD_hook`.
@@ -256,10 +279,22 @@ function compress(state: PowerSGDState, bucket: GradBucket): CommFuture {
  * @throws ArgumentError unless `state` is a PowerSGDState.
  * @example model.registerCommHook(new PowerSGDState(null, { startPowerSGDIter: 10 }), powerSGDHook)
  */
-export function powerSGDHook(state: PowerSGDState, bucket: GradBucket): Tensor | CommFuture {
-  checkArgument(state instanceof PowerSGDState, 'powerSGDHook', 'state', 'a PowerSGDState', state)
-  bufferOf('powerSGDHook', bucket)
-  if (state.iter >= state.startPowerSGDIter) return noGrad(() => compress(state, bucket))
-  state.countStep(bucket)
-  return allreduceHook(state.processGroup, bucket)
-}
+export const powerSGDHook = (state: PowerSGDState, bucket: GradBucket): Tensor | CommFuture =>
+  afterStart('powerSGDHook', state, bucket, (buffer) => compress(state, bucket, buffer, () => divide(state, bucket.gradients)))
+
+/**
+ * The same with all gradients of a bucket as one square matrix, filled up with zeros. It takes less time than {@link powerSGDHook} and loses more; start with
+ * `matrixApproximationRank` 1, since a higher rank need not lose less. `minCompressionRate` and `batchTensorsWithSameShape` have no effect. PyTorch's `batched_powerSGD_hook`.
+ *
+ * @throws ArgumentError unless `state` is a PowerSGDState.
+ * @example model.registerCommHook(new PowerSGDState(null, { startPowerSGDIter: 10 }), batchedPowerSGDHook)
+ */
+export const batchedPowerSGDHook = (state: PowerSGDState, bucket: GradBucket): Tensor | CommFuture =>
+  afterStart('batchedPowerSGDHook', state, bucket, (buffer) => {
+    const { numel } = buffer
+    const side = Math.ceil(Math.sqrt(numel))
+    const padded = zeros([side * side], { dtype: buffer.dtype })
+    padded.narrow(0, 0, numel).copy_(buffer)
+    const sent = compress(state, bucket, padded, () => square(state, padded, side, numel))
+    return { wait: () => noGrad(() => sent.wait().narrow(0, 0, numel)) }
+  })

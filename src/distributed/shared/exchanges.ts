@@ -1,9 +1,8 @@
 // What each collective posts and takes, step by step, where ranks share memory.
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { tensorBytes } from '../bytes.ts'
 import type { BackendReduceOp, Collective } from '../collective.ts'
-import { copyBytes, copyFromTensor, copyToTensor, reduceRanks } from './reduceOnHeap.ts'
+import { copyBetweenTensors, copyBytes, copyFromTensor, copyToTensor, reduceRanks } from './reduceOnHeap.ts'
 
 /** A collective that all ranks of a group run. */
 export type SharedCollective = Exclude<Collective, { readonly kind: 'send' | 'recv' }>
@@ -119,16 +118,13 @@ function gather(input: Tensor, output: Tensor | null, { me, capacity }: Seat): E
   return {
     steps: stepsFor(total, capacity),
     from: output === null ? me : null,
-    post(step, slot) {
-      const start = step * capacity
-      copyFromTensor(slot, 0, input, start, lengthAt(start))
-      if (output !== null) copyToTensor(output, me * total + start, slot, 0, lengthAt(start))
-    },
+    post: (step, slot) => copyFromTensor(slot, 0, input, step * capacity, lengthAt(step * capacity)),
     take(step, slots) {
       const start = step * capacity
       if (output === null) return
       slots.forEach((slot, rank) => {
-        if (rank !== me) copyToTensor(output, rank * total + start, slot, 0, lengthAt(start))
+        if (rank === me) copyBetweenTensors(output, me * total + start, input, start, lengthAt(start))
+        else copyToTensor(output, rank * total + start, slot, 0, lengthAt(start))
       })
     },
   }
@@ -137,10 +133,20 @@ function gather(input: Tensor, output: Tensor | null, { me, capacity }: Seat): E
 /** Bytes of a rank from which on it takes less time to read its memory than to copy them to a slot and from there. */
 const DIRECT_BYTES = 2 ** 14
 
-/** Tells the others a number: where this rank's data lies, or how long it is. */
-const postNumber = (slot: Uint8Array, value: number): void => copyBytes(slot, 0, new Uint8Array(Float64Array.of(value).buffer), 0, 8)
+/** A number and its bytes. */
+const word = new Float64Array(1)
+const wordBytes = new Uint8Array(word.buffer)
 
-const numberIn = (slot: Uint8Array): number => new DataView(slot.buffer, slot.byteOffset).getFloat64(0, true)
+/** Tells the others a number: where this rank's data lies, or how long it is. */
+function postNumber(slot: Uint8Array, value: number): void {
+  word[0] = value
+  copyBytes(slot, 0, wordBytes, 0, 8)
+}
+
+function numberIn(slot: Uint8Array): number {
+  copyBytes(wordBytes, 0, slot, 0, 8)
+  return word[0] ?? 0
+}
 
 /** {@link broadcast}: the others read the root's memory, which waits until they have. */
 function broadcastDirectly(data: Tensor, root: number, { me }: Seat, direct: DirectMemory): Exchange {
@@ -169,7 +175,7 @@ function allGatherDirectly(input: Tensor, output: Tensor, { me }: Seat, direct: 
     take(step, slots) {
       if (step === 1) return
       slots.forEach((slot, rank) => {
-        if (rank === me) copyToTensor(output, me * total, tensorBytes(input), 0, total)
+        if (rank === me) copyBetweenTensors(output, me * total, input, 0, total)
         else direct.copy(rank, numberIn(slot), output, rank * total, total)
       })
     },

@@ -82,6 +82,14 @@ export function copyToTensor(tensor: Tensor, start: number, from: Uint8Array, fr
   else copyBytes(heapBytes(), address + start, from, fromAt, bytes)
 }
 
+/** Copies bytes of a contiguous tensor to another one, which does not overlap. */
+export function copyBetweenTensors(to: Tensor, toAt: number, from: Tensor, fromAt: number, bytes: number): void {
+  if (bytes === 0) return
+  const address = heapAddress(from)
+  if (address === 0) copyToTensor(to, toAt, tensorBytes(from), fromAt, bytes)
+  else copyToTensor(to, toAt, heapBytes(), address + fromAt, bytes)
+}
+
 /** Where the data of a contiguous tensor begins on the heap; 0 if it lies elsewhere. */
 function heapAddress(tensor: Tensor): number {
   const { ptr } = tensor.realize().block

@@ -5,13 +5,16 @@ import {
   DistributedDataParallel,
   PowerSGDState,
   allreduceHook,
+  batchedPowerSGDHook,
   bf16CompressHook,
   bf16CompressWrapper,
+  collectiveStats,
   fp16CompressHook,
   fp16CompressWrapper,
   getRank,
   getWorldSize,
   powerSGDHook,
+  resetCollectiveStats,
 } from 'tensorfx/distributed'
 import { input } from './data.mjs'
 import { flat, message } from './helpers.mjs'
@@ -51,8 +54,9 @@ function train({ hook, state = null, preset, ...options } = {}) {
   const model = new DistributedDataParallel(wide(options.staticGraph === true), options)
   if (hook !== undefined) model.registerCommHook(state, hook)
   if (preset !== undefined) {
-    state.pMemoryDict.set(0, torch.zeros([preset[0]]))
-    state.qMemoryDict.set(0, input([preset[1]], 77))
+    const [p, q, dtype = 'float32'] = preset
+    state.pMemoryDict.set(0, torch.zeros([p], { dtype }))
+    state.qMemoryDict.set(0, input([q], 77).to(dtype))
   }
   const optimizer = new optim.SGD(model.parameters(), { lr: 0.2 })
   const all = Array.from({ length: STEPS }, (_, step) => {
@@ -70,7 +74,7 @@ function train({ hook, state = null, preset, ...options } = {}) {
   }
 }
 
-const power = (options) => ({ hook: powerSGDHook, state: new PowerSGDState(null, { startPowerSGDIter: 2, ...options }) })
+const power = (options, hook = powerSGDHook) => ({ hook, state: new PowerSGDState(null, { startPowerSGDIter: 2, ...options }) })
 
 /** The cases of the recordings. The narrow matrices that PowerSGD starts from are given, since random numbers differ. */
 export function recorded() {
@@ -83,6 +87,16 @@ export function recorded() {
     'rank 3 in batches': train({
       ...power({ matrixApproximationRank: 3, minCompressionRate: 1, batchTensorsWithSameShape: true }),
       preset: [144, 132],
+    }),
+    'fp16 wrapper of rank 1': train({ ...power({ matrixApproximationRank: 1 }, fp16CompressWrapper(powerSGDHook)), preset: [51, 60, 'float16'] }),
+    'fp16 wrapper of rank 3 without error feedback': train({
+      ...power({ matrixApproximationRank: 3, minCompressionRate: 1, useErrorFeedback: false }, fp16CompressWrapper(powerSGDHook)),
+      preset: [144, 132, 'float16'],
+    }),
+    'batched rank 1': train({ ...power({ matrixApproximationRank: 1 }, batchedPowerSGDHook), preset: [29, 29] }),
+    'batched rank 3 without error feedback': train({
+      ...power({ matrixApproximationRank: 3, useErrorFeedback: false }, batchedPowerSGDHook),
+      preset: [87, 87],
     }),
     'fp16 wrapper': train({ hook: fp16CompressWrapper(allreduceHook) }),
     'static graph': train({ staticGraph: true }),
@@ -217,6 +231,31 @@ export function wrappers() {
     }),
     plain: train().all,
   }
+}
+
+/** The bytes that hooks send in a step with compressed gradients, by hook and wrapper. */
+export function bytes() {
+  const loss = (model) =>
+    model(input([4, 63], getRank()))
+      .square()
+      .mean()
+  const sentBy = (hook) => {
+    const state = new PowerSGDState(null, { startPowerSGDIter: 0, useErrorFeedback: false, warmStart: false })
+    const model = new DistributedDataParallel(new nn.Linear(63, 64))
+    model.registerCommHook(state, hook)
+    // The ranks agree on the order of the gradients in the second step.
+    for (let step = 0; step < 3; step++) {
+      resetCollectiveStats()
+      loss(model).backward()
+    }
+    return Object.values(collectiveStats()).reduce((sum, count) => sum + count.bytes, 0)
+  }
+  return Object.fromEntries(
+    Object.entries({ powerSGDHook, batchedPowerSGDHook }).map(([name, hook]) => [
+      name,
+      { plain: sentBy(hook), fp16: sentBy(fp16CompressWrapper(hook)), bf16: sentBy(bf16CompressWrapper(hook)) },
+    ]),
+  )
 }
 
 /** Runs a part again in backward, with a backward of its own, so that its parameters get their gradients there. */
@@ -362,6 +401,7 @@ export function refuses() {
     rate: message(() => new PowerSGDState(null, { minCompressionRate: 0 })),
     option: message(() => new PowerSGDState(null, { rank: 1 })),
     state: message(() => powerSGDHook(null, bucket)),
+    batchedState: message(() => batchedPowerSGDHook(null, bucket)),
     bucket: message(() => powerSGDHook(new PowerSGDState(), bucket)),
     hook: message(() => fp16CompressWrapper(null)),
     static: message(() => new DistributedDataParallel(new nn.Linear(2, 2), { staticGraph: 1 })),

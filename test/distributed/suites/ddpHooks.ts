@@ -25,6 +25,7 @@ interface Hooks {
     readonly power: readonly { readonly grads: readonly Gradients[]; readonly seen: readonly unknown[] }[]
     readonly plain: readonly Gradients[]
   }
+  readonly bytes: Readonly<Record<string, { readonly plain: number; readonly fp16: number; readonly bf16: number }>>
   readonly staticGraph: {
     readonly reentrant: { readonly all: readonly Gradients[]; readonly buckets: readonly unknown[] }
     readonly plain: { readonly all: readonly Gradients[]; readonly buckets: readonly unknown[] }
@@ -60,8 +61,13 @@ const TOLERANCES: Readonly<Record<string, number>> = {
   'rank 1': 2e-4,
   'rank 2 without error feedback': 2e-4,
   'rank 3 in batches': 2e-4,
+  'batched rank 1': 2e-4,
+  'batched rank 3 without error feedback': 2e-4,
   // PyTorch adds up in halves.
   'fp16 wrapper': 2e-3,
+  // Right angles are computed in halves as well.
+  'fp16 wrapper of rank 1': 2e-2,
+  'fp16 wrapper of rank 3 without error feedback': 2e-2,
   'static graph': 1e-5,
 }
 
@@ -119,6 +125,17 @@ export const ddpHooksSuite = ({ size, results }: World): void =>
       }
     })
 
+    test('wrapped, PowerSGD sends half the bytes', () => {
+      for (const { bytes } of ranks) {
+        expect(Object.keys(bytes)).toEqual(['powerSGDHook', 'batchedPowerSGDHook'])
+        for (const { plain, fp16, bf16 } of Object.values(bytes)) {
+          expect(plain).toBeGreaterThan(0)
+          // Each rank adds up an equal share, of as many elements on all ranks.
+          for (const halves of [fp16, bf16]) expect(Math.abs(halves / plain - 0.5)).toBeLessThan(0.01)
+        }
+      }
+    })
+
     test('a static graph may have a backward within the backward, of parameters that are used twice', () => {
       for (const { staticGraph } of ranks) {
         const { reentrant, plain } = staticGraph
@@ -166,6 +183,7 @@ export const ddpHooksSuite = ({ size, results }: World): void =>
         expect(refuses['rate']).toMatch(/'?minCompressionRate'? must be a positive number, got 0/)
         expect(refuses['option']).toMatch(/unknown option 'rank'/)
         expect(refuses['state']).toMatch(/'?state'? must be a PowerSGDState, got null/)
+        expect(refuses['batchedState']).toMatch(/^ArgumentError: batchedPowerSGDHook: .*'?state'? must be a PowerSGDState, got null/)
         expect(refuses['bucket']).toMatch(/must be the GradBucket/)
         expect(refuses['hook']).toMatch(/fp16CompressWrapper: .*'?hook'? must be a function, got null/)
         expect(refuses['static']).toMatch(/option 'staticGraph' must be true or false, got 1/)
