@@ -50,8 +50,8 @@ export interface Backend {
   progress?(): void
   /** Waits a moment, in which other ranks can make progress; `attempt` counts up while nothing happens. */
   idle(attempt: number): void
-  /** The end of the world, when all ranks are done. */
-  finalize(): void
+  /** The end of the world, when all ranks are done. A backend may wait for them, `patience` milliseconds: if some are not done by then, it is called again when the process ends. */
+  finalize(patience: number): void
   /** The end of the world for all ranks, because this one failed: the job ends with this exit code. */
   abort(code: number): void
   /** Collectives that are under way, which the end of this process would break. */

@@ -45,6 +45,12 @@ const QUICK_POLLS = 64
 /** PyTorch's default: half an hour. */
 const DEFAULT_TIMEOUT = 30 * 60 * 1000
 
+/**
+ * Milliseconds that a rank waits for the others to leave the world with it. One that leaves alone has usually failed, and its error, which follows, must not wait for the others, who may wait
+ * for this rank.
+ */
+const FAREWELL = 500
+
 interface World {
   readonly backend: Backend
   readonly timeout: number
@@ -258,7 +264,7 @@ function readDebugLevel(given: DebugLevel | undefined): DebugLevel {
   return variable
 }
 
-async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promise<Backend> {
+async function makeBackend({ backend, rank = 0, worldSize }: InitOptions, timeout: number): Promise<Backend> {
   if (backend === 'fake') {
     if (worldSize === undefined || !Number.isSafeInteger(worldSize) || worldSize < 1 || !Number.isSafeInteger(rank) || rank < 0 || rank >= worldSize)
       throw new ArgumentError(
@@ -273,7 +279,7 @@ async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promi
     return offered
   }
   const { isLaunchedByMpi, openMpi } = await import('./mpi/backend.ts')
-  if (backend === 'mpi' || isLaunchedByMpi()) return openMpi()
+  if (backend === 'mpi' || isLaunchedByMpi()) return openMpi(timeout)
   return new FakeBackend()
 }
 
@@ -281,7 +287,7 @@ async function makeBackend({ backend, rank = 0, worldSize }: InitOptions): Promi
  * Joins the world of ranks that this process was started in. Every rank calls it once, before anything else of this module; all other functions are
  * synchronous. PyTorch's `torch.distributed.init_process_group`.
  *
- * @throws DistributedError if there is a world already, or MPI cannot be loaded; ArgumentError for bad options.
+ * @throws DistributedError if there is a world already, MPI cannot be loaded or another rank has ended; CollectiveTimeoutError if one does not come; ArgumentError for bad options.
  * @example
  * await initProcessGroup() // in a program that mpirun started
  * const model = new DistributedDataParallel(new Net())
@@ -295,7 +301,7 @@ export async function initProcessGroup(options: InitOptions = {}): Promise<void>
     throw new ArgumentError(`initProcessGroup: backend must be 'mpi', 'threads', 'fake' or 'single', got ${valueText(name)}.`)
   if (!(timeout > 0)) throw new ArgumentError(`initProcessGroup: timeout must be a positive number of milliseconds, got ${valueText(timeout)}.`)
   const debugLevel = readDebugLevel(options.debugLevel)
-  const backend = await makeBackend(options)
+  const backend = await makeBackend(options, timeout)
   const ranks = Array.from({ length: backend.size }, (_, i) => i)
   const main = openGroup(backend, '0', ranks)
   if (main === null) throw new DistributedError('initProcessGroup: this rank is not in its own world')
@@ -336,7 +342,7 @@ function watchProcess(backend: Backend): void {
       if (pending > 0)
         return fail({ ...failure, cause: `${failure.cause} while ${pending} collectives are under way. Wait for every Work.`, code: 1 })
       boardOfJob()?.leave(rank, { failure, progress: progressOfWorld() })
-      backend.finalize()
+      backend.finalize(Infinity)
     },
   })
 }
@@ -359,7 +365,7 @@ export function destroyProcessGroup(): void {
   for (const group of groups.values()) group.close()
   lastProgress = progressOfWorld()
   world = null
-  backend.finalize()
+  backend.finalize(FAREWELL)
 }
 
 /**

@@ -1,6 +1,9 @@
 // Ways for a rank to die or to hang: the first line that a user reads names the rank and the cause, its stack follows, and the job ends with that rank's code. Others
 // have a line each. Each way that a program can see is tried in one of the worlds; TENSORFX_DEATHS=all tries all of them in both.
 import { execFile, execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { root } from '../built/node.ts'
@@ -38,6 +41,9 @@ const WAYS: readonly (readonly [way: string, first: RegExp, code: number, hasSta
   ['throwsLater', /^rank 1 of 2: Error: the timer of rank 1 threw$/, 1, true],
   ['rejects', /^rank 1 of 2: RangeError: rank 1 rejected a promise$/, 1, true],
   ['throwsText', /^rank 1 of 2: threw 'just a text'$/, 1, false],
+  ['throwsInFinally', /^rank 1 of 2: Error: the step of rank 1 threw$/, 1, true],
+  ['throwsObject', /^rank 1 of 2: threw \{ code: 7, why: 'an object' \}$/, 1, false],
+  ['throwsUnreadable', /^rank 1 of 2: threw something that throws when it is read$/, 1, false],
   ['exits', /^rank 1 of 2: process\.exit\(7\), called at \S+ \(.*deaths\.mjs:\d+:\d+\)$/, 7, true],
   ['exitsQuietly', /^rank 0 of 2: DistributedError: barrier\(\), number 1 of group '0', cannot end, since rank 1 has left before it: /, 1, true],
   ['throwsInBackward', /^rank 1 of 2: Error: the hook of rank 1 threw$/, 1, true],
@@ -52,18 +58,37 @@ const WAYS: readonly (readonly [way: string, first: RegExp, code: number, hasSta
   ['neverSettles', /^rank 1 of 2: ended, since an await never settled$/, 13, false],
 ]
 
-/** Ways that a program cannot see itself. */
+/** Ways of which the worlds see different things: ends that a program cannot see itself, and those of a rank that has not joined. */
 const SILENT: Readonly<Record<'mpi' | 'threads', typeof WAYS>> = {
   mpi: [
     ['isKilled', /^rank 1 of 2: killed by signal SIGKILL\./, 137, false],
     ['isTerminated', /^rank 1 of 2: killed by signal SIGTERM\./, 143, false],
     ['takesAllMemory', /^rank 1 of 2: Reached heap limit .*out of memory \(signal SIGABRT\)$/, 134, false],
+    [
+      'leavesBeforeJoining',
+      /^rank 0 of 2: DistributedError: initProcessGroup\(\) cannot end, since rank 1 has left before it: process\.exit\(0\), called at .*deaths\.mjs/,
+      1,
+      true,
+    ],
+    [
+      'hangsBeforeJoining',
+      /^rank 0 of 2: CollectiveTimeoutError: initProcessGroup\(\) did not end within 2000 ms on rank 0\. Rank 1 has not come to it\./,
+      1,
+      true,
+    ],
   ],
   // A signal ends the process, and with it all threads.
   threads: [
     ['isKilled', /^ranks 0 to 1 of 2, threads of one process: killed by signal SIGKILL\./, 137, false],
     ['isTerminated', /^ranks 0 to 1 of 2, threads of one process: killed by signal SIGTERM\./, 143, false],
     ['takesAllMemory', /^rank 1 of 2: Error: Worker terminated due to reaching memory limit: JS heap out of memory$/, 1, false],
+    [
+      'leavesBeforeJoining',
+      /^rank 0 of 2: DistributedError: barrier\(\), number 1 of group '0', cannot end, since rank 1 has left before it: its program has ended\.$/,
+      1,
+      true,
+    ],
+    ['hangsBeforeJoining', /^rank 0 of 2: CollectiveTimeoutError: barrier\(\), number 1 of group '0', .* Rank 1 has not come to it\./, 1, true],
   ],
 }
 
@@ -98,4 +123,20 @@ test.each(worlds)('%s without tensorfx run: the failing rank comes first, once, 
   expect(ranks).toHaveLength(2)
   expect(lines.some((line) => /^ +at .*deaths\.mjs:\d+/.test(line))).toBe(true)
   expect(code).toBe(1)
+})
+
+test.each(worlds)('a syntax error of the program on %s comes with its file and line', async (world) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tensorfx-syntax-'))
+  try {
+    const file = join(folder, 'program.mjs')
+    writeFileSync(file, 'const x = 1\nconst y = ;\n')
+    const { code, lines } = await start(process.execPath, [MAIN, 'run', '-n', '2', '--backend', world, file])
+    const texts = lines.map((line) => line.replace(/^\[\d\] /, ''))
+    expect(texts[0]).toMatch(/^rank \d of 2: SyntaxError: Unexpected token ';'$/)
+    expect(texts[1]).toMatch(/program\.mjs:2$/)
+    expect(texts[2]).toBe('const y = ;')
+    expect(code).toBe(1)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })

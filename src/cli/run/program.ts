@@ -1,4 +1,5 @@
 // The program of `tensorfx run`, in one rank.
+import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMainThread, workerData } from 'node:worker_threads'
@@ -16,11 +17,21 @@ export async function runProgram(file: string, words: readonly string[]): Promis
   if (!isMainThread) tagOutput()
   const path = resolve(file)
   process.argv = [process.execPath, path, ...words]
-  const program: { readonly default?: unknown } = await import(pathToFileURL(path).href)
+  const program: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
+    addPlace(error, path)
+    throw error
+  })
   if (isFunction(program.default) && !hasJoined()) await program.default(...words)
 }
 
 export default runProgram
+
+/** Adds the line to a syntax error of the program. Node itself only says it where nothing catches the error. */
+function addPlace(error: unknown, path: string): void {
+  if (!(error instanceof SyntaxError)) return
+  const { status, stderr } = spawnSync(process.execPath, ['--check', path], { encoding: 'utf8' })
+  if (status !== 0) error.message += `\n${stderr.split(/^SyntaxError/m)[0]?.trimEnd() ?? ''}`
+}
 
 /** Writes this thread's output at once, with its rank before each line. A thread's usual output only moves on while the thread waits for events, which ranks seldom do. */
 function tagOutput(): void {

@@ -18,6 +18,7 @@ const DEPARTURE: Decoder<Departure> = object({ failure: RANK_FAILURE, progress: 
 
 const FIRST = 'first.json'
 const departureFile = (rank: number): string => `ended-${rank}.json`
+const placeFile = (place: string, rank: number): string => `${place}-${rank}`
 
 type Fs = typeof import('node:fs')
 
@@ -50,6 +51,21 @@ export class Board {
   /** The failure that came first; null if there is none. */
   first(): RankFailure | null {
     return this.#read(FIRST, RANK_FAILURE)
+  }
+
+  /** Says that a rank has come to a place in its program, where it waits for others. */
+  come(place: string, rank: number): void {
+    this.#fs.writeFileSync(`${this.folder}/${placeFile(place, rank)}`, '')
+  }
+
+  /** Whether a rank has come to a place, and has not gone back. */
+  isAt(place: string, rank: number): boolean {
+    return this.#fs.existsSync(`${this.folder}/${placeFile(place, rank)}`)
+  }
+
+  /** Says that a rank waits no more. */
+  goBack(place: string, rank: number): void {
+    this.#fs.rmSync(`${this.folder}/${placeFile(place, rank)}`, { force: true })
   }
 
   /** Says that a rank ends. */

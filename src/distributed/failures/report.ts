@@ -42,33 +42,51 @@ export const failureLine = (failure: RankFailure): string => `${rankName(failure
 
 /** The lines of a stack that are frames: what comes before them repeats the message. */
 function framesOf(stack: string): string {
-  const at = stack.search(/^\s+at /m)
+  const at = stack.search(/^[ \t]+at /m)
   return at < 0 ? '' : stack.slice(at)
 }
 
 const errorText = ({ name, message }: Error): string => (message === '' ? name : `${name}: ${message}`)
 
-/** The stack of an error, and those of its causes. */
+/** The stack of an error, and those of its causes and of the errors that it stands for. */
 function stacksOf(error: Error): string {
   const parts = [framesOf(error.stack ?? '')]
   const seen = new Set<unknown>([error])
-  for (let cause = error.cause; cause !== undefined && cause !== null && !seen.has(cause);) {
-    seen.add(cause)
-    parts.push(`Caused by: ${cause instanceof Error ? `${errorText(cause)}\n${framesOf(cause.stack ?? '')}` : valueText(cause)}`)
-    cause = cause instanceof Error ? cause.cause : null
+  const add = (title: string, inner: unknown): void => {
+    if (seen.has(inner)) return
+    seen.add(inner)
+    parts.push(`${title}: ${inner instanceof Error ? `${errorText(inner)}\n${framesOf(inner.stack ?? '')}` : thrownText(inner)}`)
+    if (inner instanceof Error) addInner(inner)
   }
+  const addInner = (outer: Error): void => {
+    if (outer.cause !== undefined && outer.cause !== null) add('Caused by', outer.cause)
+    if (outer instanceof AggregateError) for (const one of outer.errors) add('One of its errors', one)
+  }
+  addInner(error)
   return parts
     .map((part) => part.trimEnd())
     .filter((part) => part !== '')
     .join('\n')
 }
 
-/** The failure of a rank whose program threw. */
+/** What a program threw that is no error, with its properties where that is possible. */
+function thrownText(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`
+  if (typeof value !== 'object' || value === null) return valueText(value)
+  const util = globalThis.process?.getBuiltinModule?.('node:util')
+  return util === undefined ? valueText(value) : util.inspect(value, { depth: 2, breakLength: Infinity })
+}
+
+/** The failure of a rank whose program threw. Reading what was thrown may throw itself. */
 export function errorFailure(rank: number, size: number, error: unknown): RankFailure {
-  const isEcho = error instanceof DistributedError && error.endedRank !== null
-  if (!(error instanceof Error))
-    return { rank, size, cause: `threw ${typeof error === 'string' ? `'${error}'` : valueText(error)}`, stack: '', code: 1, isEcho }
-  return { rank, size, cause: errorText(error), stack: stacksOf(error), code: 1, isEcho }
+  const failure = { rank, size, stack: '', code: 1, isEcho: false }
+  try {
+    if (!(error instanceof Error)) return { ...failure, cause: `threw ${thrownText(error)}` }
+    const isEcho = error instanceof DistributedError && error.endedRank !== null
+    return { ...failure, cause: errorText(error), stack: stacksOf(error), isEcho }
+  } catch {
+    return { ...failure, cause: 'threw something that throws when it is read' }
+  }
 }
 
 /** Node's exit code for a program that still waits when nothing is left that could settle what it waits for. */

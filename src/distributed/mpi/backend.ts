@@ -11,13 +11,14 @@ import { DistributedError } from '../errors.ts'
 import { boardOfJob } from '../failures/board.ts'
 import { Patience } from '../patience.ts'
 import type { SharedGroup } from '../shared/sharedGroup.ts'
+import { waitToJoin, waitToLeave } from './arrivals.ts'
 import { loadMpi } from './library.ts'
 import type { Handle, Mpi, MpiCall, MpiType } from './library.ts'
 import { PIECE_BYTES, Requests } from './requests.ts'
 import { goesThroughMemory, ranksOnThisMachine, shareMemory } from './sharedWindow.ts'
 import type { SharedWindow } from './sharedWindow.ts'
 
-export { isLaunchedByMpi } from './library.ts'
+export { isLaunchedByMpi } from './launched.ts'
 
 /** Elements as MPI reduces them: halves never come here. */
 const TYPES: Readonly<Record<DType, MpiType>> = {
@@ -216,11 +217,13 @@ class MpiChannel implements Channel {
 
   close(): void {
     this.#backend.forget(this)
+    this.#window?.group.close()
+  }
+
+  /** Gives its memory and communicators back to MPI, when all ranks do. */
+  free(): void {
     const { mpi } = this.#backend
-    if (this.#window !== null) {
-      this.#window.group.close()
-      mpi.call('MPI_Win_free', mpi.cell(this.#window.handle))
-    }
+    if (this.#window !== null) mpi.call('MPI_Win_free', mpi.cell(this.#window.handle))
     for (const comm of [this.#comm, this.#control]) mpi.call('MPI_Comm_free', mpi.cell(comm))
   }
 }
@@ -234,6 +237,7 @@ class MpiBackend implements Backend {
   readonly requests: Requests
   readonly allReduce: MpiCall
   readonly #channels = new Set<MpiChannel>()
+  readonly #closed: MpiChannel[] = []
   readonly #patience: Patience
   readonly #clock = new Int32Array(new SharedArrayBuffer(4))
   #buffer: ArrayBufferLike | null = null
@@ -277,6 +281,7 @@ class MpiBackend implements Backend {
 
   forget(channel: MpiChannel): void {
     this.#channels.delete(channel)
+    this.#closed.push(channel)
   }
 
   /** The address of a contiguous tensor's data. Never of a typed array: a detached one would be address 0. */
@@ -322,9 +327,10 @@ class MpiBackend implements Backend {
     else this.sleep()
   }
 
-  finalize(): void {
-    if (this.#isOver) return
+  finalize(patience: number): void {
+    if (this.#isOver || !waitToLeave(patience)) return
     this.#isOver = true
+    for (const channel of this.#closed) channel.free()
     this.mpi.call('MPI_Finalize')
   }
 
@@ -347,11 +353,12 @@ class MpiBackend implements Backend {
   }
 }
 
-/** Joins MPI's world. Throws DistributedError if MPI or koffi cannot be loaded. */
-export async function openMpi(): Promise<Backend> {
+/** Joins MPI's world. Throws DistributedError if MPI or koffi cannot be loaded or a rank has ended, CollectiveTimeoutError if one does not come within `timeout` milliseconds. */
+export async function openMpi(timeout: number): Promise<Backend> {
   const mpi = await loadMpi()
   const flag = new Int32Array(1)
   mpi.call('MPI_Initialized', flag)
+  if (flag[0] === 0) await waitToJoin(timeout)
   if (flag[0] === 0) mpi.call('MPI_Init_thread', null, null, THREADS, flag)
   mpi.call('MPI_Comm_set_errhandler', mpi.world, mpi.errorsReturn)
   return new MpiBackend(mpi)

@@ -161,10 +161,6 @@ export interface Mpi extends Flavour {
   readonly file: string
 }
 
-/** Whether `mpirun`, `srun` or a relative of them started this process. */
-export const isLaunchedByMpi = (): boolean =>
-  ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'PMIX_RANK'].some((name) => environmentVariable(name) !== undefined)
-
 /** MPICH's reductions overflow the stacks that koffi gives to its threads. */
 const STACK_BYTES = 4 * 2 ** 20
 

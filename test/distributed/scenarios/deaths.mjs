@@ -2,8 +2,9 @@
 // threads` starts two threads, and `mpirun -n 2 node deaths.mjs WAY mpi` two processes.
 import { setTimeout as later } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
+import { workerData } from 'node:worker_threads'
 import { nn, torch } from 'tensorfx'
-import { DistributedDataParallel, allReduce, barrier, getRank, initProcessGroup, runRanks } from 'tensorfx/distributed'
+import { DistributedDataParallel, allReduce, barrier, destroyProcessGroup, getRank, initProcessGroup, runRanks } from 'tensorfx/distributed'
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
@@ -25,6 +26,26 @@ export const ways = {
   throwsText: () => {
     // eslint-disable-next-line no-throw-literal -- programs do that
     throw 'just a text'
+  },
+  throwsInFinally: () => {
+    try {
+      throw new Error('the step of rank 1 threw')
+    } finally {
+      destroyProcessGroup()
+    }
+  },
+  throwsObject: () => {
+    // eslint-disable-next-line no-throw-literal -- programs do that
+    throw { code: 7, why: 'an object' }
+  },
+  throwsUnreadable: () => {
+    const error = new Error('broken')
+    Object.defineProperty(error, 'message', {
+      get() {
+        throw new Error('a message that throws')
+      },
+    })
+    throw error
   },
   exits: () => process.exit(7),
   exitsQuietly: () => process.exit(0),
@@ -51,10 +72,15 @@ export const ways = {
   neverSettles: () => new Promise(() => {}),
 }
 
+/** What rank 1 does before it joins the world. */
+const EARLY = { leavesBeforeJoining: () => process.exit(0), hangsBeforeJoining: () => sleep(60_000) }
+
 export default async function run(way) {
+  const launched = Number(process.env.OMPI_COMM_WORLD_RANK ?? process.env.PMI_RANK ?? workerData?.world.rank)
+  if (launched === 1) EARLY[way]?.()
   await initProcessGroup({ timeout: way.startsWith('hangs') ? 2000 : 60_000 })
   if (way === 'ddpHook') return ddpHook()
-  if (getRank() === 1) await ways[way]()
+  if (getRank() === 1) await ways[way]?.()
   if (way === 'hangsInCollective') sleep(60_000)
   barrier()
 }
