@@ -209,7 +209,7 @@ export class ProcessGroup {
   ): Work {
     const timeout = ownTimeout ?? usual
     const what = (): string => this.#what(collective, sequence)
-    const describeTimeout = (): string => `${this.#timeoutText(what(), sequence, timeout)}${this.#difference()}`
+    const describeTimeout = (): string => `${this.#timeoutText(collective, sequence, timeout)}${this.#difference()}`
     const isAbsent = (rank: number): boolean => sequence === 0 || this.#absent(sequence).includes(rank)
     const checkOthers = (): void => checkEnded(backend, { what: what(), group: this.name, ranks: this.ranks, sequence, isAbsent })
     const progress = (): void => {
@@ -231,11 +231,15 @@ export class ProcessGroup {
     return text === '' ? '' : `\n${text}`
   }
 
-  #timeoutText(what: string, sequence: number, timeout: number): string {
-    const who = `${what}, did not end within ${timeout} ms on rank ${this.rank}.`
-    const absent = sequence === 0 ? [] : this.#absent(sequence)
+  #timeoutText(collective: Collective, sequence: number, timeout: number): string {
+    const who = `${this.#what(collective, sequence)}, did not end within ${timeout} ms on rank ${this.rank}.`
+    const advice = "Look at what it does instead, or raise 'timeout' in initProcessGroup."
+    if (collective.kind === 'recv')
+      return `${who} ${collective.peer === null ? 'No rank has sent' : `Rank ${collective.peer} has not sent`} a message with the tag ${collective.tag}. ${advice}`
+    if (collective.kind === 'send') return `${who} Rank ${collective.peer} has not received it. ${advice}`
+    const absent = this.#absent(sequence)
     if (absent.length === 0) return `${who} All ranks have started it; one may be very slow, or data may be lost.`
-    return `${who} ${absent.length === 1 ? `Rank ${absent[0]} has` : `Ranks ${absent.join(', ')} have`} not come to it. Look at what it does instead, or raise 'timeout' in initProcessGroup.`
+    return `${who} ${absent.length === 1 ? `Rank ${absent[0]} has` : `Ranks ${absent.join(', ')} have`} not come to it. ${advice}`
   }
 
   /** Ranks that have not come to a collective: they have not started to check it, or to run it. */

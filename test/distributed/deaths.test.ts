@@ -54,6 +54,12 @@ const WAYS: readonly (readonly [way: string, first: RegExp, code: number, hasSta
     1,
     true,
   ],
+  [
+    'hangsBeforeSending',
+    /^rank 0 of 2: CollectiveTimeoutError: recv\(float32\[2\]\), a message of group '0', did not end within 2000 ms on rank 0\. Rank 1 has not sent a message with the tag 0\./,
+    1,
+    true,
+  ],
   ['hangsInCollective', /^rank 1 of 2: CollectiveTimeoutError: allreduce\(sum, float32\[3\]\), number 1 .* Rank 0 has not come/, 1, true],
   ['neverSettles', /^rank 1 of 2: ended, since an await never settled$/, 13, false],
 ]

@@ -4,7 +4,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { workerData } from 'node:worker_threads'
 import { nn, torch } from 'tensorfx'
-import { DistributedDataParallel, allReduce, barrier, destroyProcessGroup, getRank, initProcessGroup, runRanks } from 'tensorfx/distributed'
+import { DistributedDataParallel, allReduce, barrier, destroyProcessGroup, getRank, initProcessGroup, recv, runRanks } from 'tensorfx/distributed'
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
@@ -68,6 +68,7 @@ export const ways = {
       .backward()
   },
   hangsOutside: () => sleep(60_000),
+  hangsBeforeSending: () => sleep(60_000),
   hangsInCollective: () => allReduce(torch.ones([3])),
   neverSettles: () => new Promise(() => {}),
 }
@@ -82,6 +83,7 @@ export default async function run(way) {
   if (way === 'ddpHook') return ddpHook()
   if (getRank() === 1) await ways[way]?.()
   if (way === 'hangsInCollective') sleep(60_000)
+  if (way === 'hangsBeforeSending') recv(torch.ones([2]), 1)
   barrier()
 }
 
