@@ -29,7 +29,7 @@ export interface InitOptions {
    * `worldSize`; 'single' for a world of one. Default: what the program was started by.
    */
   readonly backend?: 'mpi' | 'threads' | 'fake' | 'single'
-  /** Milliseconds after which a collective that other ranks do not join throws CollectiveTimeoutError. Default 1,800,000. */
+  /** Milliseconds after which a collective that other ranks do not join throws CollectiveTimeoutError. Default 1,800,000. Joining the world itself has 20 seconds at least. */
   readonly timeout?: number
   /** Default: TENSORFX_DISTRIBUTED_DEBUG, or 'off'. */
   readonly debugLevel?: DebugLevel

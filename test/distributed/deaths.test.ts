@@ -78,7 +78,7 @@ const SILENT: Readonly<Record<'mpi' | 'threads', typeof WAYS>> = {
     ],
     [
       'hangsBeforeJoining',
-      /^rank 0 of 2: CollectiveTimeoutError: initProcessGroup\(\) did not end within 2000 ms on rank 0\. Rank 1 has not come to it\./,
+      /^rank 0 of 2: CollectiveTimeoutError: initProcessGroup\(\) did not end within 20000 ms on rank 0\. Rank 1 has not come to it\./,
       1,
       true,
     ],

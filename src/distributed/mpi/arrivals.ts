@@ -8,6 +8,9 @@ import { launched } from './launched.ts'
 /** Milliseconds between looks. */
 const LOOK_EVERY = 5
 
+/** Milliseconds that ranks have at least to join the world: processes of a job do not start at the same time. */
+const START_UP = 20_000
+
 /** The ranks, and where they leave word; null unless all of them are on one machine. */
 function meeting(): { readonly own: number; readonly board: Board; absent(place: string): readonly number[] } | null {
   const [place, board] = [launched(), boardOfJob()]
@@ -16,8 +19,9 @@ function meeting(): { readonly own: number; readonly board: Board; absent(place:
   return { own: place.rank, board, absent: (where) => ranks.filter((rank) => !board.isAt(where, rank)) }
 }
 
-/** Waits until all ranks join the world. Throws DistributedError if one has left before, CollectiveTimeoutError after `timeout` milliseconds. */
-export async function waitToJoin(timeout: number): Promise<void> {
+/** Waits until all ranks join the world. Throws DistributedError if one has left before, CollectiveTimeoutError after `given` milliseconds, but 20 seconds at least. */
+export async function waitToJoin(given: number): Promise<void> {
+  const timeout = Math.max(given, START_UP)
   const ranks = meeting()
   if (ranks === null) return
   const { own, board } = ranks
