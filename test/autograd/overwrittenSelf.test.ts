@@ -1,8 +1,11 @@
 // What an in-place operator keeps of the tensor that it overwrites: a copy where a gradient that is wanted reads it, and nothing otherwise.
 import { describe, expect, test } from 'vitest'
-import { noGrad, torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import { AutogradError, Tensor, noGrad, torch } from 'tensorfx'
 import { RecordMode, withMode } from 'tensorfx/dispatch'
+import { opByName } from 'tensorfx/ops'
+import type { OpDef } from 'tensorfx/ops'
+import { allValueCases, inPlaceForms, replace, tensorOf } from '../ops/valueCases.ts'
+import type { ValueCase } from '../ops/valueCases.ts'
 
 interface Tensors {
   readonly x: Tensor
@@ -72,4 +75,68 @@ test('a list among the arguments', () => {
   expect(copiesIn(() => rows.indexPut_([torch.tensor([0], { dtype: 'int64' })], w))).toBe(0)
   rows.sum().add(x.sum()).backward()
   expect(w.grad?.toArray()).toEqual([4, 4])
+})
+
+describe('every in-place form of an operator with a derivative', async () => {
+  const cases = await allValueCases()
+  const forms = inPlaceForms().flatMap(({ qualname }) => {
+    const form = opByName(qualname)
+    const [one] = cases.get(qualname) ?? []
+    const op = form?.functional ?? null
+    return form === undefined || op === null || op.derivative === null || one === undefined ? [] : [[qualname, form, op, one] as const]
+  })
+
+  /** Arguments, of whose floats those at `wanted` (bits) require gradients; the first is no leaf. */
+  function argumentsOf(
+    { args, constants = [] }: ValueCase,
+    wanted: number,
+  ): { readonly given: readonly unknown[]; readonly leaves: readonly Tensor[] } {
+    const leaves: Tensor[] = []
+    let position = 0
+    const given = args.map((arg, i) =>
+      replace(arg, (plain) => {
+        const leaf = tensorOf(plain, 'float64')
+        if (plain.kind === 'float' && !constants.includes(i) && (wanted >> position++) % 2 === 1) leaves.push(leaf.requiresGrad_())
+        return i === 0 ? leaf.mul(1) : leaf
+      }),
+    )
+    return { given, leaves }
+  }
+
+  /** The gradients of the leaves, or the error. */
+  function gradients(result: unknown, leaves: readonly Tensor[]): unknown {
+    if (!(result instanceof Tensor) || !result.requiresGrad) return null
+    try {
+      return torch.autograd.grad(result.square().sum(), leaves, { allowUnused: true }).map((g) => g?.toArray() ?? null)
+    } catch (error) {
+      if (error instanceof AutogradError) return error
+      throw error
+    }
+  }
+
+  /** Whether the gradients read the first argument: the operator out of place is asked, whose backward is refused after a write to that. */
+  function readsSelf(op: OpDef, one: ValueCase, wanted: number): boolean {
+    const { given, leaves } = argumentsOf(one, wanted)
+    const result = op.fn(...given)
+    noGrad(() => (given[0] as Tensor).detach().zero_())
+    return gradients(result, leaves) instanceof AutogradError
+  }
+
+  test.each(forms)(
+    '%s keeps a copy of self exactly if gradients that are wanted read it, and has the gradients of the operator',
+    (_, form, op, one) => {
+      for (const wanted of [1, 2, 3, 4, 5, 6, 7]) {
+        const [ours, theirs] = [argumentsOf(one, wanted), argumentsOf(one, wanted)]
+        if (ours.leaves.length === 0 || form.tags.has('random')) continue
+        let result: unknown = null
+        const copies = copiesIn(() => (result = form.fn(...ours.given)))
+        const expected = gradients(op.fn(...theirs.given), theirs.leaves)
+        if (!(result instanceof Tensor) || !result.requiresGrad) continue
+        expect(copies, `with gradients for ${wanted}`).toBe(readsSelf(op, one, wanted) ? 1 : 0)
+        expect(gradients(result, ours.leaves)).toEqual(expected)
+      }
+    },
+  )
+
+  test('are many', () => expect(forms.length).toBeGreaterThan(40))
 })
