@@ -2,11 +2,11 @@
 // convolution before it.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { chromium } from 'playwright-core'
 import { fx, nn, torch } from 'tensorfx'
 import { fuse } from 'tensorfx/fx/experimental'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { graphPage } from 'tensorfx/fx/viewer'
+import { launch } from '../browser.mjs'
 
 class Block extends nn.Module {
   conv = new nn.Conv2d(8, 8, 3, { padding: 1 })
@@ -33,12 +33,17 @@ const after = fuse(before)
 const image = torch.ones([1, 3, 32, 32])
 for (const gm of [before, after]) new ShapeProp(gm).propagate(image)
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] })
+const browser = await launch('docs:picture')
+if (browser === null) process.exit(1)
 try {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 660 }, colorScheme: 'light' })
+  const page = await browser.newPage({ viewport: { width: 1240, height: 780 }, colorScheme: 'light' })
   // The page shows the path of the traced file, which depends on the machine.
-  await page.setContent(graphPage(after, { title: 'Batch norm folded', before }).replaceAll(root, ''))
-  await page.getByText('add', { exact: true }).first().click()
+  await page.setContent(graphPage(after, { title: 'Folded', before }).replaceAll(root, ''))
+  await page.locator('#search').fill('add')
+  await page.locator('#search').press('Enter')
+  await page.locator('#search').fill('')
+  await page.locator('#search').blur()
+  await page.keyboard.press('f')
   await page.waitForTimeout(500)
   writeFileSync(`${root}docs/graph.png`, await page.screenshot())
 } finally {
