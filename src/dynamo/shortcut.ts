@@ -6,7 +6,6 @@ import type { Module } from '../module/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
-import type { Storage } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
@@ -155,9 +154,9 @@ export class Shortcut {
     if (compiled !== null) {
       compiled.cost.repay()
       const tensors = inputs.map((input) => (input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.tensor))
-      const storages = new Set<Storage>(tensors.map((t) => t.realize()))
+      for (const tensor of tensors) tensor.realize()
       // A write would change other inputs on the same memory; only running the function is right then.
-      if (written.length > 0 && storages.size < tensors.length) return null
+      if (written.length > 0 && new Set(tensors.map((tensor) => tensor.storage)).size < tensors.length) return null
       const targets = written.map((i) => asTensor(tensors[i], 'a written argument'))
       for (const target of targets) target.realize().announceWrite()
       const raw = noGrad(() => compiled.run(...tensors))
@@ -166,7 +165,7 @@ export class Shortcut {
     const results = outputs.map((output) =>
       output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
     )
-    return { result: treeUnflatten(results, spec) }
+    return { result: spec.kind === 'leaf' ? results[0] : treeUnflatten(results, spec) }
   }
 
   #agrees(leaves: readonly unknown[]): boolean {

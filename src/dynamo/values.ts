@@ -53,6 +53,12 @@ export function takeResults(
   keeps: (storage: Storage) => boolean = () => false,
   keep: (storage: Storage, old: Storage) => void = () => undefined,
 ): readonly (Tensor | null)[] {
+  // The usual case: one new tensor.
+  const [only] = values
+  if (values.length === 1 && targets.length === 0 && only instanceof Tensor) {
+    const storage = only.realize()
+    return [inputs.some((input) => input instanceof Tensor && input.storage === storage) ? ownCopy(only) : only]
+  }
   const taken = new Set<Storage>()
   for (const input of inputs) if (input instanceof Tensor && input.storage !== null) taken.add(input.storage)
   const sources = targets.map((target, i) => {

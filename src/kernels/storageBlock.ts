@@ -210,25 +210,33 @@ function place(block: Block, shape: readonly number[] | null, dtype: string | nu
   throw new OutOfMemoryError(nbytes, useText(shape, dtype))
 }
 
+/** What the registry holds for a block that has memory; what is not small is recorded. */
+function heldFor(block: Block, shape: readonly number[] | null, dtype: string | null): number {
+  const { ptr, nbytes } = block
+  if (ptr === 0) {
+    const number = ++spills
+    spillRecords.set(number, newRecord(nbytes, shape, dtype))
+    spillNumbers.set(block, number)
+    countSpilled(nbytes, heapStats().capacity)
+    return -number
+  }
+  if (nbytes > 0 && nbytes < RECORDED_BYTES && !recordsLines()) return ptr * SHIFT + nbytes
+  heapRecords.set(ptr, newRecord(nbytes, shape, dtype))
+  return ptr * SHIFT
+}
+
 /** Gives a block memory, and sees to it that it is returned. `token`: the registration can be undone. */
-function furnish(block: Block, shape: readonly number[] | null, dtype: string | null, token?: Block): void {
+function furnish(block: Block, shape: readonly number[] | null, dtype: string | null, token: Block | null): void {
   const { nbytes } = block
   pollFinalizers(nbytes)
   const ptr = budget.heap + nbytes <= budget.quick ? tryAllocate(nbytes) : 0
   if (ptr !== 0) block.ptr = ptr
   else place(block, shape, dtype)
   const { registry } = cleanup ?? startCleanup()
-  if (block.ptr === 0) {
-    const number = ++spills
-    spillRecords.set(number, newRecord(nbytes, shape, dtype))
-    spillNumbers.set(block, number)
-    countSpilled(nbytes, heapStats().capacity)
-    registry.register(block, -number, token)
-    return
-  }
-  const isRecorded = nbytes === 0 || nbytes >= RECORDED_BYTES || recordsLines()
-  if (isRecorded) heapRecords.set(block.ptr, newRecord(nbytes, shape, dtype))
-  registry.register(block, block.ptr * SHIFT + (isRecorded ? 0 : nbytes), token)
+  const held = heldFor(block, shape, dtype)
+  // A token, even an undefined one, makes this slower.
+  if (token === null) registry.register(block, held)
+  else registry.register(block, held, token)
 }
 
 /**
@@ -239,7 +247,7 @@ export function newBlock(nbytes: number, shape: readonly number[] | null = null,
   // Kernels could not read a larger block, on or off the heap.
   if (!isPossibleSize(nbytes)) throw new OutOfMemoryError(nbytes, useText(shape, dtype))
   const block = new Block(0, nbytes, null)
-  furnish(block, shape, dtype)
+  furnish(block, shape, dtype, null)
   return block
 }
 
