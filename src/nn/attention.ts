@@ -9,8 +9,8 @@ import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, pad, scaledDotProductAttention } from './functional.ts'
 import { xavierNormal_, xavierUniform_, zeros_ } from './init.ts'
 import { Linear } from './linear.ts'
-import { checkInteger, checkNumber, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, checkNumber, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
 /** Options of {@link MultiheadAttention}. */
@@ -87,7 +87,14 @@ export class MultiheadAttention extends Module {
   biasV: Parameter | null
   readonly outProj: Linear
 
-  constructor(embedDim: number, numHeads: number, ...options: Trailing<AttentionPositions, MultiheadAttentionOptions>) {
+  constructor(embedDim: number, numHeads: number, ...options: Trailing<AttentionPositions, MultiheadAttentionOptions>)
+  constructor(...args: Named<[['embedDim', number], ['numHeads', number]], Trailing<AttentionPositions, MultiheadAttentionOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [embedDim, numHeads, ...options] = readRequired<[embedDim: number, numHeads: number]>(
+      'nn.MultiheadAttention',
+      ['embedDim', 'numHeads'],
+      args,
+    )
     super()
     const where = 'nn.MultiheadAttention'
     const given = readOptions<Required<MultiheadAttentionOptions>>(

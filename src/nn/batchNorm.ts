@@ -8,8 +8,8 @@ import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { channelsLastHint, checkCount, py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
-import { checkInteger, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
 /** Options of {@link BatchNorm1d} and {@link BatchNorm2d}. */
@@ -126,7 +126,10 @@ export class BatchNorm1d extends BatchNormLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm1d', ['numFeatures'], args)
     super('nn.BatchNorm1d', numFeatures, options)
   }
 
@@ -140,7 +143,10 @@ export class BatchNorm2d extends BatchNormLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm2d', ['numFeatures'], args)
     super('nn.BatchNorm2d', numFeatures, options)
   }
 
@@ -154,7 +160,10 @@ export class BatchNorm3d extends BatchNormLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm3d', ['numFeatures'], args)
     super('nn.BatchNorm3d', numFeatures, options)
   }
 
@@ -206,7 +215,10 @@ export class InstanceNorm1d extends InstanceNormLayer {
 
   protected override readonly spatial: number = 1
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm1d', ['numFeatures'], args)
     super('nn.InstanceNorm1d', numFeatures, options)
   }
 }
@@ -218,7 +230,10 @@ export class InstanceNorm2d extends InstanceNormLayer {
 
   protected override readonly spatial: number = 2
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm2d', ['numFeatures'], args)
     super('nn.InstanceNorm2d', numFeatures, options)
   }
 }
@@ -230,7 +245,10 @@ export class InstanceNorm3d extends InstanceNormLayer {
 
   protected override readonly spatial: number = 3
 
-  constructor(numFeatures: number, ...options: BatchNormArguments) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm3d', ['numFeatures'], args)
     super('nn.InstanceNorm3d', numFeatures, options)
   }
 }

@@ -7,8 +7,8 @@ import type { Tensor } from '../tensor/index.ts'
 import { EmbeddingTable, withRows } from './embeddingTable.ts'
 import type { EmbeddingLayerOptions } from './embeddingTable.ts'
 import { embedding, embeddingBag } from './functional.ts'
-import { readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 
 /** Options of {@link Embedding.fromPretrained}. */
 export interface PretrainedOptions extends Omit<EmbeddingLayerOptions, 'dtype'> {
@@ -26,7 +26,14 @@ export class Embedding extends EmbeddingTable {
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
 
-  constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<EmbeddingPositions, EmbeddingLayerOptions>) {
+  constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<EmbeddingPositions, EmbeddingLayerOptions>)
+  constructor(...args: Named<[['numEmbeddings', number], ['embeddingDim', number]], Trailing<EmbeddingPositions, EmbeddingLayerOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [numEmbeddings, embeddingDim, ...options] = readRequired<[numEmbeddings: number, embeddingDim: number]>(
+      'nn.Embedding',
+      ['numEmbeddings', 'embeddingDim'],
+      args,
+    )
     const defaults: Required<EmbeddingLayerOptions> = {
       paddingIdx: null,
       maxNorm: null,
@@ -121,7 +128,14 @@ export class EmbeddingBag extends EmbeddingTable {
   readonly mode: EmbeddingBagMode
   readonly includeLastOffset: boolean
 
-  constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<BagPositions, EmbeddingBagLayerOptions>) {
+  constructor(numEmbeddings: number, embeddingDim: number, ...options: Trailing<BagPositions, EmbeddingBagLayerOptions>)
+  constructor(...args: Named<[['numEmbeddings', number], ['embeddingDim', number]], Trailing<BagPositions, EmbeddingBagLayerOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [numEmbeddings, embeddingDim, ...options] = readRequired<[numEmbeddings: number, embeddingDim: number]>(
+      'nn.EmbeddingBag',
+      ['numEmbeddings', 'embeddingDim'],
+      args,
+    )
     const where = 'nn.EmbeddingBag'
     const given = readOptions<Required<EmbeddingBagLayerOptions>>(where, { ...BAG_DEFAULTS(), dtype: getDefaultDtype() }, options)
     const { mode, includeLastOffset } = given

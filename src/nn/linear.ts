@@ -7,8 +7,8 @@ import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py } from '../protocol/index.ts'
 import { linear } from './functional.ts'
 import { kaimingUniform_, uniform_ } from './init.ts'
-import { checkInteger, checkNumber, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, checkNumber, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
 /** Options of {@link Linear}. */
@@ -32,7 +32,14 @@ export class Linear extends Module {
   /** [outFeatures] */
   bias: Parameter | null
 
-  constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+  constructor(inFeatures: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>)
+  constructor(...args: Named<[['inFeatures', number], ['outFeatures', number]], Trailing<[bias: boolean], LinearOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inFeatures, outFeatures, ...options] = readRequired<[inFeatures: number, outFeatures: number]>(
+      'nn.Linear',
+      ['inFeatures', 'outFeatures'],
+      args,
+    )
     super()
     checkInteger('nn.Linear', 'inFeatures', inFeatures, 0)
     checkInteger('nn.Linear', 'outFeatures', outFeatures, 0)
@@ -75,7 +82,14 @@ export class Bilinear extends Module {
   /** [outFeatures] */
   bias: Parameter | null
 
-  constructor(in1Features: number, in2Features: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+  constructor(in1Features: number, in2Features: number, outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>)
+  constructor(...args: Named<[['in1Features', number], ['in2Features', number], ['outFeatures', number]], Trailing<[bias: boolean], LinearOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [in1Features, in2Features, outFeatures, ...options] = readRequired<[in1Features: number, in2Features: number, outFeatures: number]>(
+      'nn.Bilinear',
+      ['in1Features', 'in2Features', 'outFeatures'],
+      args,
+    )
     super()
     const { bias, dtype } = readOptions<Required<LinearOptions>>('nn.Bilinear', { bias: true, dtype: getDefaultDtype() }, options)
     checkInteger('nn.Bilinear', 'in1Features', in1Features)

@@ -7,8 +7,8 @@ import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { localResponseNorm } from './functional.ts'
 import { OptionLayer } from './optionLayer.ts'
-import { checkInteger } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 
 /** Options of {@link LocalResponseNorm} and {@link CrossMapLRN2d}. */
 export interface LocalResponseNormOptions {
@@ -47,7 +47,10 @@ export class LocalResponseNorm extends ChannelNorm {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>) {
+  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>)
+  constructor(...args: Named<[['size', number]], Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [size, ...options] = readRequired<[size: number]>('nn.LocalResponseNorm', ['size'], args)
     super('nn.LocalResponseNorm', size, options)
   }
 
@@ -79,7 +82,10 @@ export class CrossMapLRN2d extends ChannelNorm {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>) {
+  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>)
+  constructor(...args: Named<[['size', number]], Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [size, ...options] = readRequired<[size: number]>('nn.CrossMapLRN2d', ['size'], args)
     super('nn.CrossMapLRN2d', size, options)
   }
 

@@ -7,8 +7,8 @@ import { add, mean, mul, ones, rsqrt, square, zeros } from '../ops/index.ts'
 import { Tensor, finfo, formatShape, getDefaultDtype } from '../tensor/index.ts'
 import { groupNorm, layerNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
-import { checkInteger, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
 
 /** The shape of the last dimensions, of which one number means the last. */
@@ -45,7 +45,15 @@ export class LayerNorm extends Module {
   constructor(
     normalizedShape: number | readonly number[],
     ...options: Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>
-  ) {
+  )
+  constructor(
+    ...args: Named<
+      [['normalizedShape', number | readonly number[]]],
+      Trailing<[eps: number, elementwiseAffine: boolean, bias: boolean], LayerNormLayerOptions>
+    >
+  )
+  constructor(...args: readonly unknown[]) {
+    const [normalizedShape, ...options] = readRequired<[normalizedShape: number | readonly number[]]>('nn.LayerNorm', ['normalizedShape'], args)
     super()
     const defaults: Required<LayerNormLayerOptions> = { eps: 1e-5, elementwiseAffine: true, bias: true, dtype: getDefaultDtype() }
     const { eps, elementwiseAffine, bias, dtype } = readOptions('nn.LayerNorm', defaults, options)
@@ -99,7 +107,16 @@ export class GroupNorm extends Module {
   weight: Parameter | null
   bias: Parameter | null
 
-  constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean, bias: boolean], GroupNormLayerOptions>) {
+  constructor(numGroups: number, numChannels: number, ...options: Trailing<[eps: number, affine: boolean, bias: boolean], GroupNormLayerOptions>)
+  constructor(
+    ...args: Named<[['numGroups', number], ['numChannels', number]], Trailing<[eps: number, affine: boolean, bias: boolean], GroupNormLayerOptions>>
+  )
+  constructor(...args: readonly unknown[]) {
+    const [numGroups, numChannels, ...options] = readRequired<[numGroups: number, numChannels: number]>(
+      'nn.GroupNorm',
+      ['numGroups', 'numChannels'],
+      args,
+    )
     super()
     const defaults: Required<GroupNormLayerOptions> = { eps: 1e-5, affine: true, bias: true, dtype: getDefaultDtype() }
     const { eps, affine, bias, dtype } = readOptions('nn.GroupNorm', defaults, options)
@@ -154,7 +171,12 @@ export class RMSNorm extends Module {
   constructor(
     normalizedShape: number | readonly number[],
     ...options: Trailing<[eps: number | null, elementwiseAffine: boolean], RMSNormLayerOptions>
-  ) {
+  )
+  constructor(
+    ...args: Named<[['normalizedShape', number | readonly number[]]], Trailing<[eps: number | null, elementwiseAffine: boolean], RMSNormLayerOptions>>
+  )
+  constructor(...args: readonly unknown[]) {
+    const [normalizedShape, ...options] = readRequired<[normalizedShape: number | readonly number[]]>('nn.RMSNorm', ['normalizedShape'], args)
     super()
     const defaults: Required<RMSNormLayerOptions> = { eps: null, elementwiseAffine: true, dtype: getDefaultDtype() }
     const { eps, elementwiseAffine, dtype } = readOptions('nn.RMSNorm', defaults, options)

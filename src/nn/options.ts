@@ -1,11 +1,80 @@
 // Constructor arguments of layers: PyTorch's positional ones, then one object with the rest by name.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, isCallable, isPlainObject, ownCopy, uncalledHint, unknownOption, valueText } from '../protocol/index.ts'
+import type { Module } from '../module/index.ts'
+import {
+  checkArgument,
+  checkCount,
+  isCallable,
+  isPlainObject,
+  meantOption,
+  ownCopy,
+  uncalledHint,
+  unknownOption,
+  valueText,
+} from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 
 /** The arguments after the required ones: some of `P` by position, then perhaps an options object `O`. */
 export type Trailing<P extends readonly unknown[], O> = P extends readonly [infer First, ...infer Rest]
   ? [] | [O] | [First, ...Trailing<Rest, O>]
   : [] | [O]
+
+/** The options object among the arguments that `T` allows; never if there is none. */
+type OptionsIn<T> = T extends readonly [infer A] ? Exclude<A, string | number | boolean | readonly unknown[] | Module | Tensor | null> : never
+
+/** Required arguments by name. */
+type Names<R extends readonly (readonly [string, unknown])[]> = { readonly [Pair in R[number] as Pair[0]]: Pair[1] }
+
+/**
+ * The arguments of a layer some of whose required ones, of the names and types `R`, are given by name, together with its options: those before them are given by position. `T` are the
+ * arguments after the required ones.
+ */
+export type Named<R extends readonly (readonly [string, unknown])[], T> = R extends readonly [
+  infer First extends readonly [string, unknown],
+  ...infer Rest extends readonly (readonly [string, unknown])[],
+]
+  ? [options: Names<R> & ([OptionsIn<T>] extends [never] ? unknown : OptionsIn<T>)] | [First[1], ...Named<Rest, T>]
+  : never
+
+/**
+ * The required arguments of a layer, `names` in order, and what was given after them. Those that were not given by position are taken from the options, as PyTorch takes every argument by
+ * name. `hasOptions`: others may follow. Throws ArgumentError for an argument that is missing or given twice, and without options for more arguments.
+ */
+export function readRequired<R extends readonly unknown[], T extends readonly unknown[] = readonly unknown[]>(
+  where: string,
+  names: readonly string[],
+  given: readonly unknown[],
+  hasOptions = true,
+): readonly [...R, ...T] {
+  const last = given.at(-1)
+  const positional = isPlainObject(last) ? given.slice(0, -1) : given
+  let all = given
+  if (isPlainObject(last) && !positional.some(isPlainObject)) {
+    const options: Record<string, unknown> = { ...last }
+    const required = names.map((name, i) => {
+      const isNamed = Object.hasOwn(options, name)
+      if (isNamed && i < positional.length) throw new ArgumentError(`${where}: '${name}' was given twice, by position and in the options.`)
+      if (!isNamed && i >= positional.length) throw missing(where, names.slice(i), options)
+      const value = isNamed ? options[name] : positional[i]
+      delete options[name]
+      return value
+    })
+    const [other] = Object.keys(options)
+    if (other !== undefined && !hasOptions) throw unknownOption(where, other, names)
+    all = [...required, ...positional.slice(names.length), ...(other === undefined ? [] : [options])]
+  }
+  if (!hasOptions) checkCount(where, all, names.length)
+  // The layers check the values.
+  return all as readonly unknown[] as readonly [...R, ...T]
+}
+
+/** The error for the first of these arguments, which is in no position and not among the options. */
+function missing(where: string, names: readonly string[], options: object): ArgumentError {
+  const [name = ''] = names
+  const misspelled = Object.keys(options).find((option) => meantOption(option, [name]) !== null)
+  if (misspelled !== undefined) return unknownOption(where, misspelled, names)
+  return new ArgumentError(`${where}: argument '${name}' is missing. Give it by position, before the options, or by name: { ${name}: … }.`)
+}
 
 /** What an option may be, by the type of its default. Layers check the rest: how many numbers, which texts. */
 const KINDS: Readonly<Record<string, { readonly text: string; readonly holds: (value: unknown) => boolean }>> = {

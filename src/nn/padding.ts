@@ -5,7 +5,8 @@ import type { PadMode } from '../ops/index.ts'
 import { checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { pad } from './functional.ts'
-import { checkNumber } from './options.ts'
+import { checkNumber, readRequired } from './options.ts'
+import type { Named } from './options.ts'
 
 /** How much to add: everywhere, or [left, right, top, bottom, …], the last dimension first. A negative amount cuts off. */
 export type PaddingSides = number | readonly number[]
@@ -42,8 +43,10 @@ export class ReflectionPad1d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReflectionPad1d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReflectionPad1d', ['padding'], args, false)
     super('nn.ReflectionPad1d', 1, 'reflect', padding, 0)
   }
 }
@@ -53,8 +56,10 @@ export class ReflectionPad2d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReflectionPad2d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReflectionPad2d', ['padding'], args, false)
     super('nn.ReflectionPad2d', 2, 'reflect', padding, 0)
   }
 }
@@ -64,8 +69,10 @@ export class ReflectionPad3d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReflectionPad3d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReflectionPad3d', ['padding'], args, false)
     super('nn.ReflectionPad3d', 3, 'reflect', padding, 0)
   }
 }
@@ -75,8 +82,10 @@ export class ReplicationPad1d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReplicationPad1d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReplicationPad1d', ['padding'], args, false)
     super('nn.ReplicationPad1d', 1, 'replicate', padding, 0)
   }
 }
@@ -86,8 +95,10 @@ export class ReplicationPad2d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReplicationPad2d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReplicationPad2d', ['padding'], args, false)
     super('nn.ReplicationPad2d', 2, 'replicate', padding, 0)
   }
 }
@@ -97,8 +108,10 @@ export class ReplicationPad3d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ReplicationPad3d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ReplicationPad3d', ['padding'], args, false)
     super('nn.ReplicationPad3d', 3, 'replicate', padding, 0)
   }
 }
@@ -108,8 +121,10 @@ export class CircularPad1d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.CircularPad1d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.CircularPad1d', ['padding'], args, false)
     super('nn.CircularPad1d', 1, 'circular', padding, 0)
   }
 }
@@ -119,8 +134,10 @@ export class CircularPad2d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.CircularPad2d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.CircularPad2d', ['padding'], args, false)
     super('nn.CircularPad2d', 2, 'circular', padding, 0)
   }
 }
@@ -130,8 +147,10 @@ export class CircularPad3d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.CircularPad3d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.CircularPad3d', ['padding'], args, false)
     super('nn.CircularPad3d', 3, 'circular', padding, 0)
   }
 }
@@ -141,8 +160,10 @@ export class ZeroPad1d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ZeroPad1d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ZeroPad1d', ['padding'], args, false)
     super('nn.ZeroPad1d', 1, 'constant', padding, 0)
   }
 }
@@ -152,8 +173,10 @@ export class ZeroPad2d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ZeroPad2d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ZeroPad2d', ['padding'], args, false)
     super('nn.ZeroPad2d', 2, 'constant', padding, 0)
   }
 }
@@ -163,8 +186,10 @@ export class ZeroPad3d extends PadLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides) {
-    checkCount('nn.ZeroPad3d', arguments, 1)
+  constructor(padding: PaddingSides)
+  constructor(...args: Named<[['padding', PaddingSides]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding] = readRequired<[padding: PaddingSides]>('nn.ZeroPad3d', ['padding'], args, false)
     super('nn.ZeroPad3d', 3, 'constant', padding, 0)
   }
 }
@@ -180,8 +205,10 @@ export class ConstantPad1d extends ConstantPad {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides, value: number) {
-    checkCount('nn.ConstantPad1d', arguments, 2)
+  constructor(padding: PaddingSides, value: number)
+  constructor(...args: Named<[['padding', PaddingSides], ['value', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding, value] = readRequired<[padding: PaddingSides, value: number]>('nn.ConstantPad1d', ['padding', 'value'], args, false)
     super('nn.ConstantPad1d', 1, 'constant', padding, value)
   }
 }
@@ -191,8 +218,10 @@ export class ConstantPad2d extends ConstantPad {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides, value: number) {
-    checkCount('nn.ConstantPad2d', arguments, 2)
+  constructor(padding: PaddingSides, value: number)
+  constructor(...args: Named<[['padding', PaddingSides], ['value', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding, value] = readRequired<[padding: PaddingSides, value: number]>('nn.ConstantPad2d', ['padding', 'value'], args, false)
     super('nn.ConstantPad2d', 2, 'constant', padding, value)
   }
 }
@@ -202,8 +231,10 @@ export class ConstantPad3d extends ConstantPad {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(padding: PaddingSides, value: number) {
-    checkCount('nn.ConstantPad3d', arguments, 2)
+  constructor(padding: PaddingSides, value: number)
+  constructor(...args: Named<[['padding', PaddingSides], ['value', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [padding, value] = readRequired<[padding: PaddingSides, value: number]>('nn.ConstantPad3d', ['padding', 'value'], args, false)
     super('nn.ConstantPad3d', 3, 'constant', padding, value)
   }
 }

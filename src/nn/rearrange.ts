@@ -4,8 +4,8 @@ import { Module } from '../module/index.ts'
 import { checkArgument, checkCount, ownCopy, py, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { channelShuffle } from './functional.ts'
-import { checkInteger, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 import { Upsample } from './upsample.ts'
 
 /** One dimension as several; one size may be -1. PyTorch's `nn.Unflatten`. */
@@ -16,8 +16,15 @@ export class Unflatten extends Module {
   readonly dim: number
   readonly unflattenedSize: readonly number[]
 
-  constructor(dim: number, unflattenedSize: readonly number[]) {
-    checkCount('nn.Unflatten', arguments, 2)
+  constructor(dim: number, unflattenedSize: readonly number[])
+  constructor(...args: Named<[['dim', number], ['unflattenedSize', readonly number[]]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [dim, unflattenedSize] = readRequired<[dim: number, unflattenedSize: readonly number[]]>(
+      'nn.Unflatten',
+      ['dim', 'unflattenedSize'],
+      args,
+      false,
+    )
     super()
     if (!Number.isInteger(dim)) throw new ArgumentError(`nn.Unflatten: dim must be an integer, got ${valueText(dim)}.`)
     checkArgument(Array.isArray(unflattenedSize), 'nn.Unflatten', 'unflattenedSize', 'an array of sizes', unflattenedSize)
@@ -42,8 +49,10 @@ export class ChannelShuffle extends Module {
 
   readonly groups: number
 
-  constructor(groups: number) {
-    checkCount('nn.ChannelShuffle', arguments, 1)
+  constructor(groups: number)
+  constructor(...args: Named<[['groups', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [groups] = readRequired<[groups: number]>('nn.ChannelShuffle', ['groups'], args, false)
     super()
     checkInteger('nn.ChannelShuffle', 'groups', groups)
     this.groups = groups

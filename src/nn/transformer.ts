@@ -12,8 +12,8 @@ import { gelu, relu } from './functional.ts'
 import { xavierUniform_ } from './init.ts'
 import { Linear } from './linear.ts'
 import { LayerNorm } from './norm.ts'
-import { checkInteger, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 
 type Activation = 'relu' | 'gelu' | ((x: Tensor) => Tensor)
 
@@ -98,7 +98,10 @@ export class TransformerEncoderLayer extends TransformerLayer {
   readonly dropout1: Dropout
   readonly dropout2: Dropout
 
-  constructor(dModel: number, nhead: number, ...options: Trailing<LayerPositions, TransformerOptions>) {
+  constructor(dModel: number, nhead: number, ...options: Trailing<LayerPositions, TransformerOptions>)
+  constructor(...args: Named<[['dModel', number], ['nhead', number]], Trailing<LayerPositions, TransformerOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [dModel, nhead, ...options] = readRequired<[dModel: number, nhead: number]>('nn.TransformerEncoderLayer', ['dModel', 'nhead'], args)
     const given = readOptions('nn.TransformerEncoderLayer', defaults(), options)
     super('nn.TransformerEncoderLayer', dModel, nhead, given)
     const { layerNormEps: eps, bias, dtype } = given
@@ -147,7 +150,10 @@ export class TransformerDecoderLayer extends TransformerLayer {
   readonly dropout2: Dropout
   readonly dropout3: Dropout
 
-  constructor(dModel: number, nhead: number, ...options: Trailing<LayerPositions, TransformerOptions>) {
+  constructor(dModel: number, nhead: number, ...options: Trailing<LayerPositions, TransformerOptions>)
+  constructor(...args: Named<[['dModel', number], ['nhead', number]], Trailing<LayerPositions, TransformerOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [dModel, nhead, ...options] = readRequired<[dModel: number, nhead: number]>('nn.TransformerDecoderLayer', ['dModel', 'nhead'], args)
     const given = readOptions('nn.TransformerDecoderLayer', defaults(), options)
     super('nn.TransformerDecoderLayer', dModel, nhead, given)
     const { layerNormEps: eps, bias, dtype, dropout } = given
@@ -201,7 +207,14 @@ export class TransformerEncoder extends Module {
   readonly layers: ModuleList
   readonly norm: LayerNorm | null
 
-  constructor(encoderLayer: TransformerEncoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>) {
+  constructor(encoderLayer: TransformerEncoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>)
+  constructor(...args: Named<[['encoderLayer', TransformerEncoderLayer], ['numLayers', number]], Trailing<[norm: LayerNorm | null], StackOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [encoderLayer, numLayers, ...options] = readRequired<[encoderLayer: TransformerEncoderLayer, numLayers: number]>(
+      'nn.TransformerEncoder',
+      ['encoderLayer', 'numLayers'],
+      args,
+    )
     super()
     this.layers = copiesOf('nn.TransformerEncoder', 'encoderLayer', encoderLayer, numLayers)
     this.norm = readOptions<Required<StackOptions>>('nn.TransformerEncoder', { norm: null }, options).norm
@@ -225,7 +238,14 @@ export class TransformerDecoder extends Module {
   readonly layers: ModuleList
   readonly norm: LayerNorm | null
 
-  constructor(decoderLayer: TransformerDecoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>) {
+  constructor(decoderLayer: TransformerDecoderLayer, numLayers: number, ...options: Trailing<[norm: LayerNorm | null], StackOptions>)
+  constructor(...args: Named<[['decoderLayer', TransformerDecoderLayer], ['numLayers', number]], Trailing<[norm: LayerNorm | null], StackOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [decoderLayer, numLayers, ...options] = readRequired<[decoderLayer: TransformerDecoderLayer, numLayers: number]>(
+      'nn.TransformerDecoder',
+      ['decoderLayer', 'numLayers'],
+      args,
+    )
     super()
     this.layers = copiesOf('nn.TransformerDecoder', 'decoderLayer', decoderLayer, numLayers)
     this.norm = readOptions<Required<StackOptions>>('nn.TransformerDecoder', { norm: null }, options).norm

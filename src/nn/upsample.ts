@@ -4,8 +4,8 @@ import type { InterpolateMode } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
-import { checkInteger, readOptions } from './options.ts'
-import type { Trailing } from './options.ts'
+import { checkInteger, readOptions, readRequired } from './options.ts'
+import type { Named, Trailing } from './options.ts'
 
 /** Options of {@link Upsample}. */
 export interface UpsampleOptions {
@@ -68,8 +68,10 @@ export class PixelShuffle extends Module {
 
   readonly upscaleFactor: number
 
-  constructor(upscaleFactor: number) {
-    checkCount('nn.PixelShuffle', arguments, 1)
+  constructor(upscaleFactor: number)
+  constructor(...args: Named<[['upscaleFactor', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [upscaleFactor] = readRequired<[upscaleFactor: number]>('nn.PixelShuffle', ['upscaleFactor'], args, false)
     super()
     checkInteger('nn.PixelShuffle', 'upscaleFactor', upscaleFactor)
     this.upscaleFactor = upscaleFactor
@@ -92,8 +94,10 @@ export class PixelUnshuffle extends Module {
 
   readonly downscaleFactor: number
 
-  constructor(downscaleFactor: number) {
-    checkCount('nn.PixelUnshuffle', arguments, 1)
+  constructor(downscaleFactor: number)
+  constructor(...args: Named<[['downscaleFactor', number]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [downscaleFactor] = readRequired<[downscaleFactor: number]>('nn.PixelUnshuffle', ['downscaleFactor'], args, false)
     super()
     checkInteger('nn.PixelUnshuffle', 'downscaleFactor', downscaleFactor)
     this.downscaleFactor = downscaleFactor

@@ -24,7 +24,7 @@ export {
 export { essence, nearest } from './nearest.ts'
 export { checkSynchronous, explainPromise, isPromise } from './asyncResults.ts'
 export { channelsLastHint, weightLayoutHint } from './otherLayouts.ts'
-export { checkOptionNames, checkOptions, unknownOption } from './options.ts'
+export { checkOptionNames, checkOptions, meantOption, unknownOption } from './options.ts'
 export type { OptionNames } from './options.ts'
 export { parseSchema } from './schema.ts'
 export type { FunctionSchema, SchemaArgument, SchemaDefault, SchemaType } from './schema.ts'

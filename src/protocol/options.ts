@@ -49,9 +49,13 @@ const NO_DEVICES = 'there are no devices here'
 const NO_CHANGE = 'it would change nothing here'
 const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memory: NO_DEVICES, foreach: NO_CHANGE, fused: NO_CHANGE }
 
+/** Which of the options `known` is meant by a name that is none of them; null if that is unclear. */
+export const meantOption = (name: string, known: readonly string[]): string | null =>
+  entryOf(OPTION_ALIASES, name)?.find((alias) => known.includes(alias)) ?? nearest(name, known)
+
 /** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
 export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
-  const near = entryOf(OPTION_ALIASES, name)?.find((alias) => known.includes(alias)) ?? nearest(name, known)
+  const near = meantOption(name, known)
   const absent = entryOf(ABSENT, name)
   const hint = near !== null ? `did you mean '${near}'? ` : absent === undefined ? '' : `${absent}, leave it out. `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)

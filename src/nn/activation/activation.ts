@@ -4,8 +4,8 @@ import type { Tensor } from '../../tensor/index.ts'
 import { checkCount, pyFloat } from '../../protocol/index.ts'
 import { celu, elu, hardsigmoid, hardswish, hardtanh, leakyRelu, mish, relu, rrelu, selu, silu, threshold } from '../functional.ts'
 import { OptionLayer } from '../optionLayer.ts'
-import { checkNumber, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { checkNumber, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 
 /** The option of activations without others. */
 export interface InplaceOptions {
@@ -260,7 +260,10 @@ export class Threshold extends Activation {
   readonly threshold: number
   readonly value: number
 
-  constructor(limit: number, value: number, ...options: OnlyInplace) {
+  constructor(threshold: number, value: number, ...options: OnlyInplace)
+  constructor(...args: Named<[['threshold', number], ['value', number]], OnlyInplace>)
+  constructor(...args: readonly unknown[]) {
+    const [limit, value, ...options] = readRequired<[threshold: number, value: number]>('nn.Threshold', ['threshold', 'value'], args)
     super('nn.Threshold', { inplace: false }, options)
     checkNumber('nn.Threshold', 'threshold', limit, 'a number', () => true)
     checkNumber('nn.Threshold', 'value', value, 'a number', () => true)

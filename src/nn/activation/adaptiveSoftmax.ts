@@ -28,8 +28,8 @@ import type { Tensor } from '../../tensor/index.ts'
 import { ModuleList, Sequential } from '../containers.ts'
 import { logSoftmax } from '../functional.ts'
 import { Linear } from '../linear.ts'
-import { checkInteger, checkNumber, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { checkInteger, checkNumber, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 
 const NAME = 'nn.AdaptiveLogSoftmaxWithLoss'
 
@@ -73,7 +73,19 @@ export class AdaptiveLogSoftmaxWithLoss extends Module {
     nClasses: number,
     cutoffs: readonly number[],
     ...options: Trailing<[divValue: number, headBias: boolean], AdaptiveLogSoftmaxOptions>
-  ) {
+  )
+  constructor(
+    ...args: Named<
+      [['inFeatures', number], ['nClasses', number], ['cutoffs', readonly number[]]],
+      Trailing<[divValue: number, headBias: boolean], AdaptiveLogSoftmaxOptions>
+    >
+  )
+  constructor(...args: readonly unknown[]) {
+    const [inFeatures, nClasses, cutoffs, ...options] = readRequired<[inFeatures: number, nClasses: number, cutoffs: readonly number[]]>(
+      'nn.AdaptiveLogSoftmaxWithLoss',
+      ['inFeatures', 'nClasses', 'cutoffs'],
+      args,
+    )
     super()
     const defaults: Required<AdaptiveLogSoftmaxOptions> = { divValue: 4, headBias: false, dtype: getDefaultDtype() }
     const { divValue, headBias, dtype } = readOptions(NAME, defaults, options)

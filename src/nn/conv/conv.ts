@@ -7,8 +7,8 @@ import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
 import { conv1d, conv2d, conv3d, pad } from '../functional.ts'
-import { readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 
 /** Options of {@link Conv1d}, {@link Conv2d} and {@link Conv3d}; numbers hold for every spatial dimension. */
 export interface ConvLayerOptions {
@@ -84,7 +84,14 @@ export class Conv1d extends ConvLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.Conv1d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.Conv1d', 1, inChannels, outChannels, kernelSize, options)
   }
 
@@ -99,7 +106,14 @@ export class Conv2d extends ConvLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.Conv2d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.Conv2d', 2, inChannels, outChannels, kernelSize, options)
   }
 
@@ -118,7 +132,14 @@ export class Conv3d extends ConvLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.Conv3d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.Conv3d', 3, inChannels, outChannels, kernelSize, options)
   }
 

@@ -7,8 +7,8 @@ import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { ConvNd } from './convParts.ts'
 import { convTranspose1d, convTranspose2d, convTranspose3d } from '../functional.ts'
-import { perDimension, readOptions, readOutputSize } from '../options.ts'
-import type { OutputSize, Trailing } from '../options.ts'
+import { perDimension, readOptions, readOutputSize, readRequired } from '../options.ts'
+import type { Named, OutputSize, Trailing } from '../options.ts'
 
 /** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}; numbers hold for every spatial dimension. */
 export interface ConvTransposeLayerOptions {
@@ -91,7 +91,14 @@ export class ConvTranspose1d extends ConvTransposeLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.ConvTranspose1d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.ConvTranspose1d', 1, inChannels, outChannels, kernelSize, options)
   }
 
@@ -110,7 +117,14 @@ export class ConvTranspose2d extends ConvTransposeLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.ConvTranspose2d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.ConvTranspose2d', 2, inChannels, outChannels, kernelSize, options)
   }
 
@@ -125,7 +139,14 @@ export class ConvTranspose3d extends ConvTransposeLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
+      'nn.ConvTranspose3d',
+      ['inChannels', 'outChannels', 'kernelSize'],
+      args,
+    )
     super('nn.ConvTranspose3d', 3, inChannels, outChannels, kernelSize, options)
   }
 

@@ -4,8 +4,8 @@ import type { Pair } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fold, unfold } from '../functional.ts'
 import { OptionLayer } from '../optionLayer.ts'
-import { perDimension } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { perDimension, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 
 /** Options of {@link Unfold} and {@link Fold}; numbers hold for both dimensions. */
 export interface PatchLayerOptions {
@@ -42,7 +42,10 @@ export class Unfold extends PatchLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: Pair, ...options: PatchArguments) {
+  constructor(kernelSize: Pair, ...options: PatchArguments)
+  constructor(...args: Named<[['kernelSize', Pair]], PatchArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: Pair]>('nn.Unfold', ['kernelSize'], args)
     super('nn.Unfold', kernelSize, options)
   }
 
@@ -59,7 +62,10 @@ export class Fold extends PatchLayer {
 
   readonly outputSize: Pair
 
-  constructor(outputSize: Pair, kernelSize: Pair, ...options: PatchArguments) {
+  constructor(outputSize: Pair, kernelSize: Pair, ...options: PatchArguments)
+  constructor(...args: Named<[['outputSize', Pair], ['kernelSize', Pair]], PatchArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize, kernelSize, ...options] = readRequired<[outputSize: Pair, kernelSize: Pair]>('nn.Fold', ['outputSize', 'kernelSize'], args)
     super('nn.Fold', kernelSize, options)
     perDimension('nn.Fold', 'outputSize', outputSize, 2, 1)
     this.outputSize = ownCopy(outputSize)

@@ -13,9 +13,10 @@ import { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from '../conv/convT
 import type { ConvTransposeArguments } from '../conv/convTranspose.ts'
 import { Linear } from '../linear.ts'
 import type { LinearOptions } from '../linear.ts'
-import type { OutputSize, Trailing } from '../options.ts'
+import type { Named, OutputSize, Trailing } from '../options.ts'
 import { groupsIn, initialize, uninitialize } from './lazy.ts'
 import type { Lazy } from './lazy.ts'
+import { readRequired } from '../options.ts'
 
 /** The channels of an input [N, C, ..], or [C, ..] where that is possible. */
 function channelsOf(where: string, input: Tensor, batched: readonly number[], unbatched: number | null): number {
@@ -77,7 +78,14 @@ export class LazyLinear extends Linear implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>) {
+  constructor(outFeatures: number, ...options: Trailing<[bias: boolean], LinearOptions>)
+  constructor(...args: Named<[['outFeatures', number]], Trailing<[bias: boolean], LinearOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [outFeatures, ...options] = readRequired<[outFeatures: number], Trailing<[bias: boolean], LinearOptions>>(
+      'nn.LazyLinear',
+      ['outFeatures'],
+      args,
+    )
     const state = getRngState()
     super(1, outFeatures, ...options)
     uninitialize(this, 'inFeatures', state)
@@ -103,7 +111,14 @@ export class LazyConv1d extends Conv1d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvArguments>(
+      'nn.LazyConv1d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)
@@ -129,7 +144,14 @@ export class LazyConv2d extends Conv2d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvArguments>(
+      'nn.LazyConv2d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)
@@ -155,7 +177,14 @@ export class LazyConv3d extends Conv3d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvArguments>(
+      'nn.LazyConv3d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)
@@ -181,7 +210,14 @@ export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvTransposeArguments>(
+      'nn.LazyConvTranspose1d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)
@@ -207,7 +243,14 @@ export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvTransposeArguments>(
+      'nn.LazyConvTranspose2d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)
@@ -233,7 +276,14 @@ export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
   /** @internal */
   static override readonly isLibraryLayer: boolean = true
 
-  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments) {
+  constructor(outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], ConvTransposeArguments>(
+      'nn.LazyConvTranspose3d',
+      ['outChannels', 'kernelSize'],
+      args,
+    )
     const state = getRngState()
     super(groupsIn(options), outChannels, kernelSize, ...options)
     uninitialize(this, 'inChannels', state)

@@ -7,7 +7,8 @@ import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { Linear } from '../linear.ts'
 import { LossLayer, MEAN } from '../optionLayer.ts'
-import { checkInteger } from '../options.ts'
+import { checkInteger, readRequired } from '../options.ts'
+import type { Named } from '../options.ts'
 import type { CrossEntropyLossOptions } from './loss.ts'
 
 /** Options of {@link LinearCrossEntropyLoss}. */
@@ -38,8 +39,14 @@ export class LinearCrossEntropyLoss extends LossLayer {
   /** [numClasses x outFeatures, inFeatures] */
   linear: Linear
 
-  constructor(inFeatures: number, numClasses: number, options: LinearCrossEntropyLossOptions = {}) {
-    checkCount('nn.LinearCrossEntropyLoss', arguments, 3)
+  constructor(inFeatures: number, numClasses: number, options?: LinearCrossEntropyLossOptions)
+  constructor(...args: Named<[['inFeatures', number], ['numClasses', number]], [options: LinearCrossEntropyLossOptions]>)
+  constructor(...args: readonly unknown[]) {
+    const [inFeatures, numClasses, options = {}] = readRequired<[inFeatures: number, numClasses: number], [options?: LinearCrossEntropyLossOptions]>(
+      'nn.LinearCrossEntropyLoss',
+      ['inFeatures', 'numClasses'],
+      args,
+    )
     const where = 'nn.LinearCrossEntropyLoss'
     const { dtype, options: hints, ...own } = options
     super(where, { outFeatures: [], weight: null, ignoreIndex: null, ...MEAN, labelSmoothing: 0 }, [own])

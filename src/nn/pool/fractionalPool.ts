@@ -4,8 +4,8 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { fractionalMaxPool2d, fractionalMaxPool3d } from '../functional.ts'
-import { perDimension, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { perDimension, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 import type { Pooled, WindowSizes } from './pool.ts'
 
 /** Options of the fractional pools: give `outputSize` or `outputRatio`. */
@@ -62,7 +62,10 @@ export class FractionalMaxPool2d<Indices extends boolean = false> extends Fracti
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>) {
+  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], FractionalArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.FractionalMaxPool2d', ['kernelSize'], args)
     super('nn.FractionalMaxPool2d', 2, kernelSize, options)
   }
 
@@ -81,7 +84,10 @@ export class FractionalMaxPool3d<Indices extends boolean = false> extends Fracti
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>) {
+  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], FractionalArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.FractionalMaxPool3d', ['kernelSize'], args)
     super('nn.FractionalMaxPool3d', 3, kernelSize, options)
   }
 

@@ -2,9 +2,10 @@
 import type { Tensor } from '../../tensor/index.ts'
 import { checkCount, py } from '../../protocol/index.ts'
 import { lpPool1d, lpPool2d, lpPool3d } from '../functional.ts'
-import type { Trailing } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
+import { readRequired } from '../options.ts'
 
 /** Options of the power-average pools. */
 export interface LPPoolOptions {
@@ -38,7 +39,14 @@ export class LPPool1d extends LPPoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
+  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
+  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
+      'nn.LPPool1d',
+      ['normType', 'kernelSize'],
+      args,
+    )
     super('nn.LPPool1d', 1, normType, kernelSize, options)
   }
 
@@ -53,7 +61,14 @@ export class LPPool2d extends LPPoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
+  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
+  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
+      'nn.LPPool2d',
+      ['normType', 'kernelSize'],
+      args,
+    )
     super('nn.LPPool2d', 2, normType, kernelSize, options)
   }
 
@@ -68,7 +83,14 @@ export class LPPool3d extends LPPoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments) {
+  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
+  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
+      'nn.LPPool3d',
+      ['normType', 'kernelSize'],
+      args,
+    )
     super('nn.LPPool3d', 3, normType, kernelSize, options)
   }
 

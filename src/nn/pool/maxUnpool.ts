@@ -2,8 +2,8 @@
 import { checkCount } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { maxUnpool1d, maxUnpool2d, maxUnpool3d } from '../functional.ts'
-import { readOutputSize } from '../options.ts'
-import type { OutputSize, Trailing } from '../options.ts'
+import { readOutputSize, readRequired } from '../options.ts'
+import type { Named, OutputSize, Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
 
@@ -32,7 +32,10 @@ export class MaxUnpool1d extends MaxUnpoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
+  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool1d', ['kernelSize'], args)
     super('nn.MaxUnpool1d', 1, kernelSize, options)
   }
 
@@ -47,7 +50,10 @@ export class MaxUnpool2d extends MaxUnpoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
+  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool2d', ['kernelSize'], args)
     super('nn.MaxUnpool2d', 2, kernelSize, options)
   }
 
@@ -62,7 +68,10 @@ export class MaxUnpool3d extends MaxUnpoolLayer {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments) {
+  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool3d', ['kernelSize'], args)
     super('nn.MaxUnpool3d', 3, kernelSize, options)
   }
 

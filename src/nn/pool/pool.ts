@@ -17,8 +17,8 @@ import {
   maxPool3d,
 } from '../functional.ts'
 import { OptionLayer } from '../optionLayer.ts'
-import { perDimension, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { perDimension, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 
 /** One size for all dimensions, or one for each. */
 export type WindowSizes = number | readonly number[]
@@ -91,7 +91,10 @@ export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool1d', ['kernelSize'], args)
     super('nn.MaxPool1d', 1, kernelSize, options)
   }
 
@@ -106,7 +109,10 @@ export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool2d', ['kernelSize'], args)
     super('nn.MaxPool2d', 2, kernelSize, options)
   }
 
@@ -121,7 +127,10 @@ export class MaxPool3d<Indices extends boolean = false> extends MaxPoolLayer<Ind
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>) {
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool3d', ['kernelSize'], args)
     super('nn.MaxPool3d', 3, kernelSize, options)
   }
 
@@ -161,7 +170,10 @@ export class AvgPool1d extends WindowLayer {
   declare readonly ceilMode: boolean
   declare readonly countIncludePad: boolean
 
-  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolLayerOptions>) {
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolLayerOptions>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolLayerOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool1d', ['kernelSize'], args)
     super('nn.AvgPool1d', 1, kernelSize, AVG_POOL, options)
   }
 
@@ -193,7 +205,10 @@ export class AvgPool2d extends AvgPoolWithDivisor {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolDivisorOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool2d', ['kernelSize'], args)
     super('nn.AvgPool2d', 2, kernelSize, options)
   }
 
@@ -208,7 +223,10 @@ export class AvgPool3d extends AvgPoolWithDivisor {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>) {
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolDivisorOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool3d', ['kernelSize'], args)
     super('nn.AvgPool3d', 3, kernelSize, options)
   }
 
@@ -246,8 +264,10 @@ export class AdaptiveAvgPool1d extends AdaptivePool {
 
   declare readonly outputSize: number | readonly number[]
 
-  constructor(outputSize: number | readonly number[]) {
-    checkCount('nn.AdaptiveAvgPool1d', arguments, 1)
+  constructor(outputSize: number | readonly number[])
+  constructor(...args: Named<[['outputSize', number | readonly number[]]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize] = readRequired<[outputSize: number | readonly number[]]>('nn.AdaptiveAvgPool1d', ['outputSize'], args, false)
     super('nn.AdaptiveAvgPool1d', 1, outputSize)
   }
 
@@ -262,8 +282,10 @@ export class AdaptiveAvgPool2d extends AdaptivePool {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(outputSize: AdaptiveSizes) {
-    checkCount('nn.AdaptiveAvgPool2d', arguments, 1)
+  constructor(outputSize: AdaptiveSizes)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveAvgPool2d', ['outputSize'], args, false)
     super('nn.AdaptiveAvgPool2d', 2, outputSize)
   }
 
@@ -278,8 +300,10 @@ export class AdaptiveAvgPool3d extends AdaptivePool {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(outputSize: AdaptiveSizes) {
-    checkCount('nn.AdaptiveAvgPool3d', arguments, 1)
+  constructor(outputSize: AdaptiveSizes)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveAvgPool3d', ['outputSize'], args, false)
     super('nn.AdaptiveAvgPool3d', 3, outputSize)
   }
 
@@ -310,7 +334,10 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends Adaptive
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool1d', ['outputSize'], args)
     super('nn.AdaptiveMaxPool1d', 1, outputSize, options)
   }
 
@@ -325,7 +352,10 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends Adaptive
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool2d', ['outputSize'], args)
     super('nn.AdaptiveMaxPool2d', 2, outputSize, options)
   }
 
@@ -340,7 +370,10 @@ export class AdaptiveMaxPool3d<Indices extends boolean = false> extends Adaptive
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>) {
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool3d', ['outputSize'], args)
     super('nn.AdaptiveMaxPool3d', 3, outputSize, options)
   }
 

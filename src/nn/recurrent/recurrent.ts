@@ -7,8 +7,8 @@ import { cat, empty, indexSelect, narrow, split, stack, unbind, unsqueeze, zeros
 import { Tensor, checkTensor, formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import { dropout, linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
-import { checkInteger, checkNumber, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { checkInteger, checkNumber, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 import { PackedSequence } from './packedSequence.ts'
 import { Parameter } from '../parameter.ts'
 import { GRU_STEP, LSTM_STEP, checkStates, first, recurrenceOf } from './recurrentCells.ts'
@@ -248,7 +248,10 @@ export class RNN extends Recurrent {
 
   readonly nonlinearity: Nonlinearity
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, RNNOptions>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, RNNOptions>)
+  constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<RecurrentPositions, RNNOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>('nn.RNN', ['inputSize', 'hiddenSize'], args)
     const given = readOptions<Required<RNNOptions>>('nn.RNN', { ...defaults(), nonlinearity: 'tanh' }, options)
     recurrenceOf('nn.RNN', given.nonlinearity)
     super('nn.RNN', 1, inputSize, hiddenSize, given, 0)
@@ -289,7 +292,10 @@ export class LSTM extends Recurrent {
     return LSTM_STEP
   }
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, LSTMOptions>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, LSTMOptions>)
+  constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<RecurrentPositions, LSTMOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>('nn.LSTM', ['inputSize', 'hiddenSize'], args)
     const given = readOptions<Required<LSTMOptions>>('nn.LSTM', { ...defaults(), projSize: 0 }, options)
     super('nn.LSTM', LSTM_STEP.gates, inputSize, hiddenSize, given, given.projSize)
   }
@@ -319,7 +325,10 @@ export class GRU extends Recurrent {
     return GRU_STEP
   }
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, RecurrentOptions>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<RecurrentPositions, RecurrentOptions>)
+  constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<RecurrentPositions, RecurrentOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>('nn.GRU', ['inputSize', 'hiddenSize'], args)
     super('nn.GRU', GRU_STEP.gates, inputSize, hiddenSize, readOptions('nn.GRU', defaults(), options), 0)
   }
 

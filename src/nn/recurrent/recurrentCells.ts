@@ -8,8 +8,8 @@ import { checkTensor, formatShape, getDefaultDtype, sameShape } from '../../tens
 import type { Tensor } from '../../tensor/index.ts'
 import { linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
-import { checkInteger, readOptions } from '../options.ts'
-import type { Trailing } from '../options.ts'
+import { checkInteger, readOptions, readRequired } from '../options.ts'
+import type { Named, Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
 
 /** A step of a recurrent network. The state is [h], of an LSTM [h, c]. `fromInput` is the projection of the input, with its bias. */
@@ -130,7 +130,12 @@ export class RNNCell extends Cell {
 
   readonly nonlinearity: Nonlinearity
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions & { readonly nonlinearity?: Nonlinearity }>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions & { readonly nonlinearity?: Nonlinearity }>)
+  constructor(
+    ...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<[bias: boolean], CellOptions & { readonly nonlinearity?: Nonlinearity }>>
+  )
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>('nn.RNNCell', ['inputSize', 'hiddenSize'], args)
     const given = readOptions<Required<CellOptions> & { nonlinearity: Nonlinearity }>(
       'nn.RNNCell',
       { bias: true, nonlinearity: 'tanh', dtype: getDefaultDtype() },
@@ -152,7 +157,14 @@ export class LSTMCell extends Cell {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>)
+  constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<[bias: boolean], CellOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>(
+      'nn.LSTMCell',
+      ['inputSize', 'hiddenSize'],
+      args,
+    )
     super('nn.LSTMCell', LSTM_STEP.gates, inputSize, hiddenSize, readOptions('nn.LSTMCell', cellDefaults(), options))
   }
 
@@ -167,7 +179,10 @@ export class GRUCell extends Cell {
   /** @internal */
   static readonly isLibraryLayer: boolean = true
 
-  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>) {
+  constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>)
+  constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<[bias: boolean], CellOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [inputSize, hiddenSize, ...options] = readRequired<[inputSize: number, hiddenSize: number]>('nn.GRUCell', ['inputSize', 'hiddenSize'], args)
     super('nn.GRUCell', GRU_STEP.gates, inputSize, hiddenSize, readOptions('nn.GRUCell', cellDefaults(), options))
   }
 
