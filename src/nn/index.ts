@@ -70,21 +70,8 @@ export {
   SmoothL1Loss,
   SoftMarginLoss,
 } from './loss/loss.ts'
-export {
-  LazyBatchNorm1d,
-  LazyBatchNorm2d,
-  LazyBatchNorm3d,
-  LazyConv1d,
-  LazyConv2d,
-  LazyConv3d,
-  LazyConvTranspose1d,
-  LazyConvTranspose2d,
-  LazyConvTranspose3d,
-  LazyInstanceNorm1d,
-  LazyInstanceNorm2d,
-  LazyInstanceNorm3d,
-  LazyLinear,
-} from './lazy/layers.ts'
+export { LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d, LazyLinear } from './lazy/layers.ts'
+export { LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d } from './lazy/norms.ts'
 export { UninitializedBuffer, UninitializedParameter } from './lazy/uninitialized.ts'
 export type { UninitializedOptions } from './lazy/uninitialized.ts'
 export { LinearCrossEntropyLoss } from './loss/linearCrossEntropy.ts'

@@ -1,33 +1,19 @@
-// The lazy layers of torch.nn: inFeatures, inChannels and numFeatures follow from the first input.
+// The lazy linear layers and convolutions of torch.nn: inFeatures and inChannels follow from the first input.
 import { checkCount } from '../../protocol/index.ts'
-import { ShapeError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
 import type { Pair } from '../../ops/index.ts'
-import { formatShape, getRngState } from '../../tensor/index.ts'
+import { getRngState } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d } from '../batchNorm.ts'
-import type { BatchNormArguments } from '../batchNorm.ts'
 import { Conv1d, Conv2d, Conv3d } from '../conv/conv.ts'
 import type { ConvArguments } from '../conv/conv.ts'
 import { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from '../conv/convTranspose.ts'
 import type { ConvTransposeArguments } from '../conv/convTranspose.ts'
 import { Linear } from '../linear.ts'
 import type { LinearOptions } from '../linear.ts'
-import type { Named, OutputSize, Trailing } from '../options.ts'
-import { groupsIn, initialize, uninitialize } from './lazy.ts'
-import type { Lazy } from './lazy.ts'
 import { readRequired } from '../options.ts'
-
-/** The channels of an input [N, C, ..], or [C, ..] where that is possible. */
-function channelsOf(where: string, input: Tensor, batched: readonly number[], unbatched: number | null): number {
-  const channels = batched.includes(input.ndim) ? input.shape[1] : input.ndim === unbatched ? input.shape[0] : undefined
-  if (channels !== undefined) return channels
-  const forms = [
-    ...(unbatched === null ? [] : [`${unbatched}D (unbatched)`]),
-    ...batched.map((n) => `${n}D${unbatched === null ? '' : ' (batched)'}`),
-  ]
-  throw new ShapeError(`nn.${where}: expected ${forms.join(' or ')} input, got shape ${formatShape(input.shape)}.`)
-}
+import type { Named, OutputSize, Trailing } from '../options.ts'
+import { channelsOf, groupsIn, initialize, uninitialize } from './lazy.ts'
+import type { Lazy } from './lazy.ts'
 
 /** The options of a convolution, from its properties. */
 const convOptions = ({ stride, padding, dilation, groups, bias, paddingMode, weight }: Conv1d | Conv2d | Conv3d) => ({
@@ -57,21 +43,6 @@ const transposedOptions = ({
   bias: bias !== null,
   dtype: weight.dtype,
 })
-
-interface Norm {
-  readonly eps: number
-  readonly momentum: number | null
-  readonly affine: boolean
-  readonly trackRunningStats: boolean
-  readonly weight: Tensor | null
-  readonly bias: Tensor | null
-  readonly runningMean: Tensor | null
-}
-
-const normOptions = ({ eps, momentum, affine, trackRunningStats, weight, bias, runningMean }: Norm) => {
-  const like = weight ?? runningMean
-  return { eps, momentum, affine, trackRunningStats, bias: weight === null || bias !== null, ...(like === null ? {} : { dtype: like.dtype }) }
-}
 
 /** {@link Linear} whose `inFeatures` follows from the first input. PyTorch's `nn.LazyLinear`. */
 export class LazyLinear extends Linear implements Lazy {
@@ -301,161 +272,5 @@ export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
     checkCount(this, arguments, 2)
     initialize(this, channelsOf('LazyConvTranspose3d', input, [5], 4))
     return super.forward(input, outputSize)
-  }
-}
-
-/** {@link BatchNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm1d`. */
-export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm1d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyBatchNorm1d', input, [2, 3], null))
-    return super.forward(input)
-  }
-}
-
-/** {@link BatchNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm2d`. */
-export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm2d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyBatchNorm2d', input, [4], null))
-    return super.forward(input)
-  }
-}
-
-/** {@link BatchNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm3d`. */
-export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm3d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyBatchNorm3d', input, [5], null))
-    return super.forward(input)
-  }
-}
-
-/** {@link InstanceNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm1d`. */
-export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm1d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyInstanceNorm1d', input, [3], 2))
-    return super.forward(input)
-  }
-}
-
-/** {@link InstanceNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm2d`. */
-export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm2d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyInstanceNorm2d', input, [4], 3))
-    return super.forward(input)
-  }
-}
-
-/** {@link InstanceNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm3d`. */
-export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
-  /** @internal */
-  static override readonly isLibraryLayer: boolean = true
-
-  constructor(...options: BatchNormArguments) {
-    const state = getRngState()
-    super(1, ...options)
-    uninitialize(this, 'numFeatures', state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm3d(size, normOptions(this))
-  }
-
-  sizeIn(_: string, tensor: Tensor): number | null {
-    return tensor.shape[0] ?? null
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initialize(this, channelsOf('LazyInstanceNorm3d', input, [5], 4))
-    return super.forward(input)
   }
 }

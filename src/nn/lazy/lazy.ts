@@ -1,10 +1,10 @@
 // Layers that learn the size of their input from the first one: they have parameters without a shape until then, and are layers of the ordinary class afterwards.
 import { withoutModes } from '../../dispatch/index.ts'
-import { InternalError } from '../../errors/index.ts'
+import { InternalError, ShapeError } from '../../errors/index.ts'
 import { Module, addHook } from '../../module/index.ts'
 import { isPlainObject } from '../../protocol/index.ts'
 import type { getRngState } from '../../tensor/index.ts'
-import { Tensor, setRngState } from '../../tensor/index.ts'
+import { Tensor, formatShape, setRngState } from '../../tensor/index.ts'
 import { UninitializedBuffer, UninitializedParameter, isUninitialized } from './uninitialized.ts'
 
 /** What a lazy layer says about itself. */
@@ -73,4 +73,15 @@ export function groupsIn(options: readonly unknown[]): number {
   const named: unknown = isPlainObject(last) ? Reflect.get(last, 'groups') : undefined
   const groups = named ?? options[3]
   return typeof groups === 'number' ? groups : 1
+}
+
+/** The channels of an input [N, C, ..], or [C, ..] where that is possible. */
+export function channelsOf(where: string, input: Tensor, batched: readonly number[], unbatched: number | null): number {
+  const channels = batched.includes(input.ndim) ? input.shape[1] : input.ndim === unbatched ? input.shape[0] : undefined
+  if (channels !== undefined) return channels
+  const forms = [
+    ...(unbatched === null ? [] : [`${unbatched}D (unbatched)`]),
+    ...batched.map((n) => `${n}D${unbatched === null ? '' : ' (batched)'}`),
+  ]
+  throw new ShapeError(`nn.${where}: expected ${forms.join(' or ')} input, got shape ${formatShape(input.shape)}.`)
 }
