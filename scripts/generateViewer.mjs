@@ -16,7 +16,7 @@ function bundle(file) {
     format: 'iife',
     platform: 'browser',
     target: ['chrome111', 'firefox113', 'safari16.4'],
-    // dagre's licence wants to be named.
+    // The licence of dagre asks for its notice, which the banner has.
     legalComments: 'none',
     banner: file.endsWith('.ts') ? { js: '/* Layout by dagre, (c) 2012-2014 Chris Pettitt, MIT licence: github.com/dagrejs/dagre */' } : {},
     charset: 'utf8',

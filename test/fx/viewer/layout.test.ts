@@ -145,6 +145,8 @@ describe('the arrangement', () => {
       )
       expect(new Set(lines)).toEqual(wanted)
       expect(lines.length).toBe(wanted.size)
+      const points = scene.routes.flatMap((route) => route.points)
+      expect(points.filter(([x, y]) => x < 0 || y < 0 || x > scene.w || y > scene.h)).toEqual([])
     }
   })
 
@@ -157,6 +159,7 @@ describe('the arrangement', () => {
         for (const { from, to, points } of scene.routes) {
           const [start, end] = [scene.boxOf.get(from), scene.boxOf.get(to)]
           expect(points[0]).toEqual(start === undefined ? null : [start.x + start.w / 2, start.y + start.h])
+          expect(points.filter(([x, y]) => x < 0 || y < -1 || x > scene.w || y > scene.h)).toEqual([])
           expect(points.at(-1)).toEqual(end === undefined ? null : [end.x + end.w / 2, end.y])
         }
       }),

@@ -81,17 +81,16 @@ function compute({ sizes, edges }: LayeredInput): PackedLayout {
     const { x = 0, y = 0 } = graph.node(String(i))
     return { x: x - width / 2, y: y - height / 2, center: y }
   })
-  const left = Math.min(0, ...places.map((p) => p.x))
-  const boxes = places.flatMap((p) => [Math.round(p.x - left), Math.round(p.y)])
   const centers = [...new Set(places.map((p) => Math.round(p.center)))]
-  let right = 0
-  sizes.forEach(([width], i) => (right = Math.max(right, (boxes[2 * i] ?? 0) + width)))
-  const passes = edges.flatMap(([from, to], i) => {
+  // Edges have a point in each row that they pass, which may be further out than all boxes.
+  const inner = edges.map(([from, to]) => {
     const points: readonly { readonly x: number; readonly y: number }[] = graph.edge(String(from), String(to)).points ?? []
-    const inner = points.slice(1, -1).filter((p) => centers.some((c) => Math.abs(c - p.y) <= 1))
-    for (const p of inner) right = Math.max(right, p.x - left)
-    return inner.length === 0 ? [] : [i, inner.length, ...inner.map((p) => Math.round(p.x - left))]
+    return points.slice(1, -1).flatMap((p) => (centers.some((c) => Math.abs(c - p.y) <= 1) ? [p.x] : []))
   })
+  const left = Math.min(0, ...places.map((p) => p.x), ...inner.flat())
+  const boxes = places.flatMap((p) => [Math.round(p.x - left), Math.round(p.y)])
+  const passes = inner.flatMap((xs, i) => (xs.length === 0 ? [] : [i, xs.length, ...xs.map((x) => Math.round(x - left))]))
+  const right = Math.max(0, ...sizes.map(([width], i) => (boxes[2 * i] ?? 0) + width), ...inner.flat().map((x) => x - left))
   const bottom = Math.max(0, ...sizes.map(([, height], i) => (boxes[2 * i + 1] ?? 0) + height))
   return [Math.ceil(right), bottom, boxes, passes]
 }

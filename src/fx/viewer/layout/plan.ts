@@ -110,12 +110,13 @@ export function stackedPlan(sizes: readonly Size[], links: Links): Plan {
   const columnOf = sizes.map((_, i) => columns.findIndex(([, end]) => i < end))
   const isNext = (from: number, to: number): boolean => to === from + 1 && columnOf[from] === columnOf[to]
   // A value runs in the lanes at the left of the column of its user.
+  const hasOutside = links.entries.size + links.exits.size > 0
   const withLanes = new Set(links.inner.flatMap(([from, to]) => (isNext(from, to) ? [] : [columnOf[to] ?? 0])))
   const places: Point[] = []
   const lefts: number[] = []
   let [left, height] = [0, 0]
   columns.forEach(([start, end], c) => {
-    const lanes = withLanes.has(c) ? (MOST_LANES + 1) * LANE : 0
+    const lanes = hasOutside || withLanes.has(c) ? (MOST_LANES + 1) * LANE : 0
     left += (c === 0 ? 0 : COLUMN_GAP) + lanes
     lefts.push(left)
     const width = Math.max(...sizes.slice(start, end).map(([w]) => w))

@@ -21,7 +21,7 @@ class Grid<T> {
   constructor(things: readonly T[], width: number, rectOf: (thing: T) => Rect) {
     this.#things = things
     this.#rectOf = rectOf
-    this.#columns = Math.ceil(width / CELL) + 2
+    this.#columns = Math.ceil(width / CELL) + 1
     things.forEach((thing, i) => {
       for (const cell of this.#cellsOf(rectOf(thing))) {
         const list = this.#cells.get(cell)
@@ -43,7 +43,7 @@ class Grid<T> {
   }
 
   *#cellsOf({ x, y, w, h }: Rect): Generator<number> {
-    const column = (at: number): number => Math.max(0, Math.min(this.#columns - 1, Math.floor(at / CELL) + 1))
+    const column = (at: number): number => Math.max(0, Math.min(this.#columns - 1, Math.floor(at / CELL)))
     for (let row = Math.floor(y / CELL); row <= Math.floor((y + h) / CELL); row++)
       for (let at = column(x); at <= column(x + w); at++) yield row * this.#columns + at
   }
