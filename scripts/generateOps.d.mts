@@ -20,5 +20,7 @@ export interface DeclaredOperator {
   /** The text of its doc comment. */
   readonly doc: string
 }
-export declare function findOperators(): readonly DeclaredOperator[]
-export declare function generate(): void
+/** The operators declared in a folder, by default src/ops. */
+export declare function findOperators(ops?: string): readonly DeclaredOperator[]
+/** Writes src/ops/generated and the lint rules' list of methods below a folder, by default this repository. */
+export declare function generate(folder?: string): void

@@ -15,18 +15,17 @@ import { camelCase } from './ops/signatures.mjs'
 import { methodsText, signaturesText } from './ops/types.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const ops = join(root, 'src/ops')
 
 const DECLARATION =
   /^export const (\w+):\s*(?:Op\['(\w+)'\]|OpFunction<((?:(?!^export const|= defineOp).)*?)>)\s*=\s*defineOp\(\{\n\s*schema:\s*(['"`])(.*?) -> (.*?)\4,\n(.*?)^\s*\}\)$/gms
 const TYPE = /^export (?:interface|type) (\w+)/gm
 
-/** The declarations of one file. Throws if a call of defineOp does not have the form above. */
-function operatorsOf(file, text) {
+/** The declarations of one file of `ops`. Throws if a call of defineOp does not have the form above. */
+function operatorsOf(ops, file, text) {
   const texts = new Map([...text.matchAll(/^const (\w+) = '(.*)'$/gm)].map(([, name, value]) => [name, value]))
   const found = [...text.matchAll(DECLARATION)].map(([whole, constant, key, type, , head, returns, rest]) => {
     if (key !== undefined && key !== constant)
-      throw new Error(`${relative(root, file)}: ${constant} is declared as Op['${key}']. Write Op['${constant}'].`)
+      throw new Error(`${relative(ops, file)}: ${constant} is declared as Op['${key}']. Write Op['${constant}'].`)
     return {
       file,
       constant,
@@ -45,7 +44,7 @@ function operatorsOf(file, text) {
   const calls = text.match(/= defineOp\(|=\s+defineOp\(/g)?.length ?? 0
   if (found.length !== calls)
     throw new Error(
-      `${relative(root, file)}: ${calls} calls of defineOp, but ${found.length} that can be read. Write each as ` +
+      `${relative(ops, file)}: ${calls} calls of defineOp, but ${found.length} that can be read. Write each as ` +
         "`export const name: Op['name'] = defineOp({ schema: '...', ... })`, with the schema first and `namespace` and `method` as literals.",
     )
   return found
@@ -57,22 +56,22 @@ function docBefore(text, declaration) {
   return /\/\*\*((?:(?!\*\/).)*)\*\/\s*$/s.exec(before)?.[1] ?? ''
 }
 
-/** All operators of src/ops, in the order of files and of their declarations there. */
-export function findOperators() {
-  return sourceFiles().flatMap((file) => operatorsOf(file, readFileSync(file, 'utf8')))
+/** All operators of `ops`, in the order of files and of their declarations there. */
+export function findOperators(ops = join(root, 'src/ops')) {
+  return sourceFiles(ops).flatMap((file) => operatorsOf(ops, file, readFileSync(file, 'utf8')))
 }
 
-const sourceFiles = () =>
+const sourceFiles = (ops) =>
   readdirSync(ops, { recursive: true })
     .filter((name) => name.endsWith('.ts') && !name.startsWith('generated') && name !== 'defineOp.ts')
     .sort()
     .map((name) => join(ops, name))
 
-/** An import path from the generated folder. */
-const pathTo = (file) => `../${relative(ops, file).replaceAll('\\', '/')}`
+/** Import paths from the generated folder. */
+const pathsIn = (ops) => (file) => `../${relative(ops, file).replaceAll('\\', '/')}`
 
-/** Export statements, one per file. `nameOf` gives the public name of an operator. */
-function exportsOf(operators, nameOf) {
+/** Export statements, one per file. `nameOf` gives the public name of an operator, `pathTo` the path of a file. */
+function exportsOf(operators, pathTo, nameOf) {
   const files = [...new Set(operators.map((op) => op.file))]
   return files.flatMap((file) => {
     const names = operators
@@ -90,10 +89,7 @@ function checkUnique(operators, what, nameOf) {
   const seen = new Map()
   for (const op of operators) {
     const other = seen.get(nameOf(op))
-    if (other !== undefined)
-      throw new Error(
-        `two operators have the ${what} '${nameOf(op)}': in ${relative(root, other.file)} and in ${relative(root, op.file)}. Rename one.`,
-      )
+    if (other !== undefined) throw new Error(`two operators have the ${what} '${nameOf(op)}': in ${other.file} and in ${op.file}. Rename one.`)
     seen.set(nameOf(op), op)
   }
 }
@@ -111,7 +107,7 @@ function write(file, lines) {
 }
 
 /** The in-place forms, by the rule of src/ops/inPlaceForms.ts, as operators of the file that is generated for them. */
-const inPlaceForms = (operators) =>
+const inPlaceForms = (ops, operators) =>
   operators.flatMap((of) => {
     const { constant, name, namespace, inPlace, file } = of
     return inPlace === null
@@ -132,7 +128,7 @@ const inPlaceForms = (operators) =>
   })
 
 /** The text of the file of in-place forms. */
-function inPlaceText(forms) {
+function inPlaceText(forms, pathTo) {
   const sources = [...new Set(forms.map((form) => form.source))]
   return [
     '// The in-place forms of operators.',
@@ -151,7 +147,7 @@ function inPlaceText(forms) {
 }
 
 /** The methods that are other names of operators: those of the tables of src/ops/aliases.ts that give them another name, with the operators as `of`. */
-function aliasesOf(operators) {
+function aliasesOf(ops, operators) {
   const text = readFileSync(join(ops, 'aliases.ts'), 'utf8')
   return ['OF_TORCH', 'OF_TENSORS'].flatMap((table) => {
     const [, rows] = new RegExp(`^const ${table} = \\{\\n(.*?)^\\}`, 'ms').exec(text)
@@ -164,23 +160,31 @@ function aliasesOf(operators) {
 
 const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
 
-/** Writes src/ops/generated and the lint rules' list of methods. */
-export function generate() {
-  const declared = findOperators()
-  const forms = inPlaceForms(declared)
-  write(join(ops, 'generated/inPlace.ts'), inPlaceText(forms))
+/** Writes src/ops/generated and the lint rules' list of methods below `folder`. */
+export function generate(folder = root) {
+  const ops = join(folder, 'src/ops')
+  const pathTo = pathsIn(ops)
+  const declared = findOperators(ops)
+  const forms = inPlaceForms(ops, declared)
+  write(join(ops, 'generated/inPlace.ts'), inPlaceText(forms, pathTo))
   const operators = [...declared, ...forms]
   checkUnique(operators, 'constant', (op) => op.constant)
   checkUnique(operators, 'name', (op) => `${op.namespace}.${op.name}`)
   const inNamespace = (namespace) => operators.filter((op) => op.namespace === namespace)
   const generated = (name) => join(ops, 'generated', name)
-  write(generated('torch.ts'), ['// The operators of torch.', ...exportsOf(inNamespace('torch'), (op) => op.name)])
-  write(generated('functional.ts'), ['// The operators of torch.nn.functional.', ...exportsOf(inNamespace('torch.nn.functional'), (op) => op.name)])
-  write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), (op) => op.name)])
-  write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), (op) => op.name)])
-  write(generated('internal.ts'), ['// The operators of torch.ops.tensorfx.', ...exportsOf(inNamespace('torch.ops.tensorfx'), (op) => op.name)])
+  write(generated('torch.ts'), ['// The operators of torch.', ...exportsOf(inNamespace('torch'), pathTo, (op) => op.name)])
+  write(generated('functional.ts'), [
+    '// The operators of torch.nn.functional.',
+    ...exportsOf(inNamespace('torch.nn.functional'), pathTo, (op) => op.name),
+  ])
+  write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), pathTo, (op) => op.name)])
+  write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), pathTo, (op) => op.name)])
+  write(generated('internal.ts'), [
+    '// The operators of torch.ops.tensorfx.',
+    ...exportsOf(inNamespace('torch.ops.tensorfx'), pathTo, (op) => op.name),
+  ])
   write(generated('signatures.ts'), signaturesText(declared))
-  const aliases = aliasesOf(operators)
+  const aliases = aliasesOf(ops, operators)
   write(
     generated('methods.ts'),
     methodsText(
@@ -194,11 +198,11 @@ export function generate() {
     '// All operators, by the names of their constants.',
     "import './methods.ts'",
     "export type * from './signatures.ts'",
-    ...exportsOf(operators, (op) => op.constant),
+    ...exportsOf(operators, pathTo, (op) => op.constant),
   ])
   write(generated('all.ts'), [
     '// All operators, as a list.',
-    ...exportsOf(operators, (op) => op.constant)
+    ...exportsOf(operators, pathTo, (op) => op.constant)
       .filter((line) => !line.startsWith('export type'))
       .map((line) => line.replace('export', 'import')),
     "import type { OpFunction } from '../declaration.ts'",
@@ -206,7 +210,7 @@ export function generate() {
     `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
   ])
   const methods = [...operators.filter((op) => op.method), ...aliases]
-  write(join(root, 'lint-rules/vocabulary.generated.js'), [
+  write(join(folder, 'lint-rules/vocabulary.generated.js'), [
     '// The methods of tensors that operators have, and among them those whose result is a list of tensors.',
     `export const METHODS = ${words(methods)}`,
     `export const LIST_METHODS = ${words(methods.filter((op) => op.returnsList))}`,

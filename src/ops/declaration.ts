@@ -93,19 +93,16 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly before?: (...args: ArgumentsOf<S>) => void
 }
 
-/** The facts about an operator that other rooms rely on. */
-type Facts = 'vmap' | 'onnx' | 'autocast'
-
 /**
  * The declaration of an operator of tensorfx itself: it says what vmap, the exporter to ONNX and autocast do with it, or that they have no rule and why, unless that follows from
  * how it computes.
  */
 export type OwnDeclaration<S extends string, Promotion extends PromotionRule, Baked extends string> = OpDeclaration<S, Promotion, Baked> &
   (
-    | { readonly pointwise: PointwiseDeclaration<S, Promotion, Baked> }
-    | { readonly reduction: ReductionRule }
-    | { readonly functional: OpFunction }
-    | { readonly decompose: (...args: ArgumentsOf<S>) => Result }
+    | { readonly pointwise: object }
+    | { readonly reduction: object }
+    | { readonly functional: object }
+    | { readonly decompose: object }
     // The last one is that which TypeScript speaks of if none fits: it names the fact that is missing.
-    | Required<Pick<OpDeclaration, Facts>>
+    | { readonly vmap: BatchRule; readonly onnx: OnnxRule; readonly autocast: AutocastClass }
   )

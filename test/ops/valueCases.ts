@@ -24,6 +24,11 @@ export interface ValueCase {
   readonly notInHalf?: string
   /** Whether the shape of the result depends on values: on fake tensors the call throws. */
   readonly readsValues?: true
+  /**
+   * The gradients of the sum of all results, for each floating-point tensor among the arguments (but `constants`), or the reference that computes them from the arguments. It
+   * takes the place of finite differences where the gradient is not the slope: at kinks, and where a gradient passes straight through a step.
+   */
+  readonly gradient?: Plain | readonly Plain[] | ((...args: never[]) => Plain | readonly Plain[])
   /** Why the gradient is not checked on these arguments, e.g. because they are at a kink. */
   readonly noGradient?: string
   /** Positions of float arguments that get no gradient, such as class weights. */
@@ -49,9 +54,19 @@ export async function allValueCases(): Promise<ReadonlyMap<string, readonly Valu
     if (aliasOf !== null)
       found.set(
         qualname,
-        (found.get(aliasOf.qualname) ?? []).map((one) => ({ ...one, noGradient: `it is another name of ${aliasOf.qualname}` })),
+        (found.get(aliasOf.qualname) ?? []).map((one) => withoutGradient(one, `it is another name of ${aliasOf.qualname}`)),
       )
   return found
+}
+
+/** Cases of an operator that has no gradient, and why. */
+export const withoutGradients = (noGradient: string, cases: readonly ValueCase[]): readonly ValueCase[] =>
+  cases.map((one) => withoutGradient(one, noGradient))
+
+/** The case without its gradient, and why. */
+function withoutGradient(one: ValueCase, noGradient: string): ValueCase {
+  const { gradient: _, ...rest } = one
+  return { ...rest, noGradient }
 }
 
 const IN_PLACE = 'inPlace.test.ts compares it with the functional operator'
@@ -77,8 +92,8 @@ function inPlaceCase(one: ValueCase): readonly ValueCase[] {
   const [self] = one.args
   const result = expectedOf(one, one.args)
   if (!(self instanceof Plain && result instanceof Plain) || self.shape.join() !== result.shape.join()) return []
-  if (self.kind === result.kind) return [{ ...one, noGradient: IN_PLACE }]
-  return result.kind === 'bool' ? [{ ...one, gives: result.as(self.kind), noGradient: IN_PLACE }] : []
+  if (self.kind === result.kind) return [withoutGradient(one, IN_PLACE)]
+  return result.kind === 'bool' ? [withoutGradient({ ...one, gives: result.as(self.kind) }, IN_PLACE)] : []
 }
 
 /** The dtype of a tensor in a run of its case. */

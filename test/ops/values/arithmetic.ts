@@ -53,7 +53,7 @@ export default {
     { args: [t([2, -2, Infinity, 1]), t([Infinity, Infinity, 2, 0])], gives: t([2, -2, NaN, NaN]), noGradient: 'infinite' },
   ],
   'torch.floor_divide': [
-    { args: [x, 0.7], gives: each((a, b) => Math.floor(a / b)) },
+    { args: [x, 0.7], gives: each((a, b) => Math.floor(a / b)), noGradient: 'PyTorch has none' },
     { args: [i, j], gives: ints([2, -3, -3, 2]) },
     { args: [t([Infinity, 1, -1, 2, -2]), t([2, 0, 0, Infinity, Infinity])], gives: t([NaN, Infinity, -Infinity, 0, -1]), noGradient: 'infinite' },
   ],

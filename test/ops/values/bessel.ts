@@ -1,5 +1,6 @@
 // Bessel functions and their kin, the normal distribution, incomplete gamma functions, and functions of whole numbers.
 import { Plain, each, erf, ints, sample, t } from '../plain.ts'
+import { withoutGradients } from '../valueCases.ts'
 import type { ValueCase, ValueCases } from '../valueCases.ts'
 
 const x = sample([2, 3], 1)
@@ -72,22 +73,30 @@ const zeta = (s: number, q: number): number => {
 }
 const common = (a: number, b: number): number => (b === 0 ? Math.abs(a) : common(b, a % b))
 
+const NONE = 'PyTorch has none'
+
 export default {
   'torch.i0': [...of(i0, x, wide), { args: [t([0, Infinity, NaN])], gives: t([1, NaN, NaN]), noGradient: 'infinite' }],
   'torch.special.i0e': of((v) => i0(v) * Math.exp(-Math.abs(v)), x, wide),
   'torch.special.i1': of(i1, x, wide),
   'torch.special.i1e': of((v) => i1(v) * Math.exp(-Math.abs(v)), x, wide),
-  'torch.special.bessel_j0': of(j0, x, wide),
-  'torch.special.bessel_j1': of(j1, x, wide),
-  'torch.special.bessel_y0': of((v) => y(0, v), positive),
-  'torch.special.bessel_y1': of((v) => y(1, v), positive),
-  'torch.special.modified_bessel_i0': of(i0, x),
-  'torch.special.modified_bessel_i1': of(i1, x),
-  'torch.special.modified_bessel_k0': [...of((v) => k(0, v), positive), atEdges],
-  'torch.special.modified_bessel_k1': [...of((v) => k(1, v), positive), atEdges],
-  'torch.special.scaled_modified_bessel_k0': [...of((v) => k(0, v) * Math.exp(v), positive), atEdges],
-  'torch.special.scaled_modified_bessel_k1': [...of((v) => k(1, v) * Math.exp(v), positive), atEdges],
-  'torch.special.airy_ai': of(airy, x, sample([4], 5, -9, 2)),
+  'torch.special.bessel_j0': withoutGradients(NONE, of(j0, x, wide)),
+  'torch.special.bessel_j1': withoutGradients(NONE, of(j1, x, wide)),
+  'torch.special.bessel_y0': withoutGradients(
+    NONE,
+    of((v) => y(0, v), positive),
+  ),
+  'torch.special.bessel_y1': withoutGradients(
+    NONE,
+    of((v) => y(1, v), positive),
+  ),
+  'torch.special.modified_bessel_i0': withoutGradients(NONE, of(i0, x)),
+  'torch.special.modified_bessel_i1': withoutGradients(NONE, of(i1, x)),
+  'torch.special.modified_bessel_k0': withoutGradients(NONE, [...of((v) => k(0, v), positive), atEdges]),
+  'torch.special.modified_bessel_k1': withoutGradients(NONE, [...of((v) => k(1, v), positive), atEdges]),
+  'torch.special.scaled_modified_bessel_k0': withoutGradients(NONE, [...of((v) => k(0, v) * Math.exp(v), positive), atEdges]),
+  'torch.special.scaled_modified_bessel_k1': withoutGradients(NONE, [...of((v) => k(1, v) * Math.exp(v), positive), atEdges]),
+  'torch.special.airy_ai': withoutGradients(NONE, of(airy, x, sample([4], 5, -9, 2))),
   'torch.special.spherical_bessel_j0': of((v) => (v === 0 ? 1 : Math.sin(v) / v), x, t([0])),
   'torch.special.erfcx': of((v) => Math.exp(v * v) * (1 - erf(v)), x),
   'torch.special.ndtri': of(quantile, inside),

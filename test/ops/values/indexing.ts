@@ -66,7 +66,8 @@ export default {
     {
       args: [ints([2, 1]), table, { paddingIdx: 2 }],
       gives: (at: Plain, w: Plain) => build([2, 2], (i, d) => w.at(at.at(i), d)),
-      noGradient: 'the padding row gets none',
+      // The padding row gets none.
+      gradient: (_: Plain, w: Plain) => build(w.shape, (row) => Number(row === 1)),
     },
   ],
   'torch.ops.tensorfx.embedding_backward': [

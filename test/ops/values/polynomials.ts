@@ -1,5 +1,6 @@
 // Orthogonal polynomials, by their explicit sums and by trigonometry: the library computes them by recurrences.
 import { each, ints, sample, t } from '../plain.ts'
+import { withoutGradients } from '../valueCases.ts'
 import type { ValueCase, ValueCases } from '../valueCases.ts'
 
 const inside = sample([3, 1], 1, -0.95, 0.95)
@@ -54,17 +55,19 @@ const of = (fn: Fn, special: readonly [number, number], values: readonly number[
   { args: [ints([3, 2, -1]), ints([1, 0, -4])], gives: each((x, n) => (n < 0 ? 0 : fn(x, n)), 'float'), ...NOT_HALF },
 ]
 
+const NONE = 'PyTorch has none'
+
 export default {
-  'torch.special.chebyshev_polynomial_t': of(T, [-1, 1], [1, -1, 1, 1]),
-  'torch.special.chebyshev_polynomial_u': of(U, [-1, 1], [11, -12, 11, 12]),
-  'torch.special.chebyshev_polynomial_v': of(V, [-1, 1], [21, -23, 1, 1]),
-  'torch.special.chebyshev_polynomial_w': of(W, [-1, 1], [1, -1, 21, 23]),
-  'torch.special.shifted_chebyshev_polynomial_t': of(shifted(T), [0, 1], [1, -1, 1, 1]),
-  'torch.special.shifted_chebyshev_polynomial_u': of(shifted(U), [0, 1], [11, -12, 11, 12]),
-  'torch.special.shifted_chebyshev_polynomial_v': of(shifted(V), [0, 1], [21, -23, 1, 1]),
-  'torch.special.shifted_chebyshev_polynomial_w': of(shifted(W), [0, 1], [1, -1, 21, 23]),
-  'torch.special.hermite_polynomial_h': of(H, [0, 1], [H(0, 10), 0, H(1, 10), H(1, 11)]),
-  'torch.special.hermite_polynomial_he': of(He, [0, 1], [He(0, 10), 0, He(1, 10), He(1, 11)]),
-  'torch.special.laguerre_polynomial_l': of(L, [0, 1], [1, 1, L(1, 10), L(1, 11)]),
-  'torch.special.legendre_polynomial_p': of(P, [-1, 1], [1, -1, 1, 1]),
+  'torch.special.chebyshev_polynomial_t': withoutGradients(NONE, of(T, [-1, 1], [1, -1, 1, 1])),
+  'torch.special.chebyshev_polynomial_u': withoutGradients(NONE, of(U, [-1, 1], [11, -12, 11, 12])),
+  'torch.special.chebyshev_polynomial_v': withoutGradients(NONE, of(V, [-1, 1], [21, -23, 1, 1])),
+  'torch.special.chebyshev_polynomial_w': withoutGradients(NONE, of(W, [-1, 1], [1, -1, 21, 23])),
+  'torch.special.shifted_chebyshev_polynomial_t': withoutGradients(NONE, of(shifted(T), [0, 1], [1, -1, 1, 1])),
+  'torch.special.shifted_chebyshev_polynomial_u': withoutGradients(NONE, of(shifted(U), [0, 1], [11, -12, 11, 12])),
+  'torch.special.shifted_chebyshev_polynomial_v': withoutGradients(NONE, of(shifted(V), [0, 1], [21, -23, 1, 1])),
+  'torch.special.shifted_chebyshev_polynomial_w': withoutGradients(NONE, of(shifted(W), [0, 1], [1, -1, 21, 23])),
+  'torch.special.hermite_polynomial_h': withoutGradients(NONE, of(H, [0, 1], [H(0, 10), 0, H(1, 10), H(1, 11)])),
+  'torch.special.hermite_polynomial_he': withoutGradients(NONE, of(He, [0, 1], [He(0, 10), 0, He(1, 10), He(1, 11)])),
+  'torch.special.laguerre_polynomial_l': withoutGradients(NONE, of(L, [0, 1], [1, 1, L(1, 10), L(1, 11)])),
+  'torch.special.legendre_polynomial_p': withoutGradients(NONE, of(P, [-1, 1], [1, -1, 1, 1])),
 } satisfies ValueCases

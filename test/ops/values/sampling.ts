@@ -138,7 +138,11 @@ export default {
         averaged,
       ),
     },
-    { args: [bags, table, { mode: 'sum', paddingIdx: 2 }], gives: inBags([[0], [4], [1, 1]], added), noGradient: 'rows of the padding get none' },
+    {
+      args: [bags, table, { mode: 'sum', paddingIdx: 2 }],
+      gives: inBags([[0], [4], [1, 1]], added),
+      gradient: (_: Plain, w: Plain) => build(w.shape, (row) => [1, 2, 0, 0, 1][row] ?? 0),
+    },
     {
       args: [bags, table, { mode: 'max', paddingIdx: -1 }],
       gives: inBags([[0, 2], [2], [1, 1]], greatest),

@@ -92,7 +92,7 @@ export default {
     { args: [1, positive], gives: (_: number, a: Plain) => a.map(trigamma), tolerance: 1e-5 },
     { args: [0, positive], gives: (_: number, a: Plain) => a.map(psi) },
   ],
-  'torch.sinc': [...of((v) => Math.sin(Math.PI * v) / (Math.PI * v), x), { args: [t([0])], gives: t([1]), noGradient: 'its slope there is set' }],
+  'torch.sinc': [...of((v) => Math.sin(Math.PI * v) / (Math.PI * v), x), { args: [t([0])], gives: t([1]), gradient: t([0]) }],
   'torch.logaddexp2': [{ args: [x, y], gives: each((a, b) => Math.log2(2 ** a + 2 ** b)) }],
   'torch.hypot': [{ args: [x, y], gives: each(Math.hypot) }],
   'torch.xlogy': [
@@ -118,7 +118,7 @@ export default {
     { args: [x, y], gives: each((a, b) => Math.abs(a) * Math.sign(b)) },
     { args: [t([2]), t([-0])], gives: t([-2]), noGradient: 'at a step' },
   ],
-  'torch.heaviside': [{ args: [t([-1, 0, 2, NaN]), t([0.5])], gives: t([0, 0.5, 1, 0]) }],
+  'torch.heaviside': [{ args: [t([-1, 0, 2, NaN]), t([0.5])], gives: t([0, 0.5, 1, 0]), noGradient: 'PyTorch has none' }],
   'torch.fmax': [
     { args: [x, y], gives: each(Math.max) },
     { args: [t([NaN, 1, NaN]), t([2, NaN, NaN])], gives: t([2, 1, NaN]), noGradient: 'NaN' },
