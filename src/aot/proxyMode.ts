@@ -14,7 +14,7 @@ import { Aliases } from './aliases.ts'
 import type { Memory } from './aliases.ts'
 import { drawPositions, drawing, isDraw } from './draws.ts'
 import { sameLayout } from './layout.ts'
-import { spell } from './spell.ts'
+import { readableArguments } from './readableArguments.ts'
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
 
@@ -266,7 +266,7 @@ export class ProxyTensorMode implements DispatchMode {
   }
 
   #decomposeWith(rule: Decomposition, op: OpDef, args: readonly Arg[]): Result {
-    const { args: positional, kwargs } = spell(op.schema.args, args)
+    const { args: positional, kwargs } = readableArguments(op.schema.args, args)
     const given = Object.keys(kwargs).length === 0 ? positional : [...positional, kwargs]
     // A rule may call the operator itself.
     this.#decomposing.add(op)
@@ -380,7 +380,7 @@ export class ProxyTensorMode implements DispatchMode {
       if (arg instanceof Tensor) return this.nodeOf(arg)
       return isArgList(arg) ? arg.map(value) : arg
     }
-    const { args: positional, kwargs } = spell(
+    const { args: positional, kwargs } = readableArguments(
       op.schema.args,
       args.map((arg, i) => nodes?.get(i) ?? value(arg)),
     )

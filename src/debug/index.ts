@@ -2,7 +2,7 @@
 export { installDebug, wrapBackendDebug, wrapCompilerDebug } from './wrappers.ts'
 export { minifier, MinifierError } from './minifier.ts'
 export type { MinifierOptions, MinifierResult, MinifierStep, ModuleFails } from './minifier.ts'
-export { minifyBackendFailure } from './hunt.ts'
+export { minifyBackendFailure } from './minifyFailure.ts'
 export type { Calls } from './history.ts'
 export type { HuntOptions, HuntResult, Lead } from './huntOptions.ts'
 export { bitwiseSame, rmse, same } from './same.ts'

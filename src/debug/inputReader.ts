@@ -10,7 +10,7 @@ import { checkStore } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
 import { bytesOf, bytesOfBase64 } from './storageText.ts'
 import type { ElementLiteral } from './storageText.ts'
-import { checkLayout, checkSizes } from './values.ts'
+import { checkLayout, checkSizes } from './plainValues.ts'
 
 /** The data of one or more tensors. `bytes` is null where random numbers were asked for. */
 export interface LoadedStorage {

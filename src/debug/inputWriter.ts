@@ -18,7 +18,7 @@ import { Tensor, isContiguous, windowNumel } from '../tensor/index.ts'
 import { ContentStore } from './contentStore.ts'
 import { checkStore } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
-import { checkPlain, partsOf } from './values.ts'
+import { checkPlain, partsOf } from './plainValues.ts'
 import { base64Literal, literalsOf, repeatedLiteral } from './storageText.ts'
 
 /** Bytes of all storages together that a script holds itself. */

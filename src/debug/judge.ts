@@ -17,7 +17,7 @@ import type { Calls } from './history.ts'
 import { contained } from './isolated.ts'
 import { judgeCalls } from './judgeCalls.ts'
 import type { CallFinding } from './judgeCalls.ts'
-import { settled } from './late.ts'
+import { settled } from './lateErrors.ts'
 import { compareTwoModels } from './twoModels.ts'
 import type { Verdict } from './twoModels.ts'
 

@@ -6,8 +6,8 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { clone, fullLike, narrow, reshape, round, to } from '../ops/index.ts'
 import { remembered } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { operatorsOf } from './cut.ts'
-import type { ReproState } from './cut.ts'
+import { operatorsOf } from './subgraph.ts'
+import type { ReproState } from './subgraph.ts'
 
 /** A way to make a state plainer: candidates, the boldest first. The first one that still fails is taken. */
 interface Reduction {

@@ -3,8 +3,8 @@
 // that reach it fail and the others do not.
 import type { Argument } from '../fx/index.ts'
 import type { Calls } from './history.ts'
-import { keepOnly, operatorsOf, withoutAttributes, withoutUnusedInputs } from './cut.ts'
-import type { ReproState } from './cut.ts'
+import { keepOnly, operatorsOf, withoutAttributes, withoutUnusedInputs } from './subgraph.ts'
+import type { ReproState } from './subgraph.ts'
 
 /** Judges a candidate; null is a candidate that cannot be made, which does not fail. */
 export type Tester = (state: ReproState | null) => Promise<boolean>

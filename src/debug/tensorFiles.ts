@@ -7,8 +7,8 @@ import { ContentStore } from './contentStore.ts'
 import { joinPath } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
 import { sha1 } from './sha1.ts'
-import { fromPlain, toPlain } from './values.ts'
-import type { PlainValue } from './values.ts'
+import { fromPlain, toPlain } from './plainValues.ts'
+import type { PlainValue } from './plainValues.ts'
 
 /** A folder for the values of a graph's nodes: those of another graph are in another one. */
 export const folderOf = (kind: string, { graph }: GraphModule): string => `${kind}-${sha1(new TextEncoder().encode(String(graph))).slice(0, 12)}`

@@ -1,5 +1,5 @@
 // The graph of a segment: from recorded steps to the GraphModule that a backend gets.
-import { spell } from '../aot/index.ts'
+import { readableArguments } from '../aot/index.ts'
 import { present } from '../errors/index.ts'
 import { Graph, GraphModule, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
@@ -78,7 +78,7 @@ function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: Readon
     return nodeAt(nodes, arg.slot)
   }
   const { schema, fn } = step.operator
-  const { args, kwargs } = spell(schema.args, step.args.map(value))
+  const { args, kwargs } = readableArguments(schema.args, step.args.map(value))
   const node = graph.callFunction(fn, args, kwargs)
   if (step.stack !== null) node.meta['stack_trace'] = step.stack
   const [single] = step.results

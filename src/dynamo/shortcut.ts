@@ -9,7 +9,7 @@ import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
-import { takeResults } from './values.ts'
+import { takeResults } from './adoptResults.ts'
 
 /** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
 type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor }

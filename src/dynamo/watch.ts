@@ -10,7 +10,7 @@ import { valueText } from '../protocol/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { EndedSegment } from './ended.ts'
+import type { EndedSegment } from './endedSegment.ts'
 import type { Step } from './traceTree.ts'
 
 /** A tensor as text. */

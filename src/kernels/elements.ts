@@ -1,7 +1,7 @@
 // Elements of typed arrays as JavaScript values: the only place that knows how each dtype is stored.
 import { ArgumentError } from '../errors/index.ts'
 import type { DType, ElementValue, StorageArray } from './dtype.ts'
-import { bfloat16Bits, bfloat16Number, float16Bits, float16Number } from './halves.ts'
+import { bfloat16Bits, bfloat16Number, float16Bits, float16Number } from './halfPrecision.ts'
 import { converted } from './numbers.ts'
 
 /** The element at `at`, exactly: a bigint for int64, otherwise a number. Undefined outside the array. */

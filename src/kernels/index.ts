@@ -13,6 +13,7 @@ export {
   constant,
   declare,
   forLoop,
+  serialLoops,
   identityOf,
   iota,
   load,

@@ -242,6 +242,9 @@ export function call(op: ScalarOp, ...args: readonly Expr[]): Expr {
 }
 
 export const forLoop = (loop: LoopVar, mode: 'serial' | 'simd', body: readonly Stmt[]): ForStmt => ({ kind: 'for', loop, mode, body })
+/** Loops inside each other, the outermost first. */
+export const serialLoops = (loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] =>
+  loops.reduceRight((inner: readonly Stmt[], loop) => [forLoop(loop, 'serial', inner)], body)
 export const declare = (variable: Local, init: Expr): DeclareStmt => ({ kind: 'declare', local: variable, init })
 export const assign = (variable: Local, value: Expr): AssignStmt => ({ kind: 'assign', local: variable, value })
 export const accumulate = (variable: Local, combine: Combine, value: Expr): AccumulateStmt => ({

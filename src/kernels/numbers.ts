@@ -3,7 +3,7 @@
 // with them.
 import { dtypeInfo } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
-import { roundToBfloat16, roundToFloat16 } from './halves.ts'
+import { roundToBfloat16, roundToFloat16 } from './halfPrecision.ts'
 
 const round: Readonly<Record<Exclude<DType, 'int64'>, (value: number) => number>> = {
   bool: (value) => (value === 0 ? 0 : 1),

@@ -40,8 +40,8 @@ vi.mock('../../src/debug/isolated.ts', async (original) => {
   const isolated: typeof real.isolated = (model, inputs) => (mutant.skipsCopies ? { model, inputs: [...inputs] } : real.isolated(model, inputs))
   return { ...real, isolated }
 })
-vi.mock('../../src/debug/cut.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/cut.ts')>()
+vi.mock('../../src/debug/subgraph.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/subgraph.ts')>()
   const keepOnly: typeof real.keepOnly = (...args) => (mutant.cutsNothing ? null : real.keepOnly(...args))
   return { ...real, keepOnly }
 })

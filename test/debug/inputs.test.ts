@@ -14,7 +14,7 @@ import { readRecord, writeRecord } from '../../src/debug/record.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
 import type { DType } from '../../src/kernels/index.ts'
 import { tensorFromBytes } from '../../src/tensor/index.ts'
-import { fromPlain, toPlain } from '../../src/debug/values.ts'
+import { fromPlain, toPlain } from '../../src/debug/plainValues.ts'
 import { listen, textOf } from './inProcess.ts'
 
 let said: [string, string][] = []

@@ -10,7 +10,7 @@ import type { GraphModule } from 'tensorfx/fx'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { judgeCalls } from '../../src/debug/judgeCalls.ts'
 import { judgeSettled, runBackend } from '../../src/debug/judge.ts'
-import { settled } from '../../src/debug/late.ts'
+import { settled } from '../../src/debug/lateErrors.ts'
 import { lossOf } from '../../src/debug/loss.ts'
 import { Rounding, leastOf, movedBy } from '../../src/debug/rounding.ts'
 

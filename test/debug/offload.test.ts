@@ -8,7 +8,7 @@ import type { GraphModule } from 'tensorfx/fx'
 import { analyze, MemoryFileStore, minifier, setFileStore } from 'tensorfx/debug'
 import type { FileStore, MinifierOptions, MinifierResult } from 'tensorfx/debug'
 import { captureValues, OffloadedValue } from '../../src/debug/concreteValues.ts'
-import { CONCRETE_VALUE } from '../../src/debug/cut.ts'
+import { CONCRETE_VALUE } from '../../src/debug/subgraph.ts'
 import { TensorFiles } from '../../src/debug/tensorFiles.ts'
 
 let before: FileStore

@@ -4,7 +4,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { minifier } from 'tensorfx/debug'
-import type { ReproState } from '../../src/debug/cut.ts'
+import type { ReproState } from '../../src/debug/subgraph.ts'
 import { shrinkValues } from '../../src/debug/shrink.ts'
 
 const t = torch.tensor

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DTYPES } from '../../src/kernels/dtype.ts'
 import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
-import { bfloat16Number, float16Number } from '../../src/kernels/halves.ts'
+import { bfloat16Number, float16Number } from '../../src/kernels/halfPrecision.ts'
 import { at, bufferParam, cast, constant, forLoop, load, loopVar, scalar, scalarParam, store } from '../../src/kernels/loopIr.ts'
 import { arrayOf, runBoth, runWasm, valuesOf } from './harness.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { DTYPES, accumulationType, dtypeInfo, isDType, isNarrow, promoteTypes } from '../../src/kernels/dtype.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
 import { readElement, readNumber, writeElement } from '../../src/kernels/elements.ts'
-import { bfloat16Bits, bfloat16Number, float16Bits, float16Number, roundToBfloat16, roundToFloat16 } from '../../src/kernels/halves.ts'
+import { bfloat16Bits, bfloat16Number, float16Bits, float16Number, roundToBfloat16, roundToFloat16 } from '../../src/kernels/halfPrecision.ts'
 import { converted, rounded } from '../../src/kernels/numbers.ts'
 
 const promotion = JSON.parse(readFileSync(new URL('../goldens/dtypes/promotion.json', import.meta.url), 'utf8')) as {

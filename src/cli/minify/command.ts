@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CONCRETE_VALUE, operatorsOf } from '../../debug/cut.ts'
+import { CONCRETE_VALUE, operatorsOf } from '../../debug/subgraph.ts'
 import { minifier, MinifierError } from '../../debug/minifier.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'

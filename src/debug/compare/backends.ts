@@ -14,8 +14,8 @@ import { isolatedInputs } from '../isolated.ts'
 import { requireOnnxRuntime, onnxSession } from './onnxRuntime.ts'
 import type { OnnxRuntimeOptions } from './onnxRuntime.ts'
 import { tensorsIn } from './float64.ts'
-import { heldBy } from './held.ts'
-import type { Held } from './held.ts'
+import { heldBy } from './moduleTensors.ts'
+import type { Held } from './moduleTensors.ts'
 import { keepingDraws } from './reference.ts'
 
 /** A backend to compare: `'eager'`, the name of a registered backend, `'./file.mjs#name'`, `'onnxruntime'`, `'onnxruntime:webgpu'`, or a function that compiles a graph. */

@@ -1,6 +1,6 @@
 // Gradients of a graph on several backends: the joint graph of forward and backward, its two halves as compile would give them to a backend, and the gradients by name.
 import { drawNumbers, forgetDraw } from '../../aot/draws.ts'
-import { backwardModule, forwardModule, jointModule } from '../../aot/halves.ts'
+import { backwardModule, forwardModule, jointModule } from '../../aot/jointParts.ts'
 import { minCutPartition, traceJoint } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
 import { valueSpec } from '../../aot/valueSpec.ts'

@@ -1,5 +1,5 @@
 // One step, watched operator by operator on eager kernels: where bad elements come from, and the step as a graph, which can run again elsewhere.
-import { spell } from '../../aot/index.ts'
+import { readableArguments } from '../../aot/index.ts'
 import { OpNode, backwardState, placeOf } from '../../autograd/index.ts'
 import type { GradNode } from '../../autograd/index.ts'
 import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '../../dispatch/index.ts'
@@ -187,7 +187,7 @@ export class StepWatch implements DispatchMode {
 
   #record(op: OpDef, args: readonly Arg[]): Node {
     const value = (arg: Arg): NodeArgument => (arg instanceof Tensor ? this.nodeOf(arg) : isArgList(arg) ? arg.map(value) : arg)
-    const { args: positional, kwargs } = spell(op.schema.args, args.map(value))
+    const { args: positional, kwargs } = readableArguments(op.schema.args, args.map(value))
     return this.graph.callFunction(op.fn, positional, kwargs)
   }
 

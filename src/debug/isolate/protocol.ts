@@ -11,8 +11,8 @@ import { importBackend, isModuleBackend } from '../backendModule.ts'
 import type { Calls } from '../history.ts'
 import { OUTCOMES, checkFailureSpec, judgeSettled } from '../judge.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
-import { checkPlain, fromPlain, toPlain } from '../values.ts'
-import type { PlainValue } from '../values.ts'
+import { checkPlain, fromPlain, toPlain } from '../plainValues.ts'
+import type { PlainValue } from '../plainValues.ts'
 
 export interface Query {
   readonly id: number

@@ -11,7 +11,7 @@ import { lossOf } from '../loss.ts'
 import { moduleOf, observe, renamed } from '../observe.ts'
 import type { Like, Runnable, Seen, Setup } from '../observe.ts'
 import { judgedWithRuns } from '../rounding.ts'
-import { visitValues } from './values.ts'
+import { visitValues } from './visitValues.ts'
 
 /** A graph and what it runs on. */
 export interface GraphRun {

@@ -3,7 +3,7 @@ import type { GraphModule, Node } from '../../fx/index.ts'
 import { checkCallable, checkCount } from '../../protocol/index.ts'
 import { exactElements, Tensor } from '../../tensor/index.ts'
 import { indexOf } from '../flight/badness.ts'
-import { visitValues } from './values.ts'
+import { visitValues } from './visitValues.ts'
 
 /**
  * The source of the element: 'origin' for a node that computes it of values without such elements; 'input', 'parameter', 'buffer' or 'constant' if it was there

@@ -5,7 +5,7 @@ import type { DType } from '../../kernels/index.ts'
 import { exactElements, formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { table } from '../table.ts'
-import { targetText, visitValues } from './values.ts'
+import { targetText, visitValues } from './visitValues.ts'
 
 /** The numbers of one tensor. Minimum, maximum and mean are those of its finite elements, NaN if there are none. */
 export interface Statistics {

@@ -13,6 +13,7 @@ import {
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
 import { newGlobals } from './codeGlobals.ts'
+import type { Globals } from './codeGlobals.ts'
 import { GraphError } from '../graph/errors.ts'
 import { WrittenCode } from './generatedCode.ts'
 import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
@@ -49,208 +50,219 @@ function parameterType(node: Node): string | null {
   return type !== null && node.args.length > 0 && node.args[0] === null ? `${type} | null` : type
 }
 
+const pathText = (path: string): string => (path.includes('.') ? `this${path.split('.').map(memberAccess).join('')}` : `this${memberAccess(path)}`)
+
 /** Writes the code of `graph` in the style of `codegen`. Throws GraphError for a call of a function that has no name. */
-export function writeCode(codegen: CodeStyle, graph: NodeGraph, given: WriteOptions): GeneratedCode {
-  const options = withEnvironment(given)
+export const writeCode = (codegen: CodeStyle, graph: NodeGraph, options: WriteOptions): GeneratedCode =>
+  new CodeWriter(codegen, graph, options).write()
+
+/** Writes the code of one graph. */
+class CodeWriter {
+  readonly #style: CodeStyle
+  readonly #options: WriteOptions
   /** The nodes in order. The lists below have an entry for each. */
-  const order: readonly Node[] = graph.numberNodes()
-  const names: string[] = []
+  readonly #order: readonly Node[]
+  readonly #names: readonly string[]
   /** Position of the last user; 0 if there is none, and for values that are not released. */
-  const lastUse = new Uint32Array(order.length)
-  const namespace = new Namespace()
-  const globals = newGlobals(namespace)
-  const parameters: string[] = []
-  const body = new TextBuilder()
+  readonly #lastUse: Uint32Array
+  readonly #globals: Globals
+  readonly #parameters: string[] = []
+  readonly #body = new TextBuilder()
   /** The lines of the body if a transformer is going to change them; otherwise null, and lines go directly to the body. */
-  const lines: string[] | null = codegen.bodyTransformer === null ? null : []
+  readonly #lines: string[] | null
   /** The node of each line of the body. */
-  const lineNodes: (Node | null)[] = []
-  let lastPlace: string | null = null
-  let lastModule: string | null = null
+  readonly #lineNodes: (Node | null)[] = []
+  #lastPlace: string | null = null
+  #lastModule: string | null = null
 
-  for (const [name, value] of codegen.additionalGlobals()) globals.reserve(name, value)
-  for (const name of codegen.reservedNames()) namespace.reserve(name)
-  for (const node of order) names.push(namespace.create(node.name))
-  findLastUses()
-  for (const node of order) addNode(node)
-  return assemble()
+  constructor(style: CodeStyle, graph: NodeGraph, options: WriteOptions) {
+    this.#style = style
+    this.#options = withEnvironment(options)
+    this.#order = graph.numberNodes()
+    this.#lastUse = new Uint32Array(this.#order.length)
+    this.#lines = style.bodyTransformer === null ? null : []
+    const namespace = new Namespace()
+    this.#globals = newGlobals(namespace)
+    for (const [name, value] of style.additionalGlobals()) this.#globals.reserve(name, value)
+    for (const name of style.reservedNames()) namespace.reserve(name)
+    this.#names = this.#order.map((node) => namespace.create(node.name))
+  }
 
-  function assemble(): GeneratedCode {
-    const { bodyTransformer } = codegen
-    if (lines !== null && bodyTransformer !== null) addTransformed(bodyTransformer, lines)
-    const head = codegen.functionHead(parameters, headTypes())
+  write(): GeneratedCode {
+    this.#findLastUses()
+    for (const node of this.#order) this.#addNode(node)
+    const { bodyTransformer } = this.#style
+    if (this.#lines !== null && bodyTransformer !== null) this.#addTransformed(bodyTransformer, this.#lines)
+    const head = this.#style.functionHead(this.#parameters, this.#headTypes())
     const nodes: (Node | null)[] = head.split('\n').map(() => null)
-    for (const node of lineNodes) nodes.push(node)
+    for (const node of this.#lineNodes) nodes.push(node)
     nodes.push(null)
-    return new WrittenCode([head, ...(lineNodes.length === 0 ? [] : [String(body)]), '}'].join('\n'), globals.values, nodes)
+    return new WrittenCode([head, ...(this.#lineNodes.length === 0 ? [] : [String(this.#body)]), '}'].join('\n'), this.#globals.values, nodes)
   }
 
   /** The types for the head, if the options ask for types. */
-  function headTypes(): HeadTypes | null {
-    const style = options.types
+  #headTypes(): HeadTypes | null {
+    const style = this.#options.types
     if (style === undefined) return null
-    const output = order.at(-1)
-    const types = order.filter((node) => node.op === 'placeholder').map(parameterType)
-    const usesThis = order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
+    const output = this.#order.at(-1)
+    const types = this.#order.filter((node) => node.op === 'placeholder').map(parameterType)
+    const usesThis = this.#order.some((node) => node.op === 'get_attr' || node.op === 'call_module')
     return { style, parameters: types, returns: output?.op === 'output' ? valueType(output) : null, usesThis }
   }
 
   /** Writes the body as the transformer changes it. */
-  function addTransformed(transformer: BodyTransformer, original: readonly string[]): void {
-    const places = new LinePlaces(original, lineNodes.splice(0))
+  #addTransformed(transformer: BodyTransformer, original: readonly string[]): void {
+    const places = new LinePlaces(original, this.#lineNodes.splice(0))
     const transformed = transformer(original)
     if (!Array.isArray(transformed) || transformed.some((line) => typeof line !== 'string'))
       throw new GraphError('onGenerateCode: the transformer must return the lines of the body as an array of strings.')
     for (const line of transformed) {
       const node = places.nodeOf(line)
-      for (const part of line.split('\n')) if (part !== '' || line === '') addLine(part, node)
+      for (const part of line.split('\n')) if (part !== '' || line === '') this.#addLine(part, node)
     }
   }
 
   /** Finds where each value is used last, to release it there. The values that the output returns are not released. */
-  function findLastUses(): void {
-    for (const user of order)
+  #findLastUses(): void {
+    for (const user of this.#order)
       for (const input of user.allInputNodes)
-        if (owns(input) && holdsMemory(input)) lastUse[input.position] = user.op === 'output' ? 0 : user.position
+        if (this.#owns(input) && holdsMemory(input)) this.#lastUse[input.position] = user.op === 'output' ? 0 : user.position
   }
 
   /** Whether a node belongs to this graph; a graph that lint rejects can still be printed. */
-  function owns(node: Node): boolean {
-    return order[node.position] === node
+  #owns(node: Node): boolean {
+    return this.#order[node.position] === node
   }
 
   /** Adds a statement, which may have several lines. */
-  function addStatement(text: string, node: Node | null): void {
-    if (lines !== null) {
-      lines.push(text)
-      lineNodes.push(node)
-    } else if (node !== null && node.op !== 'output') addLine(text, node)
-    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) addLine(line, node)
+  #addStatement(text: string, node: Node | null): void {
+    if (this.#lines !== null) {
+      this.#lines.push(text)
+      this.#lineNodes.push(node)
+    } else if (node !== null && node.op !== 'output') this.#addLine(text, node)
+    else for (const line of text.includes('\n') ? text.split('\n').filter((l) => l !== '') : [text]) this.#addLine(line, node)
   }
 
-  function addLine(line: string, node: Node | null): void {
-    body.add(`  ${line}`)
-    lineNodes.push(node)
+  #addLine(line: string, node: Node | null): void {
+    this.#body.add(`  ${line}`)
+    this.#lineNodes.push(node)
   }
 
-  function addNode(node: Node): void {
-    if (node.op === 'placeholder') return writeParameter(node)
-    if (node.op === 'output') return addStatement(codegen.returnStatement(valueText(node.args[0])), node)
-    if (options.verbose === true) writeComments(node)
-    let line = expressionText(node)
-    if (node.users.size > 0) line = `${lastUse[node.position] === 0 ? 'const' : 'let'} ${nameOf(node)}${typeNote(node)} = ${line}`
+  #addNode(node: Node): void {
+    if (node.op === 'placeholder') return this.#writeParameter(node)
+    if (node.op === 'output') return this.#addStatement(this.#style.returnStatement(this.#valueText(node.args[0])), node)
+    if (this.#options.verbose === true) this.#writeComments(node)
+    let line = this.#expressionText(node)
+    if (node.users.size > 0) line = `${this.#lastUse[node.position] === 0 ? 'const' : 'let'} ${this.#nameOf(node)}${this.#typeNote(node)} = ${line}`
     let released = false
     for (const input of node.allInputNodes) {
-      if (lastUse[input.position] !== node.position || !owns(input)) continue
-      line += `${released ? ' =' : ';'} ${nameOf(input)}`
+      if (this.#lastUse[input.position] !== node.position || !this.#owns(input)) continue
+      line += `${released ? ' =' : ';'} ${this.#nameOf(input)}`
       released = true
     }
-    if (released) line += options.types === 'typescript' ? ' = null!' : ' = null'
-    const known = options.verbose === true ? annotation(node, options) : null
-    addStatement(known === null ? line : `${line}  ${colored(`// ${lineComment(known)}`, GREEN)}`, node)
+    if (released) line += this.#options.types === 'typescript' ? ' = null!' : ' = null'
+    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
+    this.#addStatement(known === null ? line : `${line}  ${this.#colored(`// ${lineComment(known)}`, GREEN)}`, node)
   }
 
   /** `: Tensor`, if the type is known and the options ask for it. */
-  function typeNote(node: Node): string {
-    const type = options.types === 'typescript' ? valueType(node) : null
+  #typeNote(node: Node): string {
+    const type = this.#options.types === 'typescript' ? valueType(node) : null
     return type === null ? '' : `: ${type}`
   }
 
-  function colored(comment: string, colour: string): string {
-    return options.colored === true ? `${colour}${comment}${PLAIN}` : comment
+  #colored(comment: string, colour: string): string {
+    return this.#options.colored === true ? `${colour}${comment}${PLAIN}` : comment
   }
 
-  function nameOf(node: Node): string {
-    return (owns(node) ? names[node.position] : undefined) ?? node.name
+  #nameOf(node: Node): string {
+    return (this.#owns(node) ? this.#names[node.position] : undefined) ?? node.name
   }
 
   /** Adds comments with the module and the user's line, if they differ from those of the previous node. */
-  function writeComments(node: Node): void {
-    if (options.includeModule === true) addModule(node)
+  #writeComments(node: Node): void {
+    if (this.#options.includeModule === true) this.#addModule(node)
     const frame = originOf(node)
     if (frame === null) {
-      if (lastPlace !== '') addComment('No stacktrace found for following nodes')
-      lastPlace = ''
+      if (this.#lastPlace !== '') this.#addComment('No stacktrace found for following nodes')
+      this.#lastPlace = ''
       return
     }
     const place = `${frame.file}:${frame.line}:${frame.fn}`
-    if (place === lastPlace) return
-    lastPlace = place
+    if (place === this.#lastPlace) return
+    this.#lastPlace = place
     const code = originCode(node)
-    addComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
+    this.#addComment(`File: ${frame.file}:${frame.line} in ${frame.fn}${code === '' ? '' : `, code: ${code}`}`)
   }
 
-  function addModule(node: Node): void {
+  #addModule(node: Node): void {
     const module = moduleText(node)
-    if (module === lastModule) return
-    lastModule = module
-    if (module !== null) addComment(`Module: ${module}`)
+    if (module === this.#lastModule) return
+    this.#lastModule = module
+    if (module !== null) this.#addComment(`Module: ${module}`)
   }
 
-  function addComment(text: string): void {
-    addStatement(colored(`// ${lineComment(text)}`, DIM), null)
+  #addComment(text: string): void {
+    this.#addStatement(this.#colored(`// ${lineComment(text)}`, DIM), null)
   }
 
-  function writeParameter(node: PlaceholderNode): void {
+  #writeParameter(node: PlaceholderNode): void {
     const { target } = node
-    const name = nameOf(node)
-    const known = options.verbose === true ? annotation(node, options) : null
-    const comment = known === null ? '' : ` ${colored(`/* ${blockComment(known)} */`, GREEN)}`
+    const name = this.#nameOf(node)
+    const known = this.#options.verbose === true ? annotation(node, this.#options) : null
+    const comment = known === null ? '' : ` ${this.#colored(`/* ${blockComment(known)} */`, GREEN)}`
     const rest = target.startsWith('*') && !target.startsWith('**')
-    const fallback = rest || node.args.length === 0 ? '' : ` = ${valueText(node.args[0])}`
-    parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
+    const fallback = rest || node.args.length === 0 ? '' : ` = ${this.#valueText(node.args[0])}`
+    this.#parameters.push(`${rest ? '...' : ''}${name}${comment}${fallback}`)
   }
 
-  function expressionText(node: Exclude<Node, PlaceholderNode | OutputNode>): string {
+  #expressionText(node: Exclude<Node, PlaceholderNode | OutputNode>): string {
     const { args, kwargs } = node
     switch (node.op) {
       case 'get_attr':
         return pathText(node.target)
       case 'call_module':
-        return `${pathText(node.target)}.call(${argumentsText(args, 0, kwargs)})`
+        return `${pathText(node.target)}.call(${this.#argumentsText(args, 0, kwargs)})`
       case 'call_method':
         // `__call__` is a call of a traced value itself.
-        return `${operandText(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target)}(${argumentsText(args, 1, kwargs)})`
+        return `${this.#operandText(args[0])}${node.target === '__call__' ? '' : memberAccess(node.target)}(${this.#argumentsText(args, 1, kwargs)})`
       case 'call_function':
-        return callText(node.target, args, kwargs)
+        return this.#callText(node.target, args, kwargs)
     }
   }
 
-  function callText(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
+  #callText(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
     const name = args[1]
-    if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${operandText(args[0])}.${name}`
-    return `${globals.callee(fn, targetInfo(fn))}(${argumentsText(args, 0, kwargs)})`
-  }
-
-  function pathText(path: string): string {
-    return path.includes('.') ? `this${path.split('.').map(memberAccess).join('')}` : `this${memberAccess(path)}`
+    if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${this.#operandText(args[0])}.${name}`
+    return `${this.#globals.callee(fn, targetInfo(fn))}(${this.#argumentsText(args, 0, kwargs)})`
   }
 
   /** A value as the object of a member access. */
-  function operandText(value: Argument): string {
-    return value instanceof Node ? nameOf(value) : `(${valueText(value)})`
+  #operandText(value: Argument): string {
+    return value instanceof Node ? this.#nameOf(value) : `(${this.#valueText(value)})`
   }
 
-  function argumentsText(args: readonly Argument[], from: number, kwargs: Kwargs): string {
+  #argumentsText(args: readonly Argument[], from: number, kwargs: Kwargs): string {
     let text = ''
-    for (let i = from; i < args.length; i++) text += i === from ? valueText(args[i]) : `, ${valueText(args[i])}`
-    const options = objectText(kwargs)
+    for (let i = from; i < args.length; i++) text += i === from ? this.#valueText(args[i]) : `, ${this.#valueText(args[i])}`
+    const options = this.#objectText(kwargs)
     return options === '{}' ? text : text === '' ? options : `${text}, ${options}`
   }
 
-  function objectText(value: Kwargs): string {
+  #objectText(value: Kwargs): string {
     const keys = Object.keys(value)
-    return keys.length === 0 ? '{}' : `{ ${keys.map((k) => `${propertyKey(k)}: ${valueText(value[k])}`).join(', ')} }`
+    return keys.length === 0 ? '{}' : `{ ${keys.map((k) => `${propertyKey(k)}: ${this.#valueText(value[k])}`).join(', ')} }`
   }
 
-  function valueText(value: Argument): string {
-    if (value instanceof Node) return nameOf(value)
+  #valueText(value: Argument): string {
+    if (value instanceof Node) return this.#nameOf(value)
     const scalar = scalarLiteral(value)
     if (scalar !== null) return scalar
-    if (isFunction(value)) return globals.callee(value, targetInfo(value))
-    if (Array.isArray(value)) return `[${value.map((v) => valueText(v)).join(', ')}]`
-    if (value instanceof Slice) return `new ${globals.constant(Slice)}(${[value.start, value.stop, value.step].map((v) => valueText(v)).join(', ')})`
-    return isRecord(value) ? objectText(value) : globals.constant(value)
+    if (isFunction(value)) return this.#globals.callee(value, targetInfo(value))
+    if (Array.isArray(value)) return `[${value.map((v) => this.#valueText(v)).join(', ')}]`
+    if (value instanceof Slice)
+      return `new ${this.#globals.constant(Slice)}(${[value.start, value.stop, value.step].map((v) => this.#valueText(v)).join(', ')})`
+    return isRecord(value) ? this.#objectText(value) : this.#globals.constant(value)
   }
 }
 

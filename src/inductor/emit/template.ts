@@ -1,6 +1,6 @@
 // Emits a template group: the template's kernel, with the pointwise nodes of the group as its epilogue.
 import { InternalError } from '../../errors/index.ts'
-import { bufferParam, constant, declare, forLoop, load, local, loopVar, read, store } from '../../kernels/index.ts'
+import { bufferParam, constant, declare, load, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
 import type { CompiledKernel, Expr, Kernel, Stmt } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { TemplateGroup } from '../groups.ts'
@@ -36,7 +36,7 @@ export function emitTemplate(name: string, group: TemplateGroup, placement: Plac
   const inLoops = (): Kernel => {
     const result = local('result', template.out.dtype)
     const body = [declare(result, constant(result.dtype, 0)), ...epilogue(read(result))]
-    return { name, params, body: variables.reduceRight<readonly Stmt[]>((inner, loop) => [forLoop(loop, 'serial', inner)], body) }
+    return { name, params, body: serialLoops(variables, body) }
   }
   return { compiled, operands: operands.operands(), scratchBytes, epilogue: inLoops }
 }

@@ -13,6 +13,7 @@ import {
   local,
   loopVar,
   read,
+  serialLoops,
   sizeParam,
   store,
 } from '../../kernels/index.ts'
@@ -36,17 +37,14 @@ const loopKernel = kernelCache((dtype: DType, hasBias: boolean): CompiledKernel 
   return compileKernel({
     name: 'matmul_loops',
     params: [out, a, b, ...(hasBias ? [bias] : []), batch, m, n, k, a0, a1, a2, b0, b1, b2, o0, o1, biasStride],
-    body: [
-      forLoop(lb, 'serial', [
-        forLoop(li, 'serial', [
-          forLoop(lj, 'serial', [
-            declare(sum, hasBias ? load(bias, at([lj, biasStride])) : constant(dtype, 0)),
-            forLoop(lk, 'serial', [accumulate(sum, 'add', product)]),
-            store(out, at([lb, o0], [li, o1], [lj, 1]), read(sum)),
-          ]),
-        ]),
-      ]),
-    ],
+    body: serialLoops(
+      [lb, li, lj],
+      [
+        declare(sum, hasBias ? load(bias, at([lj, biasStride])) : constant(dtype, 0)),
+        forLoop(lk, 'serial', [accumulate(sum, 'add', product)]),
+        store(out, at([lb, o0], [li, o1], [lj, 1]), read(sum)),
+      ],
+    ),
   })
 })
 

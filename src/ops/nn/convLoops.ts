@@ -7,12 +7,12 @@ import {
   compileKernel,
   constant,
   declare,
-  forLoop,
   iota,
   load,
   local,
   loopVar,
   read,
+  serialLoops,
   sizeOf,
   sizeParam,
   store,
@@ -47,31 +47,26 @@ const SIZES = [
   'dilationW',
 ] as const
 
-/** 'forward': out += x * w; 'input': x += g * w; 'weight': w += g * x. The first buffer is written. All but the input are contiguous. */
-const kernelOf = kernelCache((dtype: DType, direction: ConvOperands['direction'], hasBias: boolean): CompiledKernel => {
+/** What the kernels of one dtype and direction share: buffers, loops, and the elements that a step of the loops takes. All tensors but the input are contiguous. */
+function loopsOf(dtype: DType, direction: ConvOperands['direction']) {
   const s = sizeParams(SIZES)
   const [x0, x1, x2, x3] = [sizeParam('x0'), sizeParam('x1'), sizeParam('x2'), sizeParam('x3')]
   const x = bufferParam('input', dtype, direction === 'input' ? 'write' : 'read')
   const w = bufferParam('weight', dtype, direction === 'weight' ? 'write' : 'read')
   const y = bufferParam('output', dtype, direction === 'forward' ? 'write' : 'read')
-  const bias = bufferParam('bias', dtype)
   const n = loopVar('n', s.batch)
   const g = loopVar('g', s.groups)
   const c = loopVar('c', s.channels)
   const f = loopVar('f', s.features)
   const kh = loopVar('kh', s.kernelHeight)
   const kw = loopVar('kw', s.kernelWidth)
-  const sum = local('sum', dtype)
+  const oh = loopVar('oh', s.outHeight)
+  const ow = loopVar('ow', s.outWidth)
   const size = (p: SizeParam): Expr => sizeOf(p)
-  const outPlane = mul(size(s.outHeight), size(s.outWidth))
-  const kernelPlane = mul(size(s.kernelHeight), size(s.kernelWidth))
   const feature = add(mul(iota(g), size(s.features)), iota(f))
   const channel = add(mul(iota(g), size(s.channels)), iota(c))
   const flat = (value: Expr): Index => ({ base: 0, terms: [], dynamic: [{ value, stride: 1 }] })
-  const weightIndex = flat(add(mul(add(mul(feature, size(s.channels)), iota(c)), kernelPlane), add(mul(iota(kh), size(s.kernelWidth)), iota(kw))))
-  const outIndex = (row: Expr, col: Expr): Expr =>
-    add(mul(add(mul(iota(n), mul(size(s.groups), size(s.features))), feature), outPlane), add(mul(row, size(s.outWidth)), col))
-  const inIndex = (row: Expr, col: Expr): Index => ({
+  const inImage = (row: Expr, col: Expr): Index => ({
     ...at([n, x0]),
     dynamic: [
       { value: channel, stride: x1 },
@@ -79,94 +74,88 @@ const kernelOf = kernelCache((dtype: DType, direction: ConvOperands['direction']
       { value: col, stride: x3 },
     ],
   })
-  const inputRow = (oh: Expr): Expr => call('sub', add(mul(oh, size(s.strideH)), mul(iota(kh), size(s.dilationH))), size(s.padH))
-  const inputCol = (ow: Expr): Expr => call('sub', add(mul(ow, size(s.strideW)), mul(iota(kw), size(s.dilationW))), size(s.padW))
+  const kernelPlane = mul(size(s.kernelHeight), size(s.kernelWidth))
+  const weightIndex = flat(add(mul(add(mul(feature, size(s.channels)), iota(c)), kernelPlane), add(mul(iota(kh), size(s.kernelWidth)), iota(kw))))
+  const outIndex = (row: Expr, col: Expr): Index => {
+    const plane = mul(add(mul(iota(n), mul(size(s.groups), size(s.features))), feature), mul(size(s.outHeight), size(s.outWidth)))
+    return flat(add(plane, add(mul(row, size(s.outWidth)), col)))
+  }
+  /** The element of the input under an element of the kernel, 0 in the padding. */
+  const pixel = (): Expr => {
+    const row = call('sub', add(mul(iota(oh), size(s.strideH)), mul(iota(kh), size(s.dilationH))), size(s.padH))
+    const col = call('sub', add(mul(iota(ow), size(s.strideW)), mul(iota(kw), size(s.dilationW))), size(s.padW))
+    return load(x, inImage(row, col), call('and', within(row, size(s.height)), within(col, size(s.width))))
+  }
   const params = [...Object.values(s), x0, x1, x2, x3]
-  const inside = (row: Expr, col: Expr): Expr => call('and', within(row, size(s.height)), within(col, size(s.width)))
-  if (direction === 'input') {
-    const ih = loopVar('ih', s.height)
-    const iw = loopVar('iw', s.width)
-    // oh * stride = ih + pad - kh * dilation, where divisible.
-    const row = call('sub', add(iota(ih), size(s.padH)), mul(iota(kh), size(s.dilationH)))
-    const col = call('sub', add(iota(iw), size(s.padW)), mul(iota(kw), size(s.dilationW)))
-    const oh = call('floorDiv', row, size(s.strideH))
-    const ow = call('floorDiv', col, size(s.strideW))
-    const zero = constant('int32', 0)
-    const divisible = call(
-      'and',
-      call('eq', call('remainder', row, size(s.strideH)), zero),
-      call('eq', call('remainder', col, size(s.strideW)), zero),
-    )
-    const valid = call('and', divisible, call('and', within(oh, size(s.outHeight)), within(ow, size(s.outWidth))))
-    const term = mul(load(y, flat(outIndex(oh, ow)), valid), load(w, weightIndex))
-    return compileKernel({
-      name: 'conv_input_gradient_loops',
-      params: [x, y, w, ...params],
-      body: [
-        forLoop(n, 'serial', [
-          forLoop(g, 'serial', [
-            forLoop(c, 'serial', [
-              forLoop(ih, 'serial', [
-                forLoop(iw, 'serial', [
-                  declare(sum, constant(dtype, 0)),
-                  forLoop(f, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', term)])])]),
-                  store(x, inIndex(iota(ih), iota(iw)), read(sum)),
-                ]),
-              ]),
-            ]),
-          ]),
-        ]),
-      ],
-    })
-  }
-  const oh = loopVar('oh', s.outHeight)
-  const ow = loopVar('ow', s.outWidth)
-  const [row, col] = [inputRow(iota(oh)), inputCol(iota(ow))]
-  const pixel = load(x, inIndex(row, col), inside(row, col))
-  if (direction === 'weight') {
-    const term = mul(pixel, load(y, flat(outIndex(iota(oh), iota(ow)))))
-    return compileKernel({
-      name: 'conv_weight_gradient_loops',
-      params: [w, y, x, ...params],
-      body: [
-        forLoop(g, 'serial', [
-          forLoop(f, 'serial', [
-            forLoop(c, 'serial', [
-              forLoop(kh, 'serial', [
-                forLoop(kw, 'serial', [
-                  declare(sum, constant(dtype, 0)),
-                  forLoop(n, 'serial', [forLoop(oh, 'serial', [forLoop(ow, 'serial', [accumulate(sum, 'add', term)])])]),
-                  store(w, weightIndex, read(sum)),
-                ]),
-              ]),
-            ]),
-          ]),
-        ]),
-      ],
-    })
-  }
+  return { s, x, w, y, n, g, c, f, kh, kw, oh, ow, size, inImage, weightIndex, outIndex, pixel, params, sum: local('sum', dtype) }
+}
+
+/** out += x * w */
+function forwardKernel(dtype: DType, hasBias: boolean): CompiledKernel {
+  const { s, x, w, y, n, g, c, f, kh, kw, oh, ow, size, weightIndex, outIndex, pixel, params, sum } = loopsOf(dtype, 'forward')
+  const bias = bufferParam('bias', dtype)
+  const ofFeature = { ...at([f, 1]), dynamic: [{ value: mul(iota(g), size(s.features)), stride: 1 }] }
   return compileKernel({
     name: 'conv_loops',
     params: [y, x, w, ...(hasBias ? [bias] : []), ...params],
-    body: [
-      forLoop(n, 'serial', [
-        forLoop(g, 'serial', [
-          forLoop(f, 'serial', [
-            forLoop(oh, 'serial', [
-              forLoop(ow, 'serial', [
-                declare(
-                  sum,
-                  hasBias ? load(bias, { ...at([f, 1]), dynamic: [{ value: mul(iota(g), size(s.features)), stride: 1 }] }) : constant(dtype, 0),
-                ),
-                forLoop(c, 'serial', [forLoop(kh, 'serial', [forLoop(kw, 'serial', [accumulate(sum, 'add', mul(pixel, load(w, weightIndex)))])])]),
-                store(y, flat(outIndex(iota(oh), iota(ow))), read(sum)),
-              ]),
-            ]),
-          ]),
-        ]),
-      ]),
-    ],
+    body: serialLoops(
+      [n, g, f, oh, ow],
+      [
+        declare(sum, hasBias ? load(bias, ofFeature) : constant(dtype, 0)),
+        ...serialLoops([c, kh, kw], [accumulate(sum, 'add', mul(pixel(), load(w, weightIndex)))]),
+        store(y, outIndex(iota(oh), iota(ow)), read(sum)),
+      ],
+    ),
   })
+}
+
+/** x += g * w: an element of the output lies over one of the input where oh * stride = ih + pad - kh * dilation. */
+function inputKernel(dtype: DType): CompiledKernel {
+  const { s, x, w, y, n, g, c, f, kh, kw, size, inImage, weightIndex, outIndex, params, sum } = loopsOf(dtype, 'input')
+  const ih = loopVar('ih', s.height)
+  const iw = loopVar('iw', s.width)
+  const row = call('sub', add(iota(ih), size(s.padH)), mul(iota(kh), size(s.dilationH)))
+  const col = call('sub', add(iota(iw), size(s.padW)), mul(iota(kw), size(s.dilationW)))
+  const oh = call('floorDiv', row, size(s.strideH))
+  const ow = call('floorDiv', col, size(s.strideW))
+  const isMultiple = (value: Expr, of: SizeParam): Expr => call('eq', call('remainder', value, size(of)), constant('int32', 0))
+  const divisible = call('and', isMultiple(row, s.strideH), isMultiple(col, s.strideW))
+  const valid = call('and', divisible, call('and', within(oh, size(s.outHeight)), within(ow, size(s.outWidth))))
+  return compileKernel({
+    name: 'conv_input_gradient_loops',
+    params: [x, y, w, ...params],
+    body: serialLoops(
+      [n, g, c, ih, iw],
+      [
+        declare(sum, constant(dtype, 0)),
+        ...serialLoops([f, kh, kw], [accumulate(sum, 'add', mul(load(y, outIndex(oh, ow), valid), load(w, weightIndex)))]),
+        store(x, inImage(iota(ih), iota(iw)), read(sum)),
+      ],
+    ),
+  })
+}
+
+/** w += g * x */
+function weightKernel(dtype: DType): CompiledKernel {
+  const { x, w, y, n, g, c, f, kh, kw, oh, ow, weightIndex, outIndex, pixel, params, sum } = loopsOf(dtype, 'weight')
+  return compileKernel({
+    name: 'conv_weight_gradient_loops',
+    params: [w, y, x, ...params],
+    body: serialLoops(
+      [g, f, c, kh, kw],
+      [
+        declare(sum, constant(dtype, 0)),
+        ...serialLoops([n, oh, ow], [accumulate(sum, 'add', mul(pixel(), load(y, outIndex(iota(oh), iota(ow)))))]),
+        store(w, weightIndex, read(sum)),
+      ],
+    ),
+  })
+}
+
+/** The first buffer of a kernel is the one that it writes. */
+const kernelOf = kernelCache((dtype: DType, direction: ConvOperands['direction'], hasBias: boolean): CompiledKernel => {
+  if (direction === 'forward') return forwardKernel(dtype, hasBias)
+  return direction === 'input' ? inputKernel(dtype) : weightKernel(dtype)
 })
 
 /** Runs one direction. */

@@ -16,6 +16,7 @@ import {
   loopVar,
   read,
   sizeOf,
+  serialLoops,
   sizeParam,
   store,
 } from '../../kernels/index.ts'
@@ -161,7 +162,7 @@ export const maxPoolBackwardKernel = kernelCache((dtype: DType): CompiledKernel 
   return compileKernel({
     name: 'max_pool2d_backward',
     params: [gi, grad, indices, total, planes, inPlane, outPlane],
-    body: [forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]), forLoop(p, 'serial', [forLoop(i, 'serial', body)])],
+    body: [forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]), ...serialLoops([p, i], body)],
   })
 })
 
@@ -224,9 +225,6 @@ export const avgPoolBackwardKernel = kernelCache((dtype: DType, countIncludePad:
   return compileKernel({
     name: 'avg_pool2d_backward',
     params: [gi, grad, total, planes],
-    body: [
-      forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]),
-      forLoop(w.plane, 'serial', [forLoop(w.oh, 'serial', [forLoop(w.ow, 'serial', body)])]),
-    ],
+    body: [forLoop(z, 'simd', [store(gi, at([z, 1]), constant(dtype, 0))]), ...serialLoops([w.plane, w.oh, w.ow], body)],
   })
 })

@@ -6,9 +6,9 @@ const isDefault = (arg: SchemaArgument, value: unknown): boolean =>
   arg.hasDefault && (Object.is(arg.default, value) || (Array.isArray(arg.default) && JSON.stringify(arg.default) === JSON.stringify(value)))
 
 /** From one value per schema argument: defaults left out, keyword-only arguments as keywords. */
-export function spell<V>(schema: readonly SchemaArgument[], values: readonly V[]): { args: V[]; kwargs: Record<string, V> } {
-  checkArray('spell', 'schema', schema)
-  checkArray('spell', 'values', values)
+export function readableArguments<V>(schema: readonly SchemaArgument[], values: readonly V[]): { args: V[]; kwargs: Record<string, V> } {
+  checkArray('readableArguments', 'schema', schema)
+  checkArray('readableArguments', 'values', values)
   const args: V[] = []
   const kwargs: Record<string, V> = {}
   const given = values.flatMap((value, i) => {

@@ -9,7 +9,7 @@ import { EscapedTensorError } from './errors.ts'
 import { evaluate } from './evaluate.ts'
 import { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
-import { adopt } from './values.ts'
+import { adopt } from './adoptResults.ts'
 import { WeakRefs } from './weakRefs.ts'
 
 /** For so many calls of a path, values that compile did not compute can be computed whatever is written in between, if that takes copies of no more bytes. */

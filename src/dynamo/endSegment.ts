@@ -7,14 +7,14 @@ import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { compileSegment } from './compileSegment.ts'
 import type { SegmentContext } from './compileSegment.ts'
-import type { EndedSegment } from './ended.ts'
+import type { EndedSegment } from './endedSegment.ts'
 import { runSteps } from './evaluate.ts'
 import { announceFailure } from './failures.ts'
 import { planOf } from './plan.ts'
 import type { Demand, Plan } from './plan.ts'
 import type { Segment } from './segment.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
-import { adopt, attachHistory, attachViewHistory, takeResults } from './values.ts'
+import { adopt, attachHistory, attachViewHistory, takeResults } from './adoptResults.ts'
 
 /**
  * Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. Returns false if that took no compiled
