@@ -10,7 +10,10 @@ const COMMANDS: readonly Command[] = [
     name: 'ops',
     forms: [
       { words: '[TEXT]', text: 'lists the operators whose name, here or in PyTorch, contains the text' },
-      { words: '--missing', text: "lists the operators of PyTorch's core ATen that tensorfx lacks, and why" },
+      {
+        words: '--missing',
+        text: "lists the functions of PyTorch's torch, the methods of its tensors and the operators of its core ATen that tensorfx lacks, and why",
+      },
     ],
     operands: [{ name: 'TEXT', text: 'a part of a name; default: all operators' }],
     options: [{ name: '--missing', value: null, text: 'what is not there' }],

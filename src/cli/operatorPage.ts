@@ -56,7 +56,7 @@ ${sections.join('\n\n')}
 
 ## Core ATen
 
-Core ATen is the set of ${core.length} operators to which PyTorch decomposes every model that it exports. \`npx tensorfx ops --missing\` lists what is not here:
+Core ATen is the set of ${core.length} operators to which PyTorch decomposes every model that it exports. \`npx tensorfx ops --missing\` lists what is not here, after the functions of torch and the methods of tensors that are missing:
 
 ${table(
   ['operator', 'why'],

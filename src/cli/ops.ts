@@ -1,8 +1,9 @@
-// `tensorfx ops`: the operators, and what core ATen has that tensorfx lacks.
+// `tensorfx ops`: the operators, and what PyTorch has that tensorfx lacks.
 import { ArgumentError } from '../errors/index.ts'
 import { installTensors } from '../install/tensors.ts'
 import { coreOperators } from './coreAten.ts'
 import type { Line, Result } from './line.ts'
+import { missingNames } from './missingNames.ts'
 import { operatorRows } from './operatorTable.ts'
 
 /** Rows of text under each other in columns. */
@@ -24,12 +25,20 @@ function operatorTable(text: string): string {
   return [...aligned([head, ...cells]), `${rows.length} operators`].join('\n')
 }
 
-/** What core ATen has that tensorfx lacks. */
+/** What torch, its tensors and core ATen have that tensorfx lacks. */
 function missingOperators(): string {
   const operators = coreOperators()
   const missing = operators.filter(({ here }) => here === null)
-  const lines = aligned(missing.map(({ aten, reason }) => [`aten.${aten}`, reason ?? 'not written yet']))
-  return [...lines, `${missing.length} of the ${operators.length} operators of core ATen`].join('\n')
+  const names = missingNames()
+  const lines = aligned([
+    ...names.map(({ name, reason }) => [name, reason]),
+    ...missing.map(({ aten, reason }) => [`aten.${aten}`, reason ?? 'not written yet']),
+  ])
+  return [
+    ...lines,
+    `${names.length} functions of torch and methods of its tensors`,
+    `${missing.length} of the ${operators.length} operators of core ATen`,
+  ].join('\n')
 }
 
 /** Runs `tensorfx ops`. */

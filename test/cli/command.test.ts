@@ -6,6 +6,7 @@ import { allOps } from 'tensorfx/ops'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import type { Result } from '../../src/cli/line.ts'
 import { coreOperators } from '../../src/cli/coreAten.ts'
+import { missingNames } from '../../src/cli/missingNames.ts'
 import { camelCase } from '../../src/protocol/index.ts'
 import { root } from '../built/node.ts'
 
@@ -62,13 +63,20 @@ describe('tensorfx ops', () => {
 })
 
 describe('tensorfx ops --missing', () => {
-  it('lists what core ATen has that tensorfx lacks, each with the reason', async () => {
+  it('lists what torch, its tensors and core ATen have that tensorfx lacks, each with the reason', async () => {
     const { text, code } = await runCommand(['ops', '--missing'])
     const lines = text.split('\n')
     const missing = coreOperators().filter(({ here }) => here === null)
     expect(code).toBe(0)
     expect(lines.at(-1)).toBe(`${missing.length} of the 164 operators of core ATen`)
-    expect(lines.slice(0, -1).map(cells)).toEqual(missing.map(({ aten, reason }) => [`aten.${aten}`, reason ?? 'not written yet']))
+    const names = missingNames()
+    expect(lines.at(-2)).toBe(`${names.length} functions of torch and methods of its tensors`)
+    expect(lines.slice(0, -2).map(cells)).toEqual([
+      ...names.map(({ name, reason }) => [name, reason]),
+      ...missing.map(({ aten, reason }) => [`aten.${aten}`, reason ?? 'not written yet']),
+    ])
+    expect(cells(lines.find((line) => line.startsWith('torch.polar')) ?? '')[1]).toBe('there are no complex numbers')
+    expect(cells(lines.find((line) => line.startsWith('torch.Tensor.cuda')) ?? '')[1]).toBe('there are no devices and no memory formats')
     expect(cells(lines.find((line) => line.startsWith('aten._fft_c2r')) ?? '')[1]).toBe('there are no complex numbers')
   })
 

@@ -1,6 +1,7 @@
-// torch and its tensors have the functions and methods of PyTorch: those that they lack are listed here, each with its reason.
+// torch and its tensors have the functions and methods of PyTorch: those that they lack are listed in src/cli/missingNames.ts, each with its reason.
 import { expect, test } from 'vitest'
 import { torch } from 'tensorfx'
+import { MISSING_FUNCTIONS, MISSING_METHODS } from '../../src/cli/missingNames.ts'
 
 const names = (text: string): readonly string[] => text.trim().split(/\s+/)
 
@@ -49,26 +50,6 @@ const FUNCTIONS = `
   vsplit vstack where xlogy xlogy_ zero_ zeros zeros_like
 `
 
-/** What torch lacks. */
-const FUNCTIONS_MISSING: Readonly<Record<string, string>> = {
-  'there are no complex numbers': `angle complex imag is_complex is_conj istft polar stft view_as_complex view_as_real`,
-  'there are no sparse and no quantized tensors': `choose_qparams_optimized crow_indices_copy dequantize dsmm fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_int8_weight
-    fused_moving_avg_obs_fake_quant hsmm hspmm quantize_per_tensor quantized_batch_norm saddmm smm sparse_coo_tensor spmm sspaddmm`,
-  'there are no devices and no threads to set, and no memory formats': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads get_num_threads is_distributed is_inference
-    is_inference_mode_enabled is_warn_always_enabled set_default_device set_flush_denormal set_num_interop_threads set_num_threads set_printoptions
-    use_deterministic_algorithms`,
-  'tensors have it: x.numel, x.item(), x.dtype, x.detach_()': `detach_ is_nonzero is_same_size is_signed is_storage numel`,
-  'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,
-  'manualSeed and Generator have the seed': `initial_seed seed`,
-  'only the passes of PyTorch call it: symbolic sizes': `slice_inverse sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum`,
-  'only the layers of PyTorch call it, with numbers for modes; torch.nn.functional and torch.nn have it': `affine_grid_generator alpha_dropout_ binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss dropout_ embedding_bag
-    feature_alpha_dropout_ feature_dropout_ gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
-    margin_ranking_loss native_channel_shuffle native_dropout native_norm
-    norm_except_dim poisson_nll_loss rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell triplet_margin_loss`,
-  'PyTorch has deprecated it': `frobenius_norm ger_ matrix_rank nuclear_norm range`,
-  'it is missing: rare statistics': `binomial hash_tensor lobpcg segment_reduce`,
-}
-
 /** The public methods and properties of PyTorch 2.13's torch.Tensor. */
 const METHODS = `
   H T abs abs_ absolute absolute_ acos acos_ acosh acosh_ add add_ addbmm addbmm_ addcdiv addcdiv_ addcmul addcmul_ addmm addmm_ addmv addmv_ addr addr_
@@ -105,20 +86,6 @@ const METHODS = `
   where xlogy xlogy_ xpu zero_
 `
 
-/** What tensors lack. */
-const METHODS_MISSING: Readonly<Record<string, string>> = {
-  'there are no complex numbers': `angle cdouble cfloat chalf conj_physical_ imag is_complex is_conj istft stft`,
-  'there are no sparse and no quantized tensors': `dense_dim dequantize indices int_repr is_quantized is_sparse q_scale q_zero_point qscheme smm sparse_dim sparse_mask sspaddmm to_dense to_sparse
-    values`,
-  'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
-  'dimensions have no names': `align_as align_to names refine_names rename rename_`,
-  'a storage is internal: tensors have offset, strides, elementSize() and numel': `data_ptr is_set_to is_shared itemsize nbytes share_memory_ storage_offset storage_type untyped_storage version`,
-  'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `H data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
-  'it calls Python, or belongs to subclasses of tensors': `apply_ as_subclass map_ module_load reinforce`,
-  'the tape is internal': `is_inference retains_grad`,
-  'it is missing: two in-place forms': `float_power_ orgqr polygamma_`,
-}
-
 const listed = (missing: Readonly<Record<string, string>>): readonly string[] => Object.values(missing).flatMap(names).toSorted()
 const lackedBy = (owner: object, text: string): readonly string[] =>
   names(text)
@@ -126,11 +93,11 @@ const lackedBy = (owner: object, text: string): readonly string[] =>
     .toSorted()
 
 test('torch has every function of PyTorch but those that are listed', () => {
-  expect(lackedBy(torch, FUNCTIONS)).toEqual(listed(FUNCTIONS_MISSING))
+  expect(lackedBy(torch, FUNCTIONS)).toEqual(listed(MISSING_FUNCTIONS))
 })
 
 test('tensors have every method of PyTorch but those that are listed', () => {
-  expect(lackedBy(torch.zeros([1]), METHODS)).toEqual(listed(METHODS_MISSING))
+  expect(lackedBy(torch.zeros([1]), METHODS)).toEqual(listed(MISSING_METHODS))
 })
 
 test('asTensor gives the tensor itself, another dtype, or a tensor of data', () => {
