@@ -11,6 +11,7 @@
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { ALIASES, groupsIn } from './operatorGroups.mjs'
 import { camelCase } from './ops/signatures.mjs'
 import { methodsText, signaturesText } from './ops/types.mjs'
 
@@ -160,6 +161,33 @@ function aliasesOf(ops, operators) {
 
 const words = (operators) => JSON.stringify(operators.map((op) => op.name).join(' '))
 
+/** The text of the list of operators of a group. */
+const groupText = (group, operators, pathTo) => [
+  `// The operators of the group ${group}.`,
+  ...exportsOf(operators, pathTo, (op) => op.constant)
+    .filter((line) => !line.startsWith('export type'))
+    .map((line) => line.replace('export', 'import').replace("'../", "'../../").replace("'../../generated/", "'../")),
+  "import type { OpFunction } from '../../declaration.ts'",
+  '',
+  `export const operators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
+]
+
+/** Writes the lists of the groups, and the names of the operators outside of core. */
+function writeGroups(ops, operators, aliases) {
+  const { groups, groupOf } = groupsIn(ops)
+  const inGroup = (group) => operators.filter((op) => groupOf(op.source ?? op.file, op.functional ?? op.constant) === group)
+  const listed = groups.filter((group) => group !== ALIASES)
+  for (const group of listed) write(join(ops, 'generated/groups', `${group}.ts`), groupText(group, inGroup(group), pathsIn(ops)))
+  const names = (of) => [...new Set(of.map((op) => op.name.replace(/_$/, '')))].join(' ')
+  write(join(ops, 'generated/groupNames.ts'), [
+    '// The names of the operators that are not in the group core, by group. In-place forms are in the group of their operators.',
+    'export const namesOfGroups: Readonly<Record<string, string>> = {',
+    ...listed.filter((group) => group !== 'core').map((group) => `  ${group}: ${JSON.stringify(names(inGroup(group)))},`),
+    `  ${ALIASES}: ${JSON.stringify(names(aliases))},`,
+    '}',
+  ])
+}
+
 /** Writes src/ops/generated and the lint rules' list of methods below `folder`. */
 export function generate(folder = root) {
   const ops = join(folder, 'src/ops')
@@ -209,6 +237,7 @@ export function generate(folder = root) {
     '',
     `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
   ])
+  writeGroups(ops, operators, aliases)
   const methods = [...operators.filter((op) => op.method), ...aliases]
   write(join(folder, 'lint-rules/vocabulary.generated.js'), [
     '// The methods of tensors that operators have, and among them those whose result is a list of tensors.',

@@ -1,2 +1,5 @@
 // tensorfx/kernels
+import { installKernels } from '../install/kernels.ts'
 export * from '../kernels/index.ts'
+
+installKernels()

@@ -1,8 +1,6 @@
 // What tensors say about PyTorch's names that they do not have.
-import { elementByKey, setElementByKey } from '../ops/view/getitem.ts'
-import { explainUnknownNames } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
 import { OTHER_LIBRARIES } from './otherLibraries.ts'
+import { addTensorNames } from './tensorNames.ts'
 
 const NO_DEVICES = 'there are no devices here: tensors live in one memory, and every operator runs where it is'
 
@@ -21,18 +19,5 @@ const INSTEAD_OF_TENSOR = new Map<string, string>([
   ['H', 'write x.t()'],
 ])
 
-/** Names of tensors that are properties, not methods. */
-const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter', 'mT', 'mH']
-/** Internal names, never suggested. */
-const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
-
-/** Tensors explain unknown names, and `x[0]` reads them. For the composition root, once all methods are there. */
-export function explainTensorNames(): void {
-  explainUnknownNames(Tensor.prototype, {
-    owner: 'x',
-    known: () => [...PROPERTIES, ...Object.getOwnPropertyNames(Tensor.prototype).filter((name) => !HIDDEN.has(name))],
-    instead: INSTEAD_OF_TENSOR,
-    at: elementByKey,
-    setAt: setElementByKey,
-  })
-}
+/** Tensors explain PyTorch's names, and those of other libraries. */
+export const explainTensorNames = (): void => addTensorNames(INSTEAD_OF_TENSOR)

@@ -1,6 +1,7 @@
 // Rebuilds layers from their descriptions in a file (moduleSpec.ts writes them).
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { withoutDraws } from '../nn/init.ts'
 import { Module, ownAttribute, setAttribute, splitPath } from '../module/index.ts'
 import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'
@@ -84,7 +85,7 @@ function makeLayer({ where, layers }: LayerSource, spec: LayerSpec, prefix: stri
     if (other !== undefined) throw wrong(`has an unknown option: ${other}`)
   }
   try {
-    return withMode(new FakeTensorMode(), () => new layer(...spec.args))
+    return withMode(new FakeTensorMode(), () => withoutDraws(() => new layer(...spec.args)))
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw wrong(`cannot be made${cause instanceof TensorfxError ? `: ${why}` : `, because its arguments are wrong: ${why}`}`, cause)

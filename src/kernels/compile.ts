@@ -5,7 +5,6 @@ import type { CompiledKernel } from './boundedCache.ts'
 import { heapGuard, heapMemory } from './heap.ts'
 import type { Kernel, Param, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
-import { verifyKernel } from './verify.ts'
 import { emitKernel } from './wasm/emit.ts'
 import { hostFunctions } from './wasm/operations.ts'
 
@@ -50,12 +49,19 @@ function isAllowed(wasm: Uint8Array<ArrayBuffer>): boolean {
   }
 }
 
-/** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR. */
+let verify: (kernel: Kernel) => void = () => {}
+
+/** Lets every kernel be checked before it is emitted. For the composition root: small programs leave the check out, whose kernels are all those of the library. */
+export function installVerifier(verifier: (kernel: Kernel) => void): void {
+  verify = verifier
+}
+
+/** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
   const key = printKernel(kernel)
   let known = kernelsByText.get(key)
   if (known === undefined) {
-    verifyKernel(kernel)
+    verify(kernel)
     const wasm = emitKernel(kernel)
     known = compiledKernel(kernel.name, kernel.params, kernel.body, wasm)
     kernelsByText.set(key, known, kernelBytes(known))

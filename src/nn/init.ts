@@ -15,15 +15,15 @@ import {
   full,
   mul,
   norm,
-  normal_ as drawNormal,
+  lateOperator,
   rand,
   randn,
   reshape,
   scatter,
   stack,
   sub,
-  uniform_ as drawUniform,
 } from '../ops/index.ts'
+import type { normal_ as NormalOperator, uniform_ as UniformOperator } from '../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, isObject } from '../protocol/index.ts'
 import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
@@ -53,18 +53,35 @@ interface DrawOptions {
   readonly generator?: Generator | null
 }
 
+let isLeftOut = false
+
+/** Runs `make` without drawing initial values, for layers whose parameters are replaced at once. PyTorch's `torch.nn.utils.skip_init`. */
+export function withoutDraws<T>(make: () => T): T {
+  const outer = isLeftOut
+  isLeftOut = true
+  try {
+    return make()
+  } finally {
+    isLeftOut = outer
+  }
+}
+
 /** Fills with uniform numbers in [from, to). PyTorch's `init.uniform_`. */
 export function uniform_(tensor: Tensor, from = 0, to = 1, options: DrawOptions = {}): Tensor {
   checkCount('init.uniform_', arguments, 4)
   checkOptions('init.uniform_', options, { generator: true })
-  return noGrad(() => drawUniform(tensor, from, to, { generator: options.generator ?? null }))
+  if (isLeftOut) return tensor
+  const draw = lateOperator<typeof UniformOperator>('torch.ops.tensorfx.uniform_')
+  return noGrad(() => draw(tensor, from, to, { generator: options.generator ?? null }))
 }
 
 /** Fills with normal numbers. PyTorch's `init.normal_`. */
 export function normal_(tensor: Tensor, mean = 0, std = 1, options: DrawOptions = {}): Tensor {
   checkCount('init.normal_', arguments, 4)
   checkOptions('init.normal_', options, { generator: true })
-  return noGrad(() => drawNormal(tensor, mean, std, { generator: options.generator ?? null }))
+  if (isLeftOut) return tensor
+  const draw = lateOperator<typeof NormalOperator>('torch.ops.tensorfx.normal_')
+  return noGrad(() => draw(tensor, mean, std, { generator: options.generator ?? null }))
 }
 
 /** Fills with one value. PyTorch's `init.constant_`. */
@@ -212,7 +229,7 @@ export function truncNormal_(tensor: Tensor, ...options: Trailing<[mean: number,
   const below = (x: number): number => (1 + erf(full([], (x - mean) / std / Math.SQRT2, { dtype: 'float64' })).item()) / 2
   const [low, high] = [below(a), below(b)]
   return noGrad(() => {
-    drawUniform(tensor, 2 * low - 1, 2 * high - 1, { generator })
+    lateOperator<typeof UniformOperator>('torch.ops.tensorfx.uniform_')(tensor, 2 * low - 1, 2 * high - 1, { generator })
     return copy_(tensor, clamp(add(mul(erfinv(tensor), std * Math.SQRT2), mean), a, b))
   })
 }
@@ -247,7 +264,7 @@ export function sparse_(tensor: Tensor, sparsity: number, ...options: Trailing<[
   if (tensor.ndim !== 2) throw new ShapeError(`init.sparse_: expected a matrix, got shape ${formatShape(tensor.shape)}.`)
   const zeros = Math.ceil(sparsity * tensor.size(0))
   return noGrad(() => {
-    drawNormal(tensor, 0, std, { generator })
+    lateOperator<typeof NormalOperator>('torch.ops.tensorfx.normal_')(tensor, 0, std, { generator })
     const chosen = argsort(rand(tensor.shape, { generator }), 0).narrow(0, 0, zeros)
     return copy_(tensor, scatter(tensor, 0, chosen, 0))
   })

@@ -16,6 +16,7 @@ export { accumulatedIn, canCast, computedIn, resultType } from './eager/promotio
 export { admits } from './eager/admittedTypes.ts'
 export { pointwiseDTypes, pointwiseSpec } from './eager/pointwiseTypes.ts'
 export type { Pair } from './nn/windows.ts'
+export { lateOperator } from './late.ts'
 export { allOps, opByName, opOf, registerOp } from './table.ts'
 export { asTensor, tensor } from './tensor.ts'
 export type { TensorArray, TensorData } from './tensor.ts'

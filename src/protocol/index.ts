@@ -2,7 +2,17 @@
 // marks of tensors. `ops/` and `fx/` both import this room, and never each other.
 export { OVERRIDE, findOverride } from './override.ts'
 export type { Override, OverrideKind } from './override.ts'
-export { TARGET, declareEffects, effectsOf, lookupTarget, nameTarget, namedTargets, targetInfo } from './target.ts'
+export {
+  TARGET,
+  declareEffects,
+  effectsOf,
+  explainMissingTargets,
+  lookupTarget,
+  missingTarget,
+  nameTarget,
+  namedTargets,
+  targetInfo,
+} from './target.ts'
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { INSPECT, inspectAs } from './inspect.ts'
 export { attributeName, camelCase, childPath, snakeCase, withName } from './names.ts'

@@ -58,6 +58,16 @@ export function lookupTarget(name: string): TargetFunction | undefined {
   return registry.get(name)
 }
 
+let explainMissing: (name: string) => string = () => 'import the module that registers it first'
+
+/** What to do about a qualified name that no function has, as the end of a sentence. */
+export const missingTarget = (name: string): string => explainMissing(name)
+
+/** Sets what {@link missingTarget} says. For the composition root, which knows the groups of operators. */
+export function explainMissingTargets(explain: (name: string) => string): void {
+  explainMissing = explain
+}
+
 /** All functions that have a qualified name. */
 export const namedTargets = (): Iterable<TargetFunction> => registry.values()
 

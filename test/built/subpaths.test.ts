@@ -48,6 +48,34 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(allOps().length > 150, JSON.stringify(opByName('torch.relu').fn(tensor([-1, 1])).toArray()))`,
     'true [0,1]',
   ],
+  './core': [
+    `import { tensor } from 'tensorfx/core'
+     console.log(JSON.stringify(tensor([[1, -2]]).relu().matmul(tensor([[3], [4]])).toArray()), 'det' in tensor([[1]]))`,
+    '[[3]] false',
+  ],
+  ...Object.fromEntries(
+    Object.entries({
+      linalg: 'tensor([[2, 1], [1, 2]]).det().item()',
+      special: 'tensor([1]).lgamma().item()',
+      image: "lookup('torch.nn.functional.pixel_shuffle')(tensor([[[[1]], [[2]], [[3]], [[0]]]]), 2).shape[3] - 2",
+      losses: "lookup('torch.nn.functional.mse_loss')(tensor([1]), tensor([1])).item()",
+      random: 'tensor([1, 1]).bernoulli().sum().item() - 2',
+      statistics: 'tensor([3, 1, 2]).median().item() - 2',
+      indexing: "tensor([1, 2]).getitem([tensor([0], { dtype: 'int64' })]).item() - 1",
+      others: 'tensor([1]).newZeros([1]).item()',
+      aliases: 'tensor([-1]).absolute().item() - 1',
+    }).map(([group, value]) => [
+      `./ops/${group}`,
+      [
+        `import { tensor } from 'tensorfx/core'
+         import 'tensorfx/ops/${group}'
+         import { opByName } from './dist/ops/table.js'
+         const lookup = (name) => opByName(name).fn
+         console.log(${value})`,
+        group === 'linalg' ? '3' : '0',
+      ] as const,
+    ]),
+  ),
   './dispatch': [
     `import { RecordMode, withMode } from 'tensorfx/dispatch'
      const { tensor } = await import('./test/built/parts.mjs')

@@ -1,5 +1,6 @@
 // The text form of kernels, and the errors of their specification.
 import { describe, expect, test } from 'vitest'
+import { compileKernel } from 'tensorfx/kernels'
 import { KernelError } from '../../src/kernels/errors.ts'
 import {
   accumulate,
@@ -179,6 +180,11 @@ describe('text', () => {
     verifyKernel(deep)
     expect(emitKernel(deep).length).toBeLessThan(6000)
   })
+})
+
+test('compileKernel verifies what it compiles, in every program but small ones', () => {
+  const wrong = kernel([store(a, at(), f32(0))])
+  expect(() => compileKernel(wrong)).toThrow(KernelError)
 })
 
 describe('verifyKernel names the statement and the rule', () => {

@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Place, integer, list, mapOf, name, number, object, oneOf, optional, record, string } from '../../protocol/decode.ts'
 import type { Decoder } from '../../protocol/decode.ts'
-import { checkOptions, isPlainObject, lookupTarget } from '../../protocol/index.ts'
+import { checkOptions, isPlainObject, lookupTarget, missingTarget } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Argument, Kwargs, Opcode } from '../graph/node.ts'
@@ -144,7 +144,7 @@ export function decodeGraph(where: string, json: unknown, place: Place, trust: T
     hasOutput = item.op === 'output'
     const target = item.op === 'call_function' ? lookupTarget(item.target) : item.target
     if (target === undefined)
-      throw new ArgumentError(`${where}: unknown function '${item.target}' at node '${item.name}'; import the module that registers it first.`)
+      throw new ArgumentError(`${where}: unknown function '${item.target}' at node '${item.name}'; ${missingTarget(item.target)}.`)
     const node: DecodedNode = {
       op: item.op,
       name: item.name,

@@ -13,7 +13,8 @@ import { gt } from '../pointwise/comparison.ts'
 import { clamp, where } from '../pointwise/select.ts'
 import { softplus } from '../pointwise/softplus.ts'
 import { sigmoid, tanh } from '../pointwise/unary.ts'
-import { randLike } from '../random.ts'
+import { lateOperator } from '../late.ts'
+import type { randLike as RandLike } from '../random.ts'
 import { pNorm } from '../reduction/mean.ts'
 import { softmax } from '../reduction/softmax.ts'
 import type { SoftmaxDim } from '../reduction/softmax.ts'
@@ -149,7 +150,9 @@ export const rrelu: Op['rrelu'] = defineOp({
   tags: ['random'],
   decompose: (self, lower, upper, training) => {
     if (!(lower <= upper)) throw new ArgumentError(`torch.nn.functional.rrelu: lower must not be greater than upper, got ${lower} and ${upper}.`)
-    return training ? where(gt(self, 0), self, mul(self, add(mul(randLike(self), upper - lower), lower))) : leakyRelu(self, (lower + upper) / 2)
+    return training
+      ? where(gt(self, 0), self, mul(self, add(mul(lateOperator<typeof RandLike>('torch.rand_like')(self), upper - lower), lower)))
+      : leakyRelu(self, (lower + upper) / 2)
   },
 })
 

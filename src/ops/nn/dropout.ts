@@ -10,7 +10,11 @@ import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ge } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
-import { rand } from '../random.ts'
+import { lateOperator } from '../late.ts'
+import type { rand as Rand } from '../random.ts'
+
+/** Numbers in [0, 1). Only training draws them. */
+const uniform = (size: readonly number[]): Tensor => lateOperator<typeof Rand>('torch.rand')(size)
 
 /** Options of dropout. */
 export interface DropoutOptions {
@@ -41,7 +45,7 @@ export const dropout: OpFunction<{
   decompose: (input, p, training, inplace) => {
     if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.dropout: p must be between 0 and 1, got ${p}.`)
     if (!training || p === 0) return input
-    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(rand(input.sizes), p), input.dtype), 1 / (1 - p)))
+    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(uniform(input.sizes), p), input.dtype), 1 / (1 - p)))
     return inplace ? input.copy_(masked) : masked
   },
 })
@@ -80,7 +84,7 @@ function droppedChannels(spatial: number, input: Tensor, p: number, training: bo
     )
   if (!training || p === 0) return input
   // PyTorch takes [N, C, H] of dropout2d for a batch too.
-  const kept = to(ge(rand(channelMask(input, input.ndim === spatial + 2 || spatial === 2)), p), input.dtype)
+  const kept = to(ge(uniform(channelMask(input, input.ndim === spatial + 2 || spatial === 2)), p), input.dtype)
   const masked = mul(input, p === 1 ? mul(kept, 0) : mul(kept, 1 / (1 - p)))
   return inplace ? input.copy_(masked) : masked
 }
@@ -144,7 +148,7 @@ function saturated(name: string, input: Tensor, mask: readonly number[], p: numb
   checkProbability(name, p)
   if (!training || p === 0) return input
   const scale = p === 1 ? 0 : 1 / Math.sqrt((1 - p) * (1 + p * SATURATED ** 2))
-  const masked = add(mul(where(ge(rand(mask), p), input, SATURATED), scale), -scale * p * SATURATED)
+  const masked = add(mul(where(ge(uniform(mask), p), input, SATURATED), scale), -scale * p * SATURATED)
   return inplace ? input.copy_(masked) : masked
 }
 

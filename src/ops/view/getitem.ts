@@ -4,7 +4,8 @@ import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, UnknownNameError } from '../../errors/index.ts'
 import { Tensor, formatShape, tensorFromValues } from '../../tensor/index.ts'
 import { unbind } from '../join.ts'
-import { index as indexBy } from './advanced.ts'
+import { lateOperator } from '../late.ts'
+import type { index as Index } from './advanced.ts'
 import { permute } from './permute.ts'
 import { unsqueeze } from './reshape.ts'
 import { select, slice } from './slicing.ts'
@@ -50,7 +51,7 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
       dim++
     } else throw new ArgumentError(`getitem: an index must be an integer, a slice, null, '...', or a list of integers, got ${typeof item}.`)
   }
-  return positions.length === 0 ? out : indexBy(out, positions)
+  return positions.length === 0 ? out : lateOperator<typeof Index>('torch.index')(out, positions)
 }
 
 /** How many dimensions an index names: a mask, as many as it has. */

@@ -1,0 +1,114 @@
+// tensorfx/core on the built package: models that `tensorfx` saves compute the same numbers there, and what is not loaded names its import.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fx, nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
+import { afterAll, describe, expect, it, vi } from 'vitest'
+import { samples } from '../helpers/models.ts'
+import { node } from './node.ts'
+
+// ResNet-18 takes seconds on a busy machine, most of them for its weights.
+vi.setConfig({ testTimeout: 120_000 })
+
+const folder = mkdtempSync(join(tmpdir(), 'tensorfx-core-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** Saves the graph of a model and its inputs. */
+function save(name: string, gm: fx.GraphModule, inputs: readonly Tensor[]): fx.GraphModule {
+  writeFileSync(join(folder, `${name}.model`), saveGraphModule(gm))
+  writeFileSync(join(folder, `${name}.inputs`), writeSafetensors(inputs.map((x, i): [string, Tensor] => [String(i), x])))
+  return gm
+}
+
+/** What a program prints in which `model` is the saved model and `inputs` are its inputs. */
+const run = (name: string, code: string, imports = ''): string =>
+  node(`
+    ${imports}
+    import { loadModel, readSafetensors, tensor } from 'tensorfx/core'
+    import { readFileSync } from 'node:fs'
+    const load = (options) => loadModel(new Uint8Array(readFileSync(${JSON.stringify(join(folder, `${name}.model`))})), options)
+    const inputs = [...readSafetensors(new Uint8Array(readFileSync(${JSON.stringify(join(folder, `${name}.inputs`))}))).tensors.values()]
+    const failure = (fn) => { try { fn() } catch (error) { return error.name + ': ' + error.message } return 'no error' }
+    ${code}`)
+
+const printed = 'console.log(JSON.stringify([load()(...inputs)].flat().map((y) => [y.shape, y.dtype, y.toArray()])))'
+const expected = (result: Tensor | readonly Tensor[]): unknown => [result].flat().map((y) => [y.shape, y.dtype, y.toArray()])
+
+/** What a model uses beyond core. */
+const imports: Readonly<Record<string, string>> = { mymodule: "import 'tensorfx/ops/statistics'" }
+
+describe('a saved model computes with tensorfx/core what it does with tensorfx', () => {
+  it.each(Object.entries(samples))('%s', (name, { make, inputs }) => {
+    const xs = inputs()
+    const gm = save(name, fx.symbolicTrace(make()), xs)
+    expect(JSON.parse(run(name, printed, imports[name]))).toEqual(JSON.parse(JSON.stringify(expected(torch.noGrad(() => gm(...xs))))))
+  })
+
+  /** Layers and forms that the samples lack. */
+  class Mixed extends nn.Module {
+    embed = new nn.Embedding(11, 8)
+    attention = new nn.MultiheadAttention(8, 2, { batchFirst: true })
+    norm = new nn.GroupNorm(5, 5)
+    scale = new nn.Parameter(torch.arange(8).float().div(8))
+    conv = new nn.Conv1d(5, 4, 3, { padding: 'same' })
+    override forward(tokens: Tensor): Tensor {
+      const x = this.embed(tokens)
+      const [y] = this.attention(x, x, x)
+      const z = this.conv(this.norm(x.add(y).mul(this.scale)))
+      return torch.cat([z.narrow(1, 0, 2).sub_(1), torch.nn.functional.gelu(z.narrow(1, 2, 2))], 1).getitem([0, { start: 1, stop: null, step: 2 }])
+    }
+  }
+  it('embeddings, attention, parameters of its own, in-place forms and parts of tensors', () => {
+    torch.manualSeed(3)
+    const xs = [torch.tensor([[1, 5, 9, 0, 3]]).long()]
+    const gm = save('mixed', fx.symbolicTrace(new Mixed().eval()), xs)
+    expect(JSON.parse(run('mixed', printed))).toEqual(JSON.parse(JSON.stringify(expected(torch.noGrad(() => gm(...xs))))))
+  })
+})
+
+describe('what is not loaded', () => {
+  const x = torch.tensor([
+    [4, 1],
+    [1, 3],
+  ])
+  it('is named with its import, and works with it: an operator', () => {
+    save(
+      'cholesky',
+      fx.symbolicTrace((a: Tensor) => torch.linalg.cholesky(a)),
+      [x],
+    )
+    expect(run('cholesky', 'console.log(failure(load))')).toBe(
+      "ArgumentError: loadModel: unknown function 'torch.linalg.cholesky' at node 'cholesky'; it is among the operators of 'linalg': write import 'tensorfx/ops/linalg'.",
+    )
+    expect(run('cholesky', 'console.log(load()(...inputs).getitem([0, 0]).item())', "import 'tensorfx/ops/linalg'")).toBe('2')
+  })
+  it('a method of tensors', () => {
+    expect(run('cholesky', 'console.log(failure(() => tensor([[2]]).det()))')).toContain("write import 'tensorfx/ops/linalg'")
+    expect(run('cholesky', 'console.log(failure(() => tensor([2]).sum().backward()))')).toContain("write import 'tensorfx'")
+  })
+  it('a layer', () => {
+    save('instance', fx.symbolicTrace(new nn.Sequential(new nn.InstanceNorm1d(2))), [x.unsqueeze(0)])
+    expect(run('instance', 'console.log(failure(load))')).toContain(
+      "a layer of class 'InstanceNorm1d', which is not among the layers here; write import { InstanceNorm1d } from 'tensorfx/nn' and pass { layers: { InstanceNorm1d } }.",
+    )
+    expect(
+      run('instance', 'console.log(load({ layers: { InstanceNorm1d } })(...inputs).shape.join())', "import { InstanceNorm1d } from 'tensorfx/nn'"),
+    ).toBe('1,2,2')
+  })
+})
+
+it('shares its classes and its operators with tensorfx, whichever comes first', () => {
+  const check = `
+    const { torch } = await import('tensorfx')
+    const { tensor, Tensor, loadModel } = await import('tensorfx/core')
+    await import('tensorfx/ops/linalg')
+    const { allOps } = await import('tensorfx/ops')
+    const names = allOps().map((op) => op.qualname)
+    const x = torch.tensor([3], { requiresGrad: true })
+    x.mul(tensor([2])).sum().backward()
+    console.log(x instanceof Tensor, new Set(names).size === names.length, x.grad.item(), torch.linalg.det(tensor([[2]])).item())`
+  expect(node(check)).toBe('true true 2 2')
+  expect(node(`await import('tensorfx/core')\n${check}`)).toBe('true true 2 2')
+})
