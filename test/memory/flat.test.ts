@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Tensor, compile, config, nn, optim, torch } from 'tensorfx'
 import { checkpoint } from 'tensorfx/autograd'
 import { nodeCollector } from '../../src/kernels/collector.ts'
+import { turn } from '../helpers/rotation.ts'
 
 const MIB = 2 ** 20
 const collector = nodeCollector()
@@ -119,7 +120,7 @@ async function afterSteps(step: Step): Promise<readonly [Figures, Figures]> {
 /** Bytes of JavaScript's objects that a step may leave; the engine keeps some for itself. */
 const OBJECTS = 2000
 
-test.each(Object.entries(steps))(
+test.each(turn(Object.entries(steps)))(
   '1,000 training steps are flat: %s',
   async (_, make) => {
     const [{ objects: before, ...first }, { objects: after, ...last }] = await afterSteps(make())
