@@ -75,7 +75,7 @@ beforeAll(() => {
   mkdirSync(join(copy, 'lint-rules'))
   writeFileSync(join(copy, place), OPERATOR)
   generate(copy)
-})
+}, 60_000)
 
 describe('the operator in a file of its own', () => {
   const filesOf = (folder: string): string[] => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
