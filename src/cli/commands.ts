@@ -2,8 +2,9 @@
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { nearest } from '../protocol/index.ts'
 import { VERSION } from '../version.ts'
-import { helpOf, helpOfAll, parseLine } from './line.ts'
+import { helpOf, helpOfAll, optionsOf, parseLine } from './line.ts'
 import type { Command, Output, Result } from './line.ts'
+import { PLAIN } from './terminal.ts'
 
 const COMMANDS: readonly Command[] = [
   {
@@ -18,7 +19,7 @@ const COMMANDS: readonly Command[] = [
     operands: [{ name: 'TEXT', text: 'a part of a name; default: all operators' }],
     options: [{ name: '--missing', value: null, text: 'what is not there' }],
     ending: '',
-    run: async (line) => (await import('./ops.ts')).listOperators(line),
+    run: async (line, { terminal }) => (await import('./ops.ts')).listOperators(line, terminal),
   },
   {
     name: 'compare',
@@ -28,10 +29,15 @@ const COMMANDS: readonly Command[] = [
     ],
     options: [
       { name: '--backends', value: 'A,B', text: 'eager, inductor, aot_eager, onnxruntime, or a module and its export: ./mine.mjs#mine' },
-      { name: '--tol', value: 'N', text: 'the largest error; default 1e-4' },
-      { name: '--reference', value: 'KIND', text: 'float64 (default) or eager' },
+      { name: '--tol', value: 'N', type: { kind: 'positive number' }, text: 'the largest error; default 1e-4' },
+      { name: '--reference', value: 'KIND', type: { kind: 'choice', of: ['float64', 'eager'] }, text: 'float64 (default) or eager' },
       { name: '--gradients', value: null, text: 'also compares the gradients of parameters and of inputs of floating-point numbers' },
-      { name: '--worst-input', value: 'N', text: 'also searches for the inputs with the largest error, in N tries' },
+      {
+        name: '--worst-input',
+        value: 'N',
+        type: { kind: 'whole number', least: 1 },
+        text: 'also searches for the inputs with the largest error, in N tries',
+      },
       {
         name: '--minify',
         value: 'OUT',
@@ -57,7 +63,7 @@ const COMMANDS: readonly Command[] = [
         text: `is run by the shell for each candidate, with the candidate's path as its last argument (also in TENSORFX_CANDIDATE). A candidate
 fails, and is kept, if the exit code is not 0; the command succeeds (0) when what you look for is gone`,
       },
-      { name: '--exit-code', value: 'N', text: 'only this exit code is the failure' },
+      { name: '--exit-code', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'only this exit code is the failure' },
       {
         name: '--inputs',
         value: 'FILE',
@@ -65,8 +71,18 @@ fails, and is kept, if the exit code is not 0; the command succeeds (0) when wha
 Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph is not run here, and cut by its structure alone`,
       },
       { name: '--out', value: 'PATH', text: "where the result is written; default MODEL with '.min' before the end of its name" },
-      { name: '--timeout', value: 'N', text: 'seconds for one run; default 60. A candidate that takes longer does not count as failing' },
-      { name: '--max-runs', value: 'N', text: 'at most so many runs; default 1000. Then the smallest graph so far is written' },
+      {
+        name: '--timeout',
+        value: 'N',
+        type: { kind: 'number', least: 0.001 },
+        text: 'seconds for one run; default 60. A candidate that takes longer does not count as failing',
+      },
+      {
+        name: '--max-runs',
+        value: 'N',
+        type: { kind: 'whole number', least: 1 },
+        text: 'at most so many runs; default 1000. Then the smallest graph so far is written',
+      },
       { name: '--quiet', value: null, text: 'no progress lines' },
     ],
     ending: 'The exit code is 0 if a graph was written, 1 if the command does not tell graphs apart, 2 if the options are wrong.',
@@ -82,15 +98,17 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
       },
     ],
     options: [
-      { name: '-n', value: 'N', text: 'the number of ranks' },
+      { name: '-n', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'the number of ranks' },
       {
         name: '--backend',
         value: 'KIND',
+        type: { kind: 'choice', of: ['mpi', 'threads'] },
         text: 'mpi: each rank is a process (needs mpirun and koffi); threads: each is a thread of one process. Default: mpi where that works',
       },
       {
         name: '--restarts',
         value: 'N',
+        type: { kind: 'whole number', least: 0 },
         text: `starts all ranks again after a failure, at most N times; default 0. restartCount() tells the program, which resumes from its last
 checkpoint`,
       },
@@ -114,7 +132,7 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
       { name: '--backend', value: 'M#NAME', text: 'the backend of a script that has to be told of it' },
     ],
     ending: '',
-    run: async (line, { print }) => (await import('./repro/command.ts')).packRepro(line, print),
+    run: async (line) => (await import('./repro/command.ts')).packRepro(line),
   },
   {
     name: 'repro run',
@@ -133,6 +151,7 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
 ]
 
 const HELP = ['--help', '-h']
+const JSON_WORD = '--json'
 
 /** Of the words after a command's name, those that may ask for its help: others are for someone else. */
 function ownWords(words: readonly string[], { options, passesOn = false }: Pick<Command, 'options' | 'passesOn'>): readonly string[] {
@@ -145,29 +164,34 @@ function ownWords(words: readonly string[], { options, passesOn = false }: Pick<
 
 /** Runs the program with these words: what it prints at its end, and its exit code. */
 export async function runTensorfx(words: readonly string[], output: Output): Promise<Result> {
+  const { terminal = PLAIN } = output
   const [first, second] = words
   if (first === '--version') return { text: VERSION, code: 0 }
-  const all = helpOfAll(VERSION, COMMANDS)
+  const all = helpOfAll(VERSION, COMMANDS, terminal)
   if (first === undefined || HELP.includes(first)) return { text: all, code: 0 }
+  if (first === 'help') return second === undefined ? { text: all, code: 0 } : runTensorfx([...words.slice(1), '--help'], output)
   const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === first)
   if (group.length === 0) {
-    const near = nearest(first, [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? '')), '--version', '--help'])
-    return { text: `unknown command '${words.join(' ')}'.${hint(near)}\n${all}`, code: 1 }
+    const near = nearest(first, [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? '')), 'help', '--version', '--help'])
+    return { text: `unknown command '${words.filter((word) => !HELP.includes(word)).join(' ')}'.${hint(near)}\n${all}`, code: 1 }
   }
   const command = group.find(({ name }) => name === first || name === `${first} ${second ?? ''}`)
-  const help = helpOf(command === undefined ? group : [command])
+  const help = helpOf(command === undefined ? group : [command], terminal)
   const rest = words.slice(command?.name.split(' ').length ?? 1)
   const asks = command === undefined ? rest : ownWords(rest, command)
   if (asks.some((word) => HELP.includes(word))) return { text: help, code: 0 }
+  const wantsJson = command !== undefined && optionsOf(command).some(({ name }) => name === JSON_WORD) && rest.includes(JSON_WORD)
   try {
     if (command === undefined) return { text: second === undefined ? help : unknownOf(first, second, group), code: 2 }
     // A command that takes words says what it is for where there are none.
     if (rest.length === 0 && command.operands.length > 0 && command.forms.every(({ words: form }) => !form.startsWith('[')))
       return { text: help, code: 2 }
-    return await command.run(parseLine(rest, command), output)
+    const result = await command.run(parseLine(rest, command), wantsJson ? { ...output, terminal: PLAIN } : output)
+    return wantsJson ? { ...result, text: JSON.stringify(result.data, null, 2) } : result
   } catch (error) {
     if (!(error instanceof TensorfxError)) throw error
-    return { text: `tensorfx ${first}: ${error.message}\n${help}`, code: 2 }
+    const data = { error: error.message }
+    return { text: wantsJson ? JSON.stringify(data, null, 2) : `tensorfx ${first}: ${error.message}\n${help}`, code: 2, data }
   }
 }
 

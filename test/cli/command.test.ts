@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { VERSION, torch } from 'tensorfx'
 import { allOps } from 'tensorfx/ops'
 import { runTensorfx } from '../../src/cli/commands.ts'
+import { parseLine } from '../../src/cli/line.ts'
 import type { Result } from '../../src/cli/line.ts'
+import { terminalOf } from '../../src/cli/terminal.ts'
 import { coreOperators } from '../../src/cli/coreAten.ts'
 import { missingNames } from '../../src/cli/missingNames.ts'
 import { camelCase } from '../../src/protocol/index.ts'
@@ -141,6 +143,123 @@ describe('other arguments', () => {
     const { text, code } = await runCommand(['ops', '--mising'])
     expect([code, text.split('\n')[0]]).toEqual([2, "tensorfx ops: unknown option '--mising'. Did you mean '--missing'?"])
     expect((await runCommand(['ops', 'a', 'b'])).text).toMatch(/^tensorfx ops: expected one text, got 2\.\nusage: tensorfx ops/)
+  })
+})
+
+describe('what every command has', () => {
+  const plain = { print: () => {}, note: () => {} }
+
+  it.each([['ops'], ['compare'], ['minify'], ['run'], ['repro'], ['repro pack'], ['repro run']])('tensorfx help %s is its --help', async (name) => {
+    const help = await runCommand(['help', ...name.split(' ')])
+    expect(help).toEqual(await runCommand([...name.split(' '), '--help']))
+    expect([help.code, help.text.startsWith(`usage: tensorfx ${name}`)]).toEqual([0, true])
+  })
+
+  it('tensorfx help lists all commands, and refuses an unknown one', async () => {
+    expect(await runCommand(['help'])).toEqual(await runCommand([]))
+    const { text, code } = await runCommand(['help', 'opps'])
+    expect([code, text.split('\n')[0]]).toEqual([1, "unknown command 'opps'. Did you mean 'ops'?"])
+  })
+
+  it('--json prints data, at any place in the line, and errors as data', async () => {
+    const { text, code } = await runCommand(['ops', '--json', 'relu'])
+    const rows: unknown = JSON.parse(text)
+    expect(code).toBe(0)
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        {
+          name: 'torch.relu',
+          torchName: 'torch.relu',
+          how: 'pointwise',
+          gradient: 'yes',
+          compiled: 'fused',
+          dtypes: 'numeric',
+          schema: expect.any(String) as string,
+        },
+      ]),
+    )
+    expect(await runCommand(['ops', 'relu', '--json'])).toMatchObject({ text })
+    expect(JSON.parse((await runCommand(['ops', '--missing', '--json'])).text)).toContainEqual({
+      name: 'torch.polar',
+      reason: 'there are no complex numbers',
+    })
+    const wrong = await runCommand(['ops', '--mising', '--json'])
+    expect([wrong.code, JSON.parse(wrong.text)]).toEqual([2, { error: "unknown option '--mising'. Did you mean '--missing'?" }])
+    for (const name of ['compare', 'minify', 'repro pack'])
+      expect((await runCommand([...name.split(' '), '--help'])).text, name).toMatch(/^ {2}--json {2}/m)
+    // Their words are for another program.
+    for (const name of ['run', 'repro run']) expect((await runCommand([...name.split(' '), '--help'])).text, name).not.toContain('--json')
+  })
+
+  it.each([
+    [['compare', 'x', '--tol', '0'], "--tol needs a positive number, got '0'."],
+    [['compare', 'x', '--worst-input=1.5'], "--worst-input needs a whole number of at least 1, got '1.5'."],
+    [['compare', 'x', '--reference', 'float32'], "--reference is float64 or eager, got 'float32'."],
+    [['minify', 'x', '--exit-code', ''], "--exit-code needs a whole number of at least 1, got ''."],
+    [['ops', '--missing=yes'], "--missing takes no value, got 'yes'."],
+    [['ops', '-x'], "unknown option '-x'."],
+    [['repro', 'pack', 'x', '--backend'], '--backend needs a value.'],
+  ])('%j: %s', async (words, message) => {
+    const { text, code } = await runCommand(words)
+    expect([code, text.split('\n')[0]]).toEqual([2, `tensorfx ${words[0]}: ${message}`])
+  })
+
+  it('tables and help fit the terminal, and lose nothing in a file', async () => {
+    for (const words of [
+      ['ops', 'conv'],
+      ['ops', '--missing'],
+      ['minify', '--help'],
+    ]) {
+      const wide = (await runTensorfx(words, plain)).text.split('\n')
+      const narrow = (await runTensorfx(words, { ...plain, terminal: { columns: 90, isColored: false } })).text.split('\n')
+      expect(Math.max(...wide.map((line) => line.length))).toBeGreaterThan(90)
+      // The lines that say how exit codes and forms read are no table.
+      expect(
+        Math.max(...narrow.filter((line) => !line.startsWith('The ') && !line.startsWith('usage')).map((line) => line.length)),
+      ).toBeLessThanOrEqual(90)
+    }
+    const words = (text: string): string[] => text.split(/\s+/)
+    const [wide, narrow] = await Promise.all(
+      [null, 90].map(async (columns) => runTensorfx(['minify', '--help'], { ...plain, terminal: { columns, isColored: false } })),
+    )
+    expect(words(narrow?.text ?? '')).toEqual(words(wide?.text ?? ''))
+  })
+
+  it('knows a terminal with colors from one without, and from a file', () => {
+    expect(terminalOf({}, {})).toEqual({ columns: null, isColored: false })
+    expect(terminalOf({ isTTY: true, columns: 80 }, {})).toEqual({ columns: 80, isColored: true })
+    expect(terminalOf({ isTTY: true, columns: 80 }, { NO_COLOR: '' }).isColored).toBe(true)
+    expect(terminalOf({ isTTY: true, columns: 80 }, { NO_COLOR: '1' }).isColored).toBe(false)
+    expect(terminalOf({ isTTY: true, columns: 80 }, { TERM: 'dumb' }).isColored).toBe(false)
+    expect(terminalOf({ isTTY: false, columns: 80 }, {})).toEqual({ columns: null, isColored: false })
+  })
+})
+
+describe('the words of a command', () => {
+  const options = [
+    { name: '--out', value: 'FILE', text: '' },
+    { name: '-n', value: 'N', text: '' },
+    { name: '--all', value: null, text: '' },
+  ]
+  const read = (passesOn: boolean | 'afterOperand', ...words: string[]): unknown => {
+    const line = parseLine(words, { options, passesOn })
+    return [line.operands, Object.fromEntries(line.options)]
+  }
+
+  it('are operands and options, with values that follow or are attached', () => {
+    expect(read(false, 'a', '--out', '-b', '--all', 'c', '-n', '3')).toEqual([['a', 'c'], { '--out': '-b', '--all': '', '-n': '3' }])
+    expect(read(false, '--out=x=y', 'a')).toEqual([['a'], { '--out': 'x=y' }])
+    expect(read(false, '--out', '1', '--out', '2')).toEqual([[], { '--out': '2' }])
+    expect(read(false, '--', '--all')).toEqual([['--all'], {}])
+    expect(() => read(false, '-n3')).toThrow("unknown option '-n3'.")
+    expect(() => read(false, '-xyz')).toThrow("unknown option '-xyz'.")
+    expect(() => read(false, '--al')).toThrow("unknown option '--al'.")
+  })
+
+  it('go on to another program as they are', () => {
+    expect(read(true, 'f', '-abc', '--mine=1', '--out', 'o', '-abc', 'x')).toEqual([['f', '-abc', '--mine=1', '-abc', 'x'], { '--out': 'o' }])
+    expect(read('afterOperand', '-n', '2', 'f', '--all', '--', '-n', '3')).toEqual([['f', '--all', '--', '-n', '3'], { '-n': '2' }])
+    expect(() => read('afterOperand', '-np', '2', 'f')).toThrow("unknown option '-np'.")
   })
 })
 

@@ -8,6 +8,8 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'
 import { installCompile } from '../../install/compile.ts'
 import { Tensor } from '../../tensor/index.ts'
+import { graphToJson } from '../../fx/text/json.ts'
+import { numberOf } from '../line.ts'
 import type { Line, Result } from '../line.ts'
 import { endingText, isFailure, runCheck } from './check.ts'
 import type { Ending } from './check.ts'
@@ -15,22 +17,14 @@ import { copyIn, formatOf, readInputs, writeInputs } from './formats.ts'
 import type { Format, Saved } from './formats.ts'
 import { reduceStructure } from './structure.ts'
 
-/** A number of an option. Throws ArgumentError unless it is at least `least`, and whole if that is asked for. */
-function numberOf(options: Line['options'], name: string, usual: number, least: number, isWhole = true): number {
-  const text = options.get(name)
-  if (text === undefined) return usual
-  const value = Number(text)
-  if (text.trim() !== '' && value >= least && Number.isFinite(value) && (!isWhole || Number.isInteger(value))) return value
-  throw new ArgumentError(`${name} needs a ${isWhole ? 'whole ' : ''}number of at least ${least}, got '${text}'.`)
-}
-
 /** Runs `tensorfx minify`. `print` receives lines of progress. */
 export async function runMinify(line: Line, print: (line: string) => void): Promise<Result> {
   installCompile()
   try {
     return await minify(line, print)
   } catch (error) {
-    if (error instanceof MinifierError || error instanceof NoFailure) return { text: `tensorfx minify: ${error.message}`, code: 1 }
+    if (error instanceof MinifierError || error instanceof NoFailure)
+      return { text: `tensorfx minify: ${error.message}`, code: 1, data: { error: error.message } }
     throw error
   }
 }
@@ -38,7 +32,8 @@ export async function runMinify(line: Line, print: (line: string) => void): Prom
 /** The command does not tell a graph that fails from one that does not. */
 class NoFailure extends Error {}
 
-async function minify({ operands, options }: Line, print: (line: string) => void): Promise<Result> {
+async function minify(line: Line, print: (line: string) => void): Promise<Result> {
+  const { operands, options } = line
   const [model, second] = operands
   if (model === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${operands.length}.`)
   const command = options.get('--run')
@@ -49,8 +44,8 @@ async function minify({ operands, options }: Line, print: (line: string) => void
   const inputs = file === undefined ? saved.inputs : readInputs(file)
   const count = saved.graph.findNodes({ op: 'placeholder' }).length
   if (inputs !== null && inputs.length !== count) throw new ArgumentError(`the graph has ${count} inputs, and there are ${inputs.length}.`)
-  const exitCode = options.has('--exit-code') ? numberOf(options, '--exit-code', 1, 1) : null
-  const limits = { seconds: numberOf(options, '--timeout', 60, 0.001, false), runs: numberOf(options, '--max-runs', 1000, 1) }
+  const exitCode = numberOf(line, '--exit-code') ?? null
+  const limits = { seconds: numberOf(line, '--timeout') ?? 60, runs: numberOf(line, '--max-runs') ?? 1000 }
   const out = options.get('--out') ?? withMin(model, format)
   const say = options.has('--quiet') ? (): void => {} : print
   const work = mkdtempSync(join(tmpdir(), 'tensorfx-minify-'))
@@ -69,6 +64,15 @@ async function minify({ operands, options }: Line, print: (line: string) => void
         `Wrote ${out}${written === null ? '' : ` and ${written}`}`,
       ].join('\n'),
       code: 0,
+      data: {
+        before: operatorsOf(saved.graph).length,
+        after: operatorsOf(small.graph).length,
+        runs: checks.runs,
+        isSpent: checks.isSpent,
+        graph: graphToJson(small.graph),
+        out,
+        inputs: written,
+      },
     }
   } finally {
     rmSync(work, { recursive: true, force: true })

@@ -12,17 +12,19 @@ import { PACKAGE } from './modules.ts'
 import { differenceHere, pack } from './pack.ts'
 
 /** Runs `tensorfx repro pack`. */
-export async function packRepro({ operands, options }: Line, print: (line: string) => void): Promise<Result> {
+export async function packRepro({ operands, options }: Line): Promise<Result> {
   const [file, ...more] = operands
   if (file === undefined || more.length > 0)
     throw new ArgumentError(`pack takes one script, got ${operands.length === 0 ? 'none' : operands.join(' ')}.`)
   const { archive, files, missing } = await pack(file, options.get('--backend') ?? null)
   const path = options.get('--out') ?? `${(file.split(/[\\/]/).at(-1) ?? 'repro').replace(/\.mjs$/, '')}.tgz`
   writeFileSync(path, archive)
-  print(`Wrote ${path}: ${files.length} files, ${archive.length} bytes`)
-  for (const name of files) print(`  ${name}`)
-  for (const what of missing) print(`Not inside: ${what}.`)
-  return { text: '', code: 0 }
+  const text = [
+    `Wrote ${path}: ${files.length} files, ${archive.length} bytes`,
+    ...files.map((name) => `  ${name}`),
+    ...missing.map((what) => `Not inside: ${what}.`),
+  ].join('\n')
+  return { text, code: 0, data: { path, bytes: archive.length, files, missing } }
 }
 
 /** Runs `tensorfx repro run`: other words are for the script. */

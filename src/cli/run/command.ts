@@ -1,23 +1,14 @@
 // `tensorfx run`: a program as several ranks.
 import { existsSync } from 'node:fs'
 import { ArgumentError } from '../../errors/index.ts'
+import { numberOf } from '../line.ts'
 import type { Line, Output, Result } from '../line.ts'
 import { findLauncher, hasKoffi } from './launcher.ts'
 import type { Launcher } from './launcher.ts'
 import { runOnce } from './world.ts'
 
-/** A whole number of an option. Throws ArgumentError unless it is at least `least`. */
-function countOf(options: Line['options'], name: string, least: number): number | null {
-  const text = options.get(name)
-  if (text === undefined) return null
-  const value = Number(text)
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value >= least) return value
-  throw new ArgumentError(`${name} needs a whole number of at least ${least}, got '${text}'.`)
-}
-
 /** How the ranks are started: with this launcher, or as threads if it is null. Throws ArgumentError for a backend that is not there. */
 async function chooseLauncher(name: string | undefined): Promise<Launcher | null> {
-  if (name !== undefined && name !== 'mpi' && name !== 'threads') throw new ArgumentError(`--backend is mpi or threads, got '${name}'.`)
   if (name === 'threads') return null
   const launcher = findLauncher()
   const missing = [
@@ -30,12 +21,13 @@ async function chooseLauncher(name: string | undefined): Promise<Launcher | null
 }
 
 /** Runs `tensorfx run`. */
-export async function runProgramAsRanks({ operands, options }: Line, output: Output): Promise<Result> {
-  const size = countOf(options, '-n', 1)
-  const restarts = countOf(options, '--restarts', 0) ?? 0
+export async function runProgramAsRanks(line: Line, output: Output): Promise<Result> {
+  const { operands, options } = line
+  const size = numberOf(line, '-n')
+  const restarts = numberOf(line, '--restarts') ?? 0
   const [file, ...words] = operands
   if (file === undefined) throw new ArgumentError('the program is missing: name its file.')
-  if (size === null) throw new ArgumentError('-n is missing: the number of ranks.')
+  if (size === undefined) throw new ArgumentError('-n is missing: the number of ranks.')
   if (!existsSync(file)) throw new ArgumentError(`there is no file ${file}.`)
   const launcher = await chooseLauncher(options.get('--backend'))
   for (let start = 0; ; start++) {
