@@ -125,5 +125,6 @@ export type {
 export * from '../debug/compare/index.ts'
 export * from '../debug/flight/index.ts'
 export * from '../debug/numerics/index.ts'
+export * from '../debug/profile/index.ts'
 
 installCompile()
