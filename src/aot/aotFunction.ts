@@ -3,6 +3,7 @@ import { anomaly, backwardState, noGrad } from '../autograd/index.ts'
 import { isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { announce, emit, wants } from '../events/index.ts'
+import type { Node } from '../fx/index.ts'
 import { GuardedCache, guardedCall, watchingModules } from '../guards/index.ts'
 import type { Change } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
@@ -13,9 +14,11 @@ import type { Frame } from '../provenance/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, asTensor, memoryOrder } from '../tensor/index.ts'
 import { watchMemory } from './callTape.ts'
+import type { Watched } from './callTape.ts'
 import { Effects } from './effects.ts'
 import { compileJoint, traceJoint } from './joint.ts'
 import type { JointOptions } from './joint.ts'
+import { viewRoot } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
 import { memoryRead } from './partition.ts'
 
@@ -111,7 +114,7 @@ export function traced<A extends readonly unknown[], R>(fn: (...args: A) => R, o
       if ((anomaly.enabled && walked) || writesAcross(joint, tensors, outer) || effect.splitsHistory || losesHistory(joint, inputs, args))
         return remember(EAGER)
       const { run } = compileJoint(joint, inputs, name, options)
-      const read = memoryRead(joint)
+      const watched = watchedOf(joint)
       return remember({
         run: (all) => {
           const args = [...new Set(all)]
@@ -121,7 +124,7 @@ export function traced<A extends readonly unknown[], R>(fn: (...args: A) => R, o
           const outputs = run(...given)
           writeBack(outputs, every, joint)
           const results = effect.finish({ outputs, inputs: every, args })
-          watch(outputs, every, joint, read)
+          watch(outputs, every, joint, watched)
           return results
         },
         template: present(templates.at(-1), 'what the function returned'),
@@ -222,17 +225,38 @@ function writeBack(outputs: readonly unknown[], inputs: readonly unknown[], { wr
   }
 }
 
+/** Where a call has memory that derivatives read: its position among the outputs or the inputs. */
+interface Place {
+  readonly among: 'outputs' | 'inputs'
+  readonly position: number
+  readonly root: Node
+}
+
+/** The memory of inputs and outputs that derivatives read, and the program can write to. */
+function watchedOf(joint: JointGraph): readonly Place[] {
+  const read = memoryRead(joint)
+  const { inputs, outputs, writeBacks } = joint
+  const overwritten = new Set(writeBacks.values())
+  const places: Place[] = []
+  for (const [position, node] of inputs.entries())
+    if (read.has(viewRoot(node)) && !overwritten.has(position)) places.push({ among: 'inputs', position, root: viewRoot(node) })
+  for (const [position, node] of outputs.entries()) {
+    const root = viewRoot(node)
+    if (!read.has(root)) continue
+    places.push({ among: 'outputs', position, root })
+    const input = writeBacks.get(position)
+    if (input !== undefined) places.push({ among: 'inputs', position: input, root })
+  }
+  return places
+}
+
 /** A backward is refused, as in eager mode, if the program has written to what its derivatives read. */
-function watch(outputs: readonly unknown[], inputs: readonly Tensor[], { heads, writeBacks }: JointGraph, read: ReturnType<typeof memoryRead>): void {
-  const [head] = heads
+function watch(outputs: readonly unknown[], inputs: readonly Tensor[], { heads: [head] }: JointGraph, places: readonly Place[]): void {
   if (head === undefined) return
-  const memory = [
-    ...read.inputs.map((i) => inputs[i]),
-    ...read.outputs.map((i) => outputs[i]),
-    ...read.outputs.map((i) => inputs[writeBacks.get(i) ?? -1]),
-  ]
-  watchMemory(
-    asTensor(outputs[head], 'a differentiable output').gradFn,
-    memory.filter((value) => value instanceof Tensor),
-  )
+  const watched: Watched[] = []
+  for (const { among, position, root } of places) {
+    const tensor = among === 'inputs' ? inputs[position] : outputs[position]
+    if (tensor instanceof Tensor) watched.push({ tensor, root })
+  }
+  watchMemory(asTensor(outputs[head], 'a differentiable output').gradFn, watched)
 }

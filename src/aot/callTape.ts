@@ -2,8 +2,8 @@
 import { attachGradNode, AutogradError, FunctionNode, isAsSaved, isGradEnabled, upcomingSeq } from '../autograd/index.ts'
 import type { AttachOptions } from '../autograd/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
-import type { Graph, GraphModule } from '../fx/index.ts'
-import { clone, zeros } from '../ops/index.ts'
+import type { Graph, GraphModule, Node } from '../fx/index.ts'
+import { clone } from '../ops/index.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Storage, TensorSpec } from '../tensor/index.ts'
 import { checkedGradients } from './anomaly.ts'
@@ -33,9 +33,16 @@ export interface WholeBackward {
   readonly code: CompiledCode
 }
 
-/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads. */
+/** The backward of some of the heads. It takes every saved value; `needs` says which ones it reads, and `reads` which memory its derivatives do. */
 export interface BackwardPart extends WholeBackward {
   readonly needs: readonly boolean[]
+  readonly reads: ReadonlySet<Node>
+}
+
+/** A tensor of the program that shares the memory of `root`, a node at the start of views. */
+export interface Watched {
+  readonly tensor: Tensor
+  readonly root: Node
 }
 
 /** The backward of a compiled pair of graphs, for all calls. */
@@ -44,9 +51,7 @@ export interface BackwardCode {
   /** The code for all heads, compiled when it is first asked for. */
   readonly whole: (args: readonly unknown[]) => WholeBackward
   /** The code for some of the heads. */
-  readonly part: (heads: readonly number[], tape: CallTape, args: readonly unknown[]) => BackwardPart
-  /** Whether a gradient depends on that of one of these heads. */
-  readonly dependsOn: (gradient: number, heads: readonly number[]) => boolean
+  readonly part: (heads: readonly number[], tape: CallTape | null, args: readonly unknown[]) => BackwardPart
 }
 
 /** Gives the heads among the `outputs` of a call a history; `kept` are the saved values. */
@@ -71,8 +76,8 @@ export function giveTape(gradFn: object, tape: CallTape): void {
 }
 
 /** Tells the node of a compiled graph's outputs which tensors the program may not write to before the backward, though the graph may have saved others. */
-export function watchMemory(gradFn: object | null, tensors: readonly Tensor[]): void {
-  if (gradFn instanceof FunctionNode && gradFn.options instanceof Call) gradFn.options.watch(tensors)
+export function watchMemory(gradFn: object | null, watched: readonly Watched[]): void {
+  if (gradFn instanceof FunctionNode && gradFn.options instanceof Call) gradFn.options.watch(watched)
 }
 
 /** One call of the forward: what its backward needs. */
@@ -86,7 +91,7 @@ class Call implements AttachOptions {
   readonly #versions: number[] = []
   #notedAt = 0
   /** Memory of the program's tensors, and its versions. Whoever drops a tensor cannot write to it. */
-  #watched: readonly { readonly memory: WeakRef<Storage>; readonly version: number; readonly tensor: TensorSpec }[] = []
+  #watched: readonly { readonly memory: WeakRef<Storage>; readonly version: number; readonly tensor: TensorSpec; readonly root: Node }[] = []
   #tape: CallTape | null = null
   /** The heads that the latest backward started from. */
   #started: readonly number[] = []
@@ -103,12 +108,12 @@ class Call implements AttachOptions {
     this.#noteVersions()
   }
 
-  watch(tensors: readonly Tensor[]): void {
+  watch(watched: readonly Watched[]): void {
     // That an input has got another shape counts as a write, too.
     if (this.#code.joint.relaysInputs === true) this.#noteVersions()
-    this.#watched = tensors.map((tensor) => {
+    this.#watched = watched.map(({ tensor, root }) => {
       const storage = tensor.realize()
-      return { memory: new WeakRef(storage), version: storage.version, tensor: { shape: tensor.shape, dtype: tensor.dtype } }
+      return { memory: new WeakRef(storage), version: storage.version, tensor: { shape: tensor.shape, dtype: tensor.dtype }, root }
     })
   }
 
@@ -126,7 +131,6 @@ class Call implements AttachOptions {
 
   backward(grads: readonly (Tensor | null)[]): readonly (Tensor | null)[] {
     const code = this.#code
-    if (code.joint.failure) throw code.joint.failure
     const tape = this.#tape
     const kept = this.#kept
     const started: number[] = []
@@ -138,6 +142,10 @@ class Call implements AttachOptions {
       given.push(grad)
     }
     this.#started = started
+    for (const i of started) {
+      const failure = code.joint.failures?.[i] ?? null
+      if (failure !== null) throw failure
+    }
     tape?.check(started)
     if (isGradEnabled()) {
       if (tape !== null) return tape.differentiate(started, given)
@@ -145,24 +153,17 @@ class Call implements AttachOptions {
         'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
       )
     }
-    if (tape !== null && started.length < this.#heads.length) {
-      const tangents = given.map(whole)
-      const args = [...kept, ...tangents]
+    const tangents = given.map(whole)
+    const args = [...kept, ...tangents]
+    if (started.length < this.#heads.length) {
       const part = code.part(started, tape, args)
-      this.#checkVersions(part.needs)
+      this.#checkVersions(part)
       const gradients = checkedGradients(part.graph, args, () => part.code(...args).map(asGradient))
       return withOwnMemory(gradients, kept, tangents)
     }
     this.#checkVersions(null)
-    const tangents = this.#heads.map(({ shape, dtype }, i) => {
-      const grad = grads[i] ?? null
-      return grad === null ? zeros(shape, { dtype }) : whole(grad)
-    })
-    const args = [...kept, ...tangents]
     const { graph, code: compiled } = code.whole(args)
-    const gradients = checkedGradients(graph, args, () =>
-      compiled(...args).map((value, i) => (code.dependsOn(i, started) ? asGradient(value) : null)),
-    )
+    const gradients = checkedGradients(graph, args, () => compiled(...args).map(asGradient))
     return withOwnMemory(gradients, kept, tangents)
   }
 
@@ -175,15 +176,16 @@ class Call implements AttachOptions {
     }
   }
 
-  /** Throws AutogradError if a kept value was written to; `needs` says which ones count (null: all). */
-  #checkVersions(needs: readonly boolean[] | null): void {
+  /** Throws AutogradError if something was written to that the backward of all heads, or a part of it, reads. */
+  #checkVersions(part: BackwardPart | null): void {
     const kept = this.#kept
     for (let i = 0; i < kept.length; i++) {
       const value = kept[i]
-      if (!(value instanceof Tensor) || isAsSaved(value, this.#versions[i] ?? 0, this.#notedAt) || (needs !== null && needs[i] !== true)) continue
+      if (!(value instanceof Tensor) || isAsSaved(value, this.#versions[i] ?? 0, this.#notedAt) || (part !== null && part.needs[i] !== true)) continue
       throw overwritten(value)
     }
-    for (const { memory, version, tensor } of this.#watched) if ((memory.deref()?.version ?? version) !== version) throw overwritten(tensor)
+    for (const { memory, version, tensor, root } of this.#watched)
+      if ((memory.deref()?.version ?? version) !== version && (part === null || part.reads.has(root))) throw overwritten(tensor)
   }
 }
 

@@ -58,7 +58,8 @@ export function announceGraph(
 }
 
 /** Tells whether a graph has a joint graph with its gradient. */
-export function announceJoint({ graph, failure = null }: JointGraph): void {
+export function announceJoint({ graph, failures = [] }: JointGraph): void {
+  const failure = failures.find((error) => error !== null) ?? null
   announce({ kind: 'joint', ok: failure === null }, () => ({
     kind: 'joint',
     ok: failure === null,

@@ -19,9 +19,10 @@ import type { Effects } from './effects.ts'
 import { announceGraph, announceJoint, announcePartition } from './graphEvent.ts'
 import { backwardModule, forwardModule } from './jointParts.ts'
 import type { JointGraph } from './jointGraph.ts'
-import { minCutPartition } from './partition.ts'
+import { memoryRead, minCutPartition } from './partition.ts'
 import type { Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
+import { backwardOfSome } from './someHeads.ts'
 
 /** How a joint graph is split and compiled. */
 export interface JointOptions {
@@ -110,13 +111,14 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
       const key = heads.join('_')
       let part = parts.get(key)
       if (part === undefined) {
-        const gm = backwardModule({ ...joint, ...tape.trace(heads, joint.graph) }, saved, `${name}_backward_${key}`)
-        part = { graph: gm, code: compile(gm, args), needs: gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0) }
+        const some = { ...joint, ...(tape === null ? backwardOfSome(joint, heads) : tape.trace(heads, joint.graph)) }
+        const gm = backwardModule(some, saved, `${name}_backward_${key}`)
+        const needs = gm.graph.findNodes({ op: 'placeholder' }).map((node) => node.users.size > 0)
+        part = { graph: gm, code: compile(gm, args), needs, reads: memoryRead(some) }
         parts.set(key, part)
       }
       return part
     },
-    dependsOn: dependence(joint),
   }
   const run = (...given: readonly unknown[]): readonly unknown[] => {
     const values = constants.length + draws === 0 ? given : [...given, ...constants, ...drawNumbers(draws)]
@@ -134,30 +136,6 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
 /** A tensor object of its own, which keeps its layout when that of the program's tensor changes. */
 const sameLayoutForever = (value: unknown): unknown =>
   value instanceof Tensor ? new Tensor(value.sizes, value.dtype, value.storage, undefined, undefined, value) : value
-
-/** Says whether a gradient depends on that of one of some heads. Where it does not, there is none, as opposed to zeros. */
-function dependence({ grads, tangents }: JointGraph): (gradient: number, heads: readonly number[]) => boolean {
-  const known = new Map<number, ReadonlySet<Node>>()
-  return (gradient, heads) => {
-    if (heads.length === tangents.length) return true
-    let inputs = known.get(gradient)
-    if (inputs === undefined) {
-      const seen = new Set<Node>()
-      const stack = [grads[gradient] ?? null]
-      for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-        if (node === null || seen.has(node)) continue
-        seen.add(node)
-        stack.push(...node.allInputNodes)
-      }
-      inputs = seen
-      known.set(gradient, seen)
-    }
-    return heads.some((head) => {
-      const tangent = tangents[head]
-      return tangent !== undefined && inputs.has(tangent)
-    })
-  }
-}
 
 /**
  * The joint graph of a function of tensors, which runs it on fake tensors and differentiates what autograd recorded. `heads`: the outputs to differentiate;
@@ -224,17 +202,15 @@ export function traceJoint(
     const sources = [...leaves, ...before]
     const gradInputs = [...sources.keys()].filter((i) => sources[i]?.requiresGrad === true && (i >= leaves.length || sources[i].gradFn === null))
     const versions = memoriesNow().map(({ version }) => version)
-    const { failure: cause, ...backward } = orFailure(
+    const { failures, ...backward } = traceWithFailures(
       mode,
       roots,
       gradInputs.map((i) => present(sources[i], 'an input')),
     )
     const writes = memoriesNow().some(({ version }, i) => version !== (versions[i] ?? 0))
-    const failure =
-      cause ??
-      (writes
-        ? new UnsupportedError('a backward writes to an input of the function, which a graph cannot do. Write to a clone() of what you have saved.')
-        : null)
+    const writing = writes
+      ? new UnsupportedError('a backward writes to an input of the function, which a graph cannot do. Write to a clone() of what you have saved.')
+      : null
     const { graph, drawInputs, drawCount: draws } = mode
     const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
     // What only the backward draws or takes from outside comes in with the rest.
@@ -250,25 +226,49 @@ export function traceJoint(
       mayBeOverwritten: true,
       draws,
       forwardNodes,
-      failure,
+      failures: failures.map((failure) => failure ?? writing),
       constants,
       relaysInputs: effects?.relaysArguments ?? false,
     }
   }
 }
 
-/** The gradient half. If a gradient is impossible, that is the business of a backward, not of the forward. */
-function orFailure(mode: ProxyTensorMode, roots: readonly Tensor[], leaves: readonly Tensor[]): Backward & { readonly failure: Error | null } {
-  const forwardNodes = new Set(mode.graph.nodes)
-  try {
-    const backward = traceBackward(mode, roots, (tangents, heads) => gradBetween(heads, leaves, tangents))
-    return { ...backward, failure: null }
-  } catch (error) {
-    if (!(error instanceof AutogradError || error instanceof UnsupportedError)) throw error
-    const tangents = mode.graph.findNodes({ op: 'placeholder' }).filter((node) => !forwardNodes.has(node))
-    return { forwardNodes, tangents, grads: leaves.map(() => null), failure: error }
-  }
+/**
+ * The gradient half. If the gradients of a head are impossible, that is the business of a backward that starts from it, and neither of the forward nor of other heads: as in eager mode, where a
+ * backward meets only what its results lead to.
+ */
+function traceWithFailures(
+  mode: ProxyTensorMode,
+  roots: readonly Tensor[],
+  leaves: readonly Tensor[],
+): Backward & { readonly failures: readonly (Error | null)[] } {
+  const failures = roots.map((): Error | null => null)
+  const backward = traceBackward(mode, roots, (tangents, heads) => {
+    const of = (chosen: readonly number[]): readonly (Tensor | null)[] => {
+      const pick = (tensors: readonly Tensor[]): Tensor[] => chosen.map((i) => present(tensors[i], 'a head'))
+      return gradBetween(pick(heads), leaves, pick(tangents))
+    }
+    const all = [...heads.keys()]
+    try {
+      return of(all)
+    } catch (error) {
+      if (!isImpossible(error)) throw error
+    }
+    for (const i of all) {
+      try {
+        of([i])
+      } catch (error) {
+        if (!isImpossible(error)) throw error
+        failures[i] = error
+      }
+    }
+    const possible = all.filter((i) => failures[i] === null)
+    return possible.length === 0 ? leaves.map(() => null) : of(possible)
+  })
+  return { ...backward, failures }
 }
+
+const isImpossible = (error: unknown): error is Error => error instanceof AutogradError || error instanceof UnsupportedError
 
 type Backward = Pick<JointGraph, 'forwardNodes' | 'tangents' | 'grads'>
 

@@ -32,8 +32,8 @@ export interface JointGraph {
   readonly constants?: readonly Tensor[]
   /** Whether the program gives inputs another shape after the call (transpose_): what is saved of them keeps its own. Default false. */
   readonly relaysInputs?: boolean
-  /** Why there is no gradient. Then a backward throws this. */
-  readonly failure?: Error | null
+  /** Why a head has no gradients, for each head; null for one that has. A backward that starts from the head throws this, and the gradients are those of the others. Default: none. */
+  readonly failures?: readonly (Error | null)[]
   /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
   readonly draws?: number
 }

@@ -70,14 +70,8 @@ export const minCutPartition: Partition = (joint) => {
   return [...ids].filter(([, into]) => reachable.has(into) && !reachable.has(into + 1)).map(([node]) => node)
 }
 
-/** Inputs and outputs on whose memory the derivatives read: an eager backward would refuse to run after a write to it. */
-export function memoryRead(joint: JointGraph): { readonly inputs: readonly number[]; readonly outputs: readonly number[] } {
-  const read = new Set(defaultPartition(joint).map(viewRoot))
-  const overwritten = new Set(joint.writeBacks.values())
-  const positions = (nodes: readonly Node[]): number[] =>
-    [...nodes.keys()].filter((i) => read.has(viewRoot(present(nodes[i], 'a node of the graph'))))
-  return { inputs: positions(joint.inputs).filter((i) => !overwritten.has(i)), outputs: positions(joint.outputs) }
-}
+/** The memory that the derivatives read, as nodes at the start of views: an eager backward would refuse to run after a write to it. */
+export const memoryRead = (joint: JointGraph): ReadonlySet<Node> => new Set(defaultPartition(joint).map(viewRoot))
 
 /** Bytes of a value. Keeping an input costs nothing, but it counts half, so that the smaller of two sets wins. */
 function costOf(node: Node): number {

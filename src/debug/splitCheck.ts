@@ -18,7 +18,7 @@ import { judgedSame } from './same.ts'
 /** What looks at the split of a joint graph; null unless level 4 watches after aot. */
 export function watchSplit(joint: JointGraph, name: string): SplitWatch | null {
   const { reproAfter, reproLevel, reproForwardOnly } = config
-  if (reproAfter !== 'aot' || reproLevel !== 4 || reproForwardOnly || (joint.failure ?? null) !== null) return null
+  if (reproAfter !== 'aot' || reproLevel !== 4 || reproForwardOnly || joint.failures?.some((failure) => failure !== null) === true) return null
   return new SplitCheck(joint, name)
 }
 

@@ -87,7 +87,7 @@ export function jointOf(gm: GraphModule, inputs: readonly unknown[]): Joint {
     return tensorsIn(own.model.call(...(Array.isArray(args) ? args : [])))
   }
   const joint = traceJoint(forward, tensors, { names: namesOf(own.model, own.inputs, tensors) })
-  if (joint.failure) throw joint.failure
+  for (const failure of joint.failures ?? []) if (failure !== null) throw failure
   if (joint.heads.length === 0 || joint.grads.every((node) => node === null)) throw nothingToDo()
   const memory = tensors.map(({ storage }) => storage)
   for (const i of joint.writeBacks.values())
