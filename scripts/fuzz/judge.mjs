@@ -18,13 +18,15 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
     const { tags } = op.functional ?? op
     return !(tags.has('pointwise') || tags.has('view') || tags.has('creation') || EXACT.test(op.qualname))
   }
-  // The engine adds up gradients. What a graph adds in one of its own is added before the rest: with three summands that is another order.
+  // The engine adds up gradients. What a graph adds in one of its own is added before the rest: with three summands that is another order. Operators between two sums keep the summands of what they
+  // get: a gradient may be a sum, then pass through the derivative of a view, and then be added to another.
   const summands = new WeakMap()
   const isSum = (op, args, result) => {
-    if (!inLibrary() || (op.functional ?? op).qualname !== 'torch.add') return false
-    const count = args.reduce((n, arg) => n + (arg instanceof Tensor && arg.storage !== null ? (summands.get(arg.storage) ?? 1) : 0), 0)
-    if (result.storage !== null) summands.set(result.storage, count)
-    return count > 2
+    const counts = args.flat().map((arg) => (arg instanceof Tensor && arg.storage !== null ? (summands.get(arg.storage) ?? 1) : 0))
+    const adds = inLibrary() && (op.functional ?? op).qualname === 'torch.add'
+    const count = adds ? counts.reduce((n, m) => n + m, 0) : Math.max(1, ...counts)
+    if (count > 1) for (const t of [result].flat()) if (t.storage !== null) summands.set(t.storage, Math.max(count, summands.get(t.storage) ?? 1))
+    return adds && count > 2
   }
   const mode = {
     name: 'taint',

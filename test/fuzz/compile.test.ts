@@ -1,8 +1,11 @@
 // Random programs mean the same compiled as eagerly. `npm run fuzz:compile -- N seed` runs more of them and shrinks those that fail.
 import { describe, expect, it } from 'vitest'
 import { Tensor } from 'tensorfx'
+import { aotFunction } from 'tensorfx/aot'
 import { fuzzOne, notYet, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
 import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
+import { judge } from '../../scripts/fuzz/judge.mjs'
+import type { Program } from '../../scripts/fuzz/judge.mjs'
 import { treeMap } from '../../src/pytree/index.ts'
 import { api } from './api.ts'
 import { tenth } from '../helpers/rotation.ts'
@@ -54,6 +57,48 @@ describe('the fuzzer', () => {
   it('finds sums and products that are 1e-3 off', () => {
     expect(found(off(1e-3), 10, ['reductions', 'templates']).length).toBeGreaterThan(8)
     expect(found(off(0), 10, ['reductions', 'templates'])).toEqual([])
+  })
+
+  describe('admits gradients that are added in another order', () => {
+    // A graph adds the gradients of the product and of the mask first, eager mode those of the view and of the mask, and then comes the derivative of the view.
+    const program: Program = {
+      seed: 1,
+      kinds: [],
+      setup: [],
+      params: ['a'],
+      body: [{ text: 'const view = a.slice(1, 4, -1)' }, { text: 'return [a.mul(a.detach()).mul(1 / 63), view, view.mul(view.detach()).mul(0.3)]' }],
+      calls: [
+        {
+          list: ['data([9, 7], 911).requiresGrad_()'],
+          before: [],
+          after: [{ text: 'attempt(() => result.map((t) => t.sum()).reduce((p, q) => p.add(q)).backward(), () => [])' }],
+        },
+      ],
+    }
+    const scaled =
+      (scale: number) =>
+      (f: (...args: readonly unknown[]) => unknown) =>
+      (...args: readonly unknown[]): unknown => {
+        const [a] = args
+        const inner = a instanceof Tensor ? a.mul(1) : a
+        if (inner instanceof Tensor && inner.requiresGrad) inner.registerHook((g) => g.mul(scale))
+        return f(inner)
+      }
+
+    it('also where a derivative lies between the sums', () => {
+      const aot = (f: (...args: readonly unknown[]) => unknown): ((...args: readonly unknown[]) => unknown) =>
+        aotFunction(f, {
+          fwCompiler: (gm) => {
+            return (...inputs) => gm.forward(...inputs)
+          },
+        })
+      expect(judge(api, program, aot, { traced: true })).toBeNull()
+    })
+
+    it('and none that are 1e-5 off', () => {
+      expect(judge(api, program, scaled(1))).toBeNull()
+      expect(judge(api, program, scaled(1 + 1e-5))).toMatchObject({ numeric: true })
+    })
   })
 
   it('gives the same program for the same seed', () => {
