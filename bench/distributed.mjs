@@ -15,12 +15,12 @@ class Block extends nn.Module {
 }
 const net = () => new nn.Sequential(new nn.Linear(64, 64), ...Array.from({ length: 6 }, () => new Block()), new nn.Linear(64, 8))
 
-/** One training step, and what it sent: P are the bytes of all units, with what fills them up, r the outermost's. */
+/** What the third training step sent: before the second, DistributedDataParallel once broadcasts the order of its buckets. P are the bytes of all units, with what fills them up, r the outermost's. */
 function step(wrap) {
   const model = wrap(net())
   const optimizer = new optim.SGD(model.parameters(), { lr: 0.1 })
   resetFullParameterStats()
-  for (let i = 0; i < 2; i++) {
+  for (let i = 0; i < 3; i++) {
     dist.resetCollectiveStats()
     optimizer.zeroGrad()
     model(torch.ones([4, 64]))
