@@ -10,6 +10,7 @@ interface NodeWorker {
 
 /** The part of node:worker_threads that is used. */
 interface WorkerThreads {
+  readonly isMainThread: boolean
   readonly Worker: { new (url: URL, options: { readonly workerData: unknown }): NodeWorker }
   readonly parentPort: { postMessage(message: unknown): void } | null
   /** What {@link WorkerThreads.Worker} was given: the program knows its type. */

@@ -1,13 +1,15 @@
 // The composition root of process groups: tensors, and collectives as operators.
 import { installCollectives } from '../distributed/functional.ts'
+import { watchNeverJoined } from '../distributed/mpi/neverJoined.ts'
 import { installTensors } from './tensors.ts'
 
 let isInstalled = false
 
-/** Makes collectives work, and known to graphs. */
+/** Makes collectives work, and known to graphs; a rank that ends before it joins is heard of. */
 export function installDistributed(): void {
   if (isInstalled) return
   isInstalled = true
   installTensors()
   installCollectives()
+  watchNeverJoined()
 }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMainThread, workerData } from 'node:worker_threads'
+import { placeOf } from '../../distributed/failures/report.ts'
 import { writeNow } from '../../distributed/failures/sync.ts'
 import { hasJoined } from '../../distributed/processGroup.ts'
 import type { RankStart } from '../../distributed/threads/spawn.ts'
@@ -17,8 +18,9 @@ export async function runProgram(file: string, words: readonly string[]): Promis
   if (!isMainThread) tagOutput()
   const path = resolve(file)
   process.argv = [process.execPath, path, ...words]
-  const program: { readonly default?: unknown } = await import(pathToFileURL(path).href).catch((error: unknown) => {
-    addPlace(error, path)
+  const { href } = pathToFileURL(path)
+  const program: { readonly default?: unknown } = await import(href).catch((error: unknown) => {
+    addPlace(error, href)
     throw error
   })
   if (isFunction(program.default) && !hasJoined()) await program.default(...words)
@@ -26,11 +28,16 @@ export async function runProgram(file: string, words: readonly string[]): Promis
 
 export default runProgram
 
-/** Adds the line to a syntax error of the program. Node itself only says it where nothing catches the error. */
-function addPlace(error: unknown, path: string): void {
-  if (!(error instanceof SyntaxError)) return
-  const { status, stderr } = spawnSync(process.execPath, ['--check', path], { encoding: 'utf8' })
-  if (status !== 0) error.message += `\n${stderr.split(/^SyntaxError/m)[0]?.trimEnd() ?? ''}`
+/**
+ * Puts the place of a syntax error before its stack, as Node does for CommonJS. For modules Node only says it where nothing catches the error, so another process links the program: it
+ * reads all files that the program imports by `import` statements, and runs none, since what is evaluated first is a module that exits.
+ */
+function addPlace(error: unknown, program: string): void {
+  if (!(error instanceof SyntaxError) || placeOf(error.stack ?? '') !== '') return
+  const link = `import 'data:text/javascript,process.exit(0)'; import ${JSON.stringify(program)}`
+  const { stderr } = spawnSync(process.execPath, [...process.execArgv, '--input-type=module', '--eval', link], { encoding: 'utf8' })
+  const place = placeOf(stderr)
+  if (place !== '') error.stack = `${place}\n${error.stack ?? ''}`
 }
 
 /** Writes this thread's output at once, with its rank before each line. A thread's usual output only moves on while the thread waits for events, which ranks seldom do. */

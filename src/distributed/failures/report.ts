@@ -46,11 +46,15 @@ function framesOf(stack: string): string {
   return at < 0 ? '' : stack.slice(at)
 }
 
+/** Where a syntax error is, as Node says before a stack or where nothing catches the error: the file with its line, that line, and a mark below it. Empty if that is not said. */
+export const placeOf = (text: string): string => /^(?:\S.*:\d+\n[^]*?)(?=^SyntaxError\b)/m.exec(text)?.[0].trimEnd() ?? ''
+
 const errorText = ({ name, message }: Error): string => (message === '' ? name : `${name}: ${message}`)
 
 /** The stack of an error, and those of its causes and of the errors that it stands for. */
 function stacksOf(error: Error): string {
-  const parts = [framesOf(error.stack ?? '')]
+  const { stack = '' } = error
+  const parts = [error instanceof SyntaxError ? placeOf(stack) : '', framesOf(stack)]
   const seen = new Set<unknown>([error])
   const add = (title: string, inner: unknown): void => {
     if (seen.has(inner)) return

@@ -1,10 +1,22 @@
 // One way for rank 1 to die, or to hang, while the other rank waits for it in a collective. `tensorfx run -n 2 deaths.mjs WAY` calls the default export; `node deaths.mjs WAY
 // threads` starts two threads, and `mpirun -n 2 node deaths.mjs WAY mpi` two processes.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
-import { workerData } from 'node:worker_threads'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { Worker, workerData } from 'node:worker_threads'
 import { nn, torch } from 'tensorfx'
-import { DistributedDataParallel, allReduce, barrier, destroyProcessGroup, getRank, initProcessGroup, recv, runRanks } from 'tensorfx/distributed'
+import {
+  DistributedDataParallel,
+  allReduce,
+  barrier,
+  destroyProcessGroup,
+  getRank,
+  initProcessGroup,
+  newGroup,
+  recv,
+  runRanks,
+} from 'tensorfx/distributed'
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
@@ -74,12 +86,24 @@ export const ways = {
 }
 
 /** What rank 1 does before it joins the world. */
-const EARLY = { leavesBeforeJoining: () => process.exit(0), hangsBeforeJoining: () => sleep(60_000) }
+const EARLY = {
+  leavesBeforeJoining: () => process.exit(0),
+  hangsBeforeJoining: () => sleep(60_000),
+  /** A process and a thread that load the library, as this file does, and end. */
+  helpersEndBeforeJoining: async () => {
+    spawnSync(process.execPath, [fileURLToPath(import.meta.url)])
+    await once(new Worker(new URL(import.meta.url)), 'exit')
+    // The other rank, which waits, would say so by now.
+    sleep(500)
+  },
+}
 
 export default async function run(way) {
   const launched = Number(process.env.OMPI_COMM_WORLD_RANK ?? process.env.PMI_RANK ?? workerData?.world.rank)
-  if (launched === 1) EARLY[way]?.()
+  if (launched === 1) await EARLY[way]?.()
   await initProcessGroup({ timeout: way.startsWith('hangs') ? 2000 : 60_000 })
+  // The other must have started, so that it can say where it was.
+  if (way === 'throws') barrier({ group: newGroup() })
   if (way === 'ddpHook') return ddpHook()
   if (getRank() === 1) await ways[way]?.()
   if (way === 'hangsInCollective') sleep(60_000)
