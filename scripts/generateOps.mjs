@@ -224,7 +224,7 @@ export function generate(folder = root) {
   )
   write(generated('operators.ts'), [
     '// All operators, by the names of their constants.',
-    "import './methods.ts'",
+    "export type {} from './methods.ts'",
     "export type * from './signatures.ts'",
     ...exportsOf(operators, pathTo, (op) => op.constant),
   ])

@@ -14,7 +14,7 @@ const WHERE = 'loadModel'
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
-  /** Classes of layers that the file may ask for besides those of convolutions and transformers, by name: `import { LSTM } from 'tensorfx/nn'` and `layers: { LSTM }`. */
+  /** Classes of layers that the file may ask for besides those of convolutions and transformers, by name: `import { InstanceNorm2d } from 'tensorfx/nn'` and `layers: { InstanceNorm2d }`. */
   // eslint-disable-next-line typescript/no-explicit-any -- constructors of any arguments
   readonly layers?: Readonly<Record<string, new (...args: any[]) => Module>>
   /** Default: 'data'. */

@@ -54,8 +54,10 @@ export class Sequential extends Module {
   constructor(...modules: readonly Module[] | readonly [Named]) {
     super()
     const [first] = modules
-    const byName = modules.length === 1 && isObject(first) && !isModule(first)
-    const named = byName ? entriesOf('nn.Sequential', first) : modules.map((m, i) => [String(i), m] as const)
+    const named =
+      modules.length === 1 && isObject(first) && !isModule(first)
+        ? entriesOf('nn.Sequential', first)
+        : modules.map((module, i) => [String(i), module] as const)
     for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
   }
 

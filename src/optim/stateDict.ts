@@ -6,8 +6,8 @@ import { decode, integer, list, mapOf, object } from '../protocol/decode.ts'
 import { attributeName, camelCase, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 
-/** What an optimizer remembers of one parameter: tensors, numbers and lists of them, by name. */
-export type ParamState = Record<string, Tensor | number | readonly (Tensor | number)[]>
+/** What an optimizer remembers of one parameter: tensors, numbers and lists of them, by name. What it does not need is undefined or left out. */
+export type ParamState = Record<string, Tensor | number | readonly (Tensor | number)[] | undefined>
 
 /** Everything that an optimizer needs to continue; parameters are numbered across the groups. PyTorch's format in camelCase. */
 export interface OptimizerState {

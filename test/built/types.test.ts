@@ -53,6 +53,18 @@ export const results: readonly unknown[] = [dtype, Double, noGrad(() => gm.call(
   expect(errorsOf(program)).toEqual([])
 })
 
+it('the declarations hold without the options that only strict programs set', () => {
+  const loose = {
+    exactOptionalPropertyTypes: false,
+    noUncheckedIndexedAccess: false,
+    noPropertyAccessFromIndexSignature: false,
+    noImplicitOverride: false,
+  }
+  const imports = entries.map((name, i) => `export * as entry${i} from '${name.replace('.', 'tensorfx')}'`)
+  expect(errorsOfAll({ 'program.ts': imports.join('\n') }, [], loose)).toEqual([])
+  expect(errorsOfAll({ 'program.ts': imports.join('\n') }, [], { ...loose, strict: false })).toEqual([])
+})
+
 it('a strict program that writes a backend, a pass over nodes and operators compiles without a cast', () => {
   const program = `
 import { compile, fx, torch } from 'tensorfx'

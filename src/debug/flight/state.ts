@@ -74,9 +74,11 @@ export function stateTensors(sources: Sources, inputs: readonly unknown[]): read
   return found
 }
 
+const isArray = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
 /** A parameter's state with lists of its own. */
 const copyOf = (state: ParamState): ParamState =>
-  Object.fromEntries(Object.entries(state).map(([key, value]) => [key, value instanceof Tensor || typeof value === 'number' ? value : [...value]]))
+  Object.fromEntries(Object.entries(state).map(([key, value]) => [key, isArray(value) ? [...value] : value]))
 
 /** The state at one moment. */
 export class Snapshot {
