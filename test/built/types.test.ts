@@ -208,14 +208,12 @@ it('wrong arguments of a module are refused', () => {
   }
 })
 
-it.each(['storage', 'pending', 'captureSlot', 'captureStamp', 'viewBase', 'outputNr', 'contiguousLayout', 'realize'])(
-  'x.%s is not declared',
-  (member) => {
-    const errors = errorsOf(`import { torch } from 'tensorfx'\nexport const member: unknown = torch.ones([2]).${member}\n`)
-    expect(errors).toHaveLength(1)
-    expect(errors[0]).toContain(`Property '${member}' does not exist on type 'Tensor'`)
-  },
-)
+it('members of tensors that are not for users are not declared', () => {
+  const members = ['storage', 'pending', 'captureSlot', 'captureStamp', 'viewBase', 'outputNr', 'contiguousLayout', 'realize']
+  const uses = members.map((member) => `export const ${member}: unknown = torch.ones([2]).${member}`)
+  const errors = errorsOf(["import { torch } from 'tensorfx'", ...uses].join('\n'))
+  expect(errors.map((text) => /Property '(\w+)' does not exist on type 'Tensor'/.exec(text)?.[1])).toEqual(members)
+})
 
 it('nothing that is marked as internal is declared', () => {
   const declarations = readdirSync(`${root}dist`, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.d.ts'))
