@@ -6,7 +6,7 @@ import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkCount, checkOptions, checkSynchronous, isCallable, isClass, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, checkSynchronous, isCallable, isClass, isFunction, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -90,7 +90,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     let gm: GraphModule
     try {
       const result = withoutDrawing(
-        () => sources.within(() => withMode(mode, () => run(...fakes))),
+        () => sources.within(() => withMode(mode, () => explainMissing(fn, args.length, () => run(...fakes)))),
         () => mode.drawCount,
       )
       checkSynchronous('makeFx', 'fn', result)
@@ -109,6 +109,19 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     }
     noteGuards(gm, call, [...mode.constants.values()], modulesBelow([fn, ...call.leaves, ...sources.called]))
     return gm
+  }
+}
+
+/** Runs the function. If it fails on an argument that was not given, the error says so. */
+function explainMissing<T>(fn: object, given: number, run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    const called: unknown = fn instanceof Module ? Reflect.get(fn, 'forward') : fn
+    const wanted = isFunction(called) ? called.length : 0
+    if (!(error instanceof TypeError) || given >= wanted) throw error
+    const text = `makeFx: the function takes ${wanted} argument${wanted === 1 ? '' : 's'} but got ${given}. Call what makeFx returns with example inputs: makeFx(fn)(x).`
+    throw new ArgumentError(text, { cause: error })
   }
 }
 

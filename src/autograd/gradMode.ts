@@ -41,7 +41,7 @@ class GradModeScope implements Disposable {
 
 function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefined): T | Disposable {
   if (fn === undefined) return new GradModeScope(enabled)
-  checkArgument(isCallable(fn), where, 'fn', 'a function', fn)
+  checkArgument(isCallable(fn), where, 'fn', 'a function, such as () => model(x)', fn)
   const outer = dispatchState.gradEnabled
   dispatchState.gradEnabled = enabled
   try {

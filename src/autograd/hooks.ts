@@ -1,5 +1,6 @@
 // Hooks on gradients, and tensors that keep the gradient that passes through them.
 import { add, clone } from '../ops/index.ts'
+import { checkCallable } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { producerOf, retention } from './node.ts'
@@ -85,6 +86,7 @@ function addHook<H>(hooks: H[], hook: H, counted: boolean): RemovableHandle {
  * gradient is complete, while backward goes on. Throws AutogradError if the tensor does not require grad. PyTorch's `Tensor.register_hook`.
  */
 export function registerHook(tensor: Tensor, hook: GradHook): RemovableHandle {
+  checkCallable('registerHook', 'hook', hook)
   if (!tensor.requiresGrad)
     throw new AutogradError('registerHook: this tensor does not require grad, so no gradient will ever reach it. Call requiresGrad_() first.')
   return addHook(hooksOf(tensor), hook, tensor.gradFn === null)
@@ -95,6 +97,7 @@ export function registerHook(tensor: Tensor, hook: GradHook): RemovableHandle {
  * grad. PyTorch's `Tensor.register_post_accumulate_grad_hook`.
  */
 export function registerPostAccumulateGradHook(leaf: Tensor, hook: AccumulatedHook): RemovableHandle {
+  checkCallable('registerPostAccumulateGradHook', 'hook', hook)
   if (leaf.gradFn !== null || !leaf.requiresGrad)
     throw new AutogradError(
       'registerPostAccumulateGradHook: only a leaf that requires grad gets a gradient in its .grad. Use registerHook for the result of an operator, and requiresGrad_() for a leaf.',

@@ -1,7 +1,7 @@
 // The gradient methods of Tensor.
 import { isDetached } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkCount, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkMethod, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { backward, isDifferentiable } from './engine.ts'
@@ -33,7 +33,7 @@ type TensorBackwardOptions = BackwardOptions & { readonly inputs?: readonly Tens
 /** Methods that compute and control gradients. */
 export const autogradMethods = {
   backward(this: Tensor, first?: Tensor | null | TensorBackwardOptions, second?: TensorBackwardOptions): void {
-    checkCount('Tensor.backward', arguments, 2)
+    checkMethod(this, 'Tensor.backward', arguments, 2)
     if (first === undefined && second === undefined) return backward(this)
     checkArgument(
       first === null || first === undefined || first instanceof Tensor || (second === undefined && isPlainObject(first)),
@@ -50,7 +50,7 @@ export const autogradMethods = {
   },
 
   requiresGrad_<T extends Tensor>(this: T, requiresGrad = true): T {
-    checkCount('requiresGrad_', arguments, 1)
+    checkMethod(this, 'requiresGrad_', arguments, 1)
     if (typeof requiresGrad !== 'boolean')
       throw new ArgumentError(`requiresGrad_: argument 'requiresGrad' must be true or false, got ${valueText(requiresGrad)}.`)
     if (requiresGrad && !isDifferentiable(this)) {
@@ -68,7 +68,7 @@ export const autogradMethods = {
   },
 
   detach_<T extends Tensor>(this: T): T {
-    checkCount('detach_', arguments, 0)
+    checkMethod(this, 'detach_', arguments, 0)
     if (this.viewBase !== null && !isDetached(this))
       throw new AutogradError(
         'detach_: this tensor is a view, which cannot be cut from its history in place: what it is a view of would keep that. Use detach().',
@@ -80,17 +80,17 @@ export const autogradMethods = {
   },
 
   retainGrad(this: Tensor): void {
-    checkCount('retainGrad', arguments, 0)
+    checkMethod(this, 'retainGrad', arguments, 0)
     retainGrad(this)
   },
 
   registerHook(this: Tensor, hook: GradHook): RemovableHandle {
-    checkCount('registerHook', arguments, 1)
+    checkMethod(this, 'registerHook', arguments, 1)
     return registerHook(this, hook)
   },
 
   registerPostAccumulateGradHook(this: Tensor, hook: AccumulatedHook): RemovableHandle {
-    checkCount('registerPostAccumulateGradHook', arguments, 1)
+    checkMethod(this, 'registerPostAccumulateGradHook', arguments, 1)
     return registerPostAccumulateGradHook(this, hook)
   },
 }

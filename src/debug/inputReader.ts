@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { randn } from '../ops/index.ts'
-import { checkArgument, checkArray, checkCount, checkOptions, checkString, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkMethod, checkOptions, checkString, isObject, valueText } from '../protocol/index.ts'
 import { Storage, Tensor, contiguousStrides, isContiguous, windowNumel } from '../tensor/index.ts'
 import { ContentStore } from './contentStore.ts'
 import { checkStore } from './fileStore.ts'
@@ -81,7 +81,7 @@ export class InputReader {
 
   /** A storage of `count` times the same element. */
   fill(count: number, element: ElementLiteral, dtype: DType = 'float32'): LoadedStorage {
-    checkCount('reader.fill', arguments, 3)
+    checkMethod(this, 'reader.fill', arguments, 3)
     checkArgument(Number.isSafeInteger(count) && count >= 0 && count <= MOST_ELEMENTS, 'reader.fill', 'count', 'a number of elements', count)
     checkArgument(isElement(element), 'reader.fill', 'element', 'a number, bigint or boolean', element)
     const one = bytesOf([element], checkDType('reader.fill', dtype))
@@ -132,7 +132,7 @@ export class InputReader {
 
   /** What follows are the arguments of the next call. */
   nextCall(): void {
-    checkCount('nextCall', arguments, 0)
+    checkMethod(this, 'nextCall', arguments, 0)
     this.earlier.push(this.args.splice(0))
   }
 

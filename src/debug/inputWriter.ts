@@ -6,6 +6,7 @@ import type { DType } from '../kernels/index.ts'
 import {
   checkArgument,
   checkCount,
+  checkMethod,
   checkOptions,
   checkString,
   isPlainObject,
@@ -72,19 +73,19 @@ export class InputWriter {
    * written, for any other value.
    */
   add(name: string, value: unknown): void {
-    checkCount('add', arguments, 2)
+    checkMethod(this, 'add', arguments, 2)
     this.#push({ name, value, line: null })
   }
 
   /** What is added from here on are the inputs of the next call. */
   nextCall(): void {
-    checkCount('nextCall', arguments, 0)
+    checkMethod(this, 'nextCall', arguments, 0)
     this.use('', undefined, () => 'reader.nextCall()')
   }
 
   /** Adds a value that is no input; `line` gets the expression that loads it. */
   use(name: string, value: unknown, line: (expression: string) => string): void {
-    checkCount('use', arguments, 3)
+    checkMethod(this, 'use', arguments, 3)
     this.#push({ name, value, line })
   }
 
@@ -97,13 +98,13 @@ export class InputWriter {
 
   /** The source lines. Writes the storages that the script does not hold. */
   lines(): readonly string[] {
-    checkCount('lines', arguments, 0)
+    checkMethod(this, 'lines', arguments, 0)
     return (this.#lines ??= new Source(this.#entries, this.#files, this.#inlineBytes, this.#whole, (paths) => (this.#paths = paths)).lines())
   }
 
   /** The files that were written, or were there already. */
   paths(): readonly string[] {
-    checkCount('paths', arguments, 0)
+    checkMethod(this, 'paths', arguments, 0)
     return this.#paths
   }
 

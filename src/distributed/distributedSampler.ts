@@ -1,7 +1,7 @@
 // Which samples of a data set each rank trains on.
 import { ArgumentError } from '../errors/index.ts'
 import { randperm } from '../ops/index.ts'
-import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
+import { checkCount, checkMethod, checkOptions, valueText } from '../protocol/index.ts'
 import { Generator } from '../tensor/index.ts'
 import { getRank, getWorldSize } from './processGroup.ts'
 
@@ -70,7 +70,7 @@ export class DistributedSampler implements Iterable<number> {
 
   /** To be called before each epoch, on all ranks: otherwise all epochs have one order. PyTorch's `set_epoch`. */
   setEpoch(epoch: number): void {
-    checkCount('setEpoch', arguments, 1)
+    checkMethod(this, 'setEpoch', arguments, 1)
     if (!Number.isSafeInteger(epoch) || epoch < 0)
       throw new ArgumentError(`DistributedSampler.setEpoch: epoch must be a non-negative integer, got ${valueText(epoch)}.`)
     this.#epoch = epoch

@@ -1,7 +1,7 @@
 // A tensor of which each rank holds a part. PyTorch's ShardedTensor.
 import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { TENSOR, checkArgument, checkArray, checkCount, isPlainObject, valueText } from '../protocol/index.ts'
+import { TENSOR, checkArgument, checkArray, checkCount, checkMethod, isPlainObject, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -179,7 +179,7 @@ export class ShardedTensor implements TensorLike {
 
   /** The whole tensor, on every rank. All ranks of the group must call it. */
   fullTensor(): Tensor {
-    checkCount('fullTensor', arguments, 0)
+    checkMethod(this, 'fullTensor', arguments, 0)
     const full = Tensor.empty(this.shape, this.dtype)
     const own = [...this.localShards]
     for (const { offsets, sizes, rank } of this.metadata) {

@@ -6,7 +6,17 @@ import { remover } from '../events/index.ts'
 import type { Remover } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { add, relu, relu_ } from '../ops/index.ts'
-import { checkArgument, checkCallable, checkCount, checkOptions, checkString, isCallable, nameTarget, valueText } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkCallable,
+  checkCount,
+  checkOptions,
+  checkString,
+  isCallable,
+  nameTarget,
+  swappedHint,
+  valueText,
+} from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { InvalidBackend } from './errors.ts'
 
@@ -62,7 +72,9 @@ export function registerBackend(name: string, backend: Backend, options: Backend
   checkCount('registerBackend', arguments, 3)
   checkOptions('registerBackend', options, { module: true, tags: true })
   if (typeof name !== 'string' || name === '' || !isCallable(backend))
-    throw new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.')
+    throw new ArgumentError(
+      `registerBackend: expected a name and a function (gm, exampleInputs) => compiled, got ${valueText(name)} and ${valueText(backend)}.${swappedHint(isCallable(name), 'name', 'backend', 'name, backend')}`,
+    )
   const known = registry.get(name)
   if (known?.backend === backend) return
   if (known !== undefined || builtIn().includes(name))

@@ -53,6 +53,14 @@ export interface CompiledModule<M extends Module> extends Compiled<CallOf<M>> {
 
 type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnType<M['forward']>
 
+/** What to write instead of the options of PyTorch's compile that are not options here. */
+const PYTORCH_OPTIONS: Readonly<Record<string, string>> = {
+  mode: 'leave it out, as there is one mode; for a pure function whose calls are short, { skipReplay: true } checks only the arguments',
+  dynamic: 'leave it out, as each graph is compiled for the shapes of its inputs; config.recompileLimit says how many graphs there may be',
+  options: 'leave it out, and write settings to config, or pass a function as { backend }',
+  disable: 'leave it out, and write disable(fn) for a function that runs eagerly',
+}
+
 /** Compiled functions and modules; `reset` drops their trees. */
 const compiledFunctions = new WeakRefs<CompiledFunction>()
 
@@ -71,7 +79,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   // A module of another copy of the library can be called, but not captured.
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: argument 'fn' must be a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
-  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true })
+  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true }, PYTORCH_OPTIONS)
   const compiled = newCompiled(target, options)
   compiledFunctions.add(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {

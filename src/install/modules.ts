@@ -1,5 +1,6 @@
 // The composition root of modules: what they say about PyTorch's names that they do not have.
 import { Module } from '../module/index.ts'
+import { ModuleList, Sequential } from '../nn/containers.ts'
 import { moduleMethods } from '../nn/moduleMethods.ts'
 import { PackedSequence } from '../nn/recurrent/packedSequence.ts'
 import { explainUnknownNames } from '../protocol/index.ts'
@@ -15,6 +16,15 @@ const INSTEAD_OF_MODULE = new Map<string, string>([
   ['cuda', NO_MODULE_DEVICES],
   ['cpu', NO_MODULE_DEVICES],
   ['forward', 'the class of a module must define forward(x), which computes its output'],
+])
+
+/** Methods of arrays, which containers are not. */
+const INSTEAD_OF_CONTAINER = new Map<string, string>([
+  ['push', 'write modules.append(module)'],
+  ...['map', 'forEach', 'filter', 'reduce', 'some', 'every', 'find', 'slice'].map((name): [string, string] => [
+    name,
+    `spread it: [...modules].${name}(…), or for (const module of modules)`,
+  ]),
 ])
 
 let isRegistered = false
@@ -37,6 +47,13 @@ export function installModules(): void {
   registerPackedSequence()
   for (const [name, value] of Object.entries(moduleMethods))
     Object.defineProperty(Module.prototype, name, { value, writable: true, configurable: true })
+  for (const container of [ModuleList, Sequential])
+    explainUnknownNames(container.prototype, {
+      owner: 'modules',
+      known: () => Object.getOwnPropertyNames(container.prototype),
+      instead: INSTEAD_OF_CONTAINER,
+      extensible: true,
+    })
   explainUnknownNames(Module.prototype, {
     owner: 'module',
     known: () => Object.getOwnPropertyNames(Module.prototype),

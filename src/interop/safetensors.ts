@@ -5,7 +5,7 @@ import { dtypeInfo, isDType } from '../kernels/index.ts'
 import { decode, integer, list, mapOf, name as nameText, object, string } from '../protocol/decode.ts'
 import type { Place } from '../protocol/decode.ts'
 import { parseJson } from '../protocol/jsonText.ts'
-import { checkArray, checkCount, checkIterable, isPlainObject, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArray, checkCount, checkIterable, isModule, isPlainObject, uncalledHint, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { OTHER_DTYPES } from './otherDtypes.ts'
 import type { OtherDtype } from './otherDtypes.ts'
@@ -51,6 +51,8 @@ export function writeSafetensors(
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array<ArrayBuffer> {
   checkCount('writeSafetensors', arguments, 2)
+  if (isModule(tensors))
+    throw new ArgumentError(`writeSafetensors: argument 'tensors' must be tensors by name, got ${valueText(tensors)}. Write model.stateDict().`)
   checkIterable('writeSafetensors', 'tensors', tensors)
   const header = new Map<string, unknown>()
   if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(metadata))

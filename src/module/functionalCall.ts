@@ -1,6 +1,16 @@
 // functionalCall: calls a module as a function of its parameters and buffers.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkCount, checkOptions, childPath, isModule, isPlainObject, isTensorLike } from '../protocol/index.ts'
+import {
+  checkArgument,
+  checkCount,
+  checkOptions,
+  childPath,
+  isModule,
+  isPlainObject,
+  isTensorLike,
+  swappedHint,
+  valueText,
+} from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import type { Module } from './module.ts'
 import { lend } from './replaced.ts'
@@ -27,9 +37,15 @@ export function functionalCall(
   options: FunctionalCallOptions = {},
 ): unknown {
   checkCount('functionalCall', arguments, 4)
-  checkArgument(isModule(module), 'functionalCall', 'module', 'a Module', module)
+  if (!isModule(module))
+    throw new ArgumentError(
+      `functionalCall: argument 'module' must be a Module, got ${valueText(module)}.${swappedHint(isModule(state), 'module', 'state', 'module, state, args')}`,
+    )
   checkArgument(isPlainObject(state), 'functionalCall', 'state', 'an object of tensors by name', state)
-  checkArgument(Array.isArray(args), 'functionalCall', 'args', 'an array of arguments', args)
+  if (!Array.isArray(args))
+    throw new ArgumentError(
+      `functionalCall: argument 'args' must be an array of arguments, got ${valueText(args)}. Put a single argument into an array: [x].`,
+    )
   checkOptions('functionalCall', options, { strict: 'boolean', tieWeights: 'boolean' })
   const places = placesOf(module)
   checkNames(places, state, options.strict ?? false)

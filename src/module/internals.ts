@@ -1,5 +1,5 @@
 // What a module has besides its properties: which of them are buffers, what they held when it was last used, hooks, and whether its code was made anew.
-import { BUFFER, isTensorLike, remembered } from '../protocol/index.ts'
+import { BUFFER, checkCallable, isTensorLike, remembered } from '../protocol/index.ts'
 
 /** Any hook; the methods that register hooks know their types. */
 export type Hook = (...args: never[]) => unknown
@@ -71,8 +71,17 @@ export function hooksOf(module: object, kind: HookKind): ReadonlySet<Hook> | und
   return hooks === undefined || hooks.size === 0 ? undefined : hooks
 }
 
-/** Adds a hook. */
+const REGISTER: Readonly<Record<HookKind, string>> = {
+  forwardPre: 'registerForwardPreHook',
+  forward: 'registerForwardHook',
+  stateDict: 'registerStateDictPostHook',
+  loadStateDictPre: 'registerLoadStateDictPreHook',
+  loadStateDictPost: 'registerLoadStateDictPostHook',
+}
+
+/** Adds a hook. Throws ArgumentError unless it is a function. */
 export function addHook(module: object, kind: HookKind, hook: Hook): RemovableHandle {
+  checkCallable(REGISTER[kind], 'hook', hook)
   const known = internalsOf(module)
   const own = remembered(known.hooks, kind, () => new Set<Hook>())
   own.add(hook)

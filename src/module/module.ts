@@ -9,6 +9,7 @@ import {
   checkArgument,
   checkCallable,
   checkCount,
+  checkMethod,
   checkModule,
   checkOptions,
   checkString,
@@ -116,25 +117,26 @@ export abstract class Module extends CallableObject {
 
   /** The same as calling the module: runs the hooks and forward. `model.call(x)` is `model(x)`. */
   call(...args: Parameters<this['forward']>): ReturnType<this['forward']> {
+    if (this === undefined) checkMethod(this, 'call', args, 0)
     const output = interceptor === null ? forwardOf(this, args) : interceptor.callModule(this, (...given) => forwardOf(this, given), args)
     return output as ReturnType<this['forward']>
   }
 
   /** Registers a hook that runs before forward. */
   registerForwardPreHook(hook: ForwardPreHook): RemovableHandle {
-    checkCount('registerForwardPreHook', arguments, 1)
+    checkMethod(this, 'registerForwardPreHook', arguments, 1)
     return addHook(this, 'forwardPre', hook)
   }
 
   /** Registers a hook that runs after forward. */
   registerForwardHook(hook: ForwardHook): RemovableHandle {
-    checkCount('registerForwardHook', arguments, 1)
+    checkMethod(this, 'registerForwardHook', arguments, 1)
     return addHook(this, 'forward', hook)
   }
 
   /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
-    checkCount('registerBuffer', arguments, 3)
+    checkMethod(this, 'registerBuffer', arguments, 3)
     checkOptions('registerBuffer', options, { persistent: 'boolean' })
     checkName('registerBuffer', name, this)
     if (tensor !== null && !isTensorLike(tensor))
@@ -146,7 +148,7 @@ export abstract class Module extends CallableObject {
 
   /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
   registerParameter(name: string, parameter: TensorLike | null): void {
-    checkCount('registerParameter', arguments, 2)
+    checkMethod(this, 'registerParameter', arguments, 2)
     checkName('registerParameter', name, this)
     if (parameter !== null && !isParameter(parameter))
       throw new ArgumentError(
@@ -158,7 +160,7 @@ export abstract class Module extends CallableObject {
 
   /** Adds a child whose name is only known at run time. Otherwise, assign a property. PyTorch's add_module. */
   addModule(name: string, module: Module): void {
-    checkCount('addModule', arguments, 2)
+    checkMethod(this, 'addModule', arguments, 2)
     checkName('addModule', name, this)
     checkModule('addModule', name, module)
     checkFree('addModule', this, name, peek(this, name) instanceof Module)
@@ -167,18 +169,18 @@ export abstract class Module extends CallableObject {
 
   /** Direct children by name. */
   *namedChildren(): Generator<[string, Module]> {
-    checkCount('namedChildren', arguments, 0)
+    checkMethod(this, 'namedChildren', arguments, 0)
     for (const [name, value] of ownEntries(this)) if (value instanceof Module) yield [name, value]
   }
 
   children(): Generator<Module> {
-    checkCount('children', arguments, 0)
+    checkMethod(this, 'children', arguments, 0)
     return secondOf(this.namedChildren())
   }
 
   /** This module and all modules below it, each once, with dotted paths ('' for this module). */
   *namedModules(prefix = '', seen: Set<Module> = new Set()): Generator<[string, Module]> {
-    checkCount('namedModules', arguments, 2)
+    checkMethod(this, 'namedModules', arguments, 2)
     checkString('namedModules', 'prefix', prefix)
     checkArgument(seen instanceof Set, 'namedModules', 'seen', 'a Set of modules', seen)
     if (seen.has(this)) return
@@ -193,7 +195,7 @@ export abstract class Module extends CallableObject {
   }
 
   modules(): Generator<Module> {
-    checkCount('modules', arguments, 0)
+    checkMethod(this, 'modules', arguments, 0)
     return secondOf(this.namedModules())
   }
 
@@ -204,7 +206,7 @@ export abstract class Module extends CallableObject {
 
   /** Whether the module itself has a buffer of that name. */
   hasBuffer(name: string): boolean {
-    checkCount('hasBuffer', arguments, 1)
+    checkMethod(this, 'hasBuffer', arguments, 1)
     return knownBuffers(this)?.has(name) === true
   }
 
@@ -220,33 +222,35 @@ export abstract class Module extends CallableObject {
    * named_parameters.
    */
   namedParameters(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+    checkMethod(this, 'namedParameters', arguments, 2)
     checkListing('namedParameters', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownParameters(), prefix, recurse)
   }
 
   /** All parameters, each once; without `recurse` the module's own ones only. */
   parameters(recurse = true): Generator<TensorLike> {
-    checkCount('parameters', arguments, 1)
+    checkMethod(this, 'parameters', arguments, 1)
     checkRecurse('parameters', recurse)
     return secondOf(this.namedParameters('', recurse))
   }
 
   /** All buffers with dotted names, as {@link namedParameters} lists parameters. PyTorch's named_buffers. */
   namedBuffers(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+    checkMethod(this, 'namedBuffers', arguments, 2)
     checkListing('namedBuffers', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownBuffers(), prefix, recurse)
   }
 
   /** All buffers, each once; without `recurse` the module's own ones only. */
   buffers(recurse = true): Generator<TensorLike> {
-    checkCount('buffers', arguments, 1)
+    checkMethod(this, 'buffers', arguments, 1)
     checkRecurse('buffers', recurse)
     return secondOf(this.namedBuffers('', recurse))
   }
 
   /** The module at a dotted path. Throws ArgumentError, which names the first part that is missing. */
   getSubmodule(path: string): Module {
-    checkCount('getSubmodule', arguments, 1)
+    checkMethod(this, 'getSubmodule', arguments, 1)
     checkString('getSubmodule', 'path', path)
     if (path === '') return this
     let module: Module = this
@@ -261,7 +265,7 @@ export abstract class Module extends CallableObject {
 
   /** The parameter at a dotted path. Throws ArgumentError if there is none. */
   getParameter(path: string): TensorLike {
-    checkCount('getParameter', arguments, 1)
+    checkMethod(this, 'getParameter', arguments, 1)
     const [owner, name] = placeOf(this, path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
     return readTensor(owner, name)
@@ -269,7 +273,7 @@ export abstract class Module extends CallableObject {
 
   /** The buffer at a dotted path. Throws ArgumentError if there is none. */
   getBuffer(path: string): TensorLike {
-    checkCount('getBuffer', arguments, 1)
+    checkMethod(this, 'getBuffer', arguments, 1)
     const [owner, name] = placeOf(this, path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
@@ -278,7 +282,7 @@ export abstract class Module extends CallableObject {
 
   /** Sets the training mode of this module and all modules below it. */
   train(mode = true): this {
-    checkCount('train', arguments, 1)
+    checkMethod(this, 'train', arguments, 1)
     checkArgument(typeof mode === 'boolean', 'train', 'mode', 'true or false', mode)
     for (const module of this.modules()) module.training = mode
     return this
@@ -286,13 +290,13 @@ export abstract class Module extends CallableObject {
 
   /** Leaves training mode: `train(false)`. */
   eval(): this {
-    checkCount('eval', arguments, 0)
+    checkMethod(this, 'eval', arguments, 0)
     return this.train(false)
   }
 
   /** Sets `requiresGrad` of all parameters. */
   requiresGrad_(value = true): this {
-    checkCount('requiresGrad_', arguments, 1)
+    checkMethod(this, 'requiresGrad_', arguments, 1)
     checkArgument(typeof value === 'boolean', 'requiresGrad_', 'value', 'true or false', value)
     for (const parameter of this.parameters()) parameter.requiresGrad = value
     return this
@@ -300,13 +304,13 @@ export abstract class Module extends CallableObject {
 
   /** Removes the gradients of all parameters. */
   zeroGrad(): void {
-    checkCount('zeroGrad', arguments, 0)
+    checkMethod(this, 'zeroGrad', arguments, 0)
     for (const parameter of this.parameters()) parameter.grad = null
   }
 
   /** Calls `fn` with every module, children first. */
   apply(fn: (module: Module) => void): this {
-    checkCount('apply', arguments, 1)
+    checkMethod(this, 'apply', arguments, 1)
     checkCallable('apply', 'fn', fn)
     for (const child of this.children()) child.apply(fn)
     fn(this)
@@ -318,7 +322,7 @@ export abstract class Module extends CallableObject {
    * `runningMean`, so that PyTorch loads a file of them. Names that are not in camel case (`LayerNorm`, `A_log`) stay as they are.
    */
   stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
-    checkCount('stateDict', arguments, 1)
+    checkMethod(this, 'stateDict', arguments, 1)
     checkOptions('stateDict', options, { names: true })
     const { names = 'own' } = options
     if (names !== 'own' && names !== 'pytorch')
@@ -336,7 +340,7 @@ export abstract class Module extends CallableObject {
     state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
     options: { readonly strict?: boolean } = {},
   ): LoadStateResult {
-    checkCount('loadStateDict', arguments, 2)
+    checkMethod(this, 'loadStateDict', arguments, 2)
     checkOptions('loadStateDict', options, { strict: 'boolean' })
     return loadState(this, state, options.strict ?? true)
   }
@@ -347,7 +351,7 @@ export abstract class Module extends CallableObject {
    * (`#x`) has to override `cloneWith`. PyTorch's copy.deepcopy.
    */
   deepCopy(options: { readonly shareTensors?: boolean } = {}): this {
-    checkCount('Module.deepCopy', arguments, 1)
+    checkMethod(this, 'Module.deepCopy', arguments, 1)
     checkOptions('Module.deepCopy', options, { shareTensors: 'boolean' })
     return cloneModule(this, options.shareTensors === true ? (tensor) => tensor : copyTensor)
   }

@@ -1,7 +1,7 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
-import { childPath, essence, isObject, isTensorLike, nearest, uncalledHint, valueText, weightLayoutHint } from '../protocol/index.ts'
+import { childPath, essence, isModule, isObject, isTensorLike, nearest, uncalledHint, valueText, weightLayoutHint } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
 import type { HookKind } from './internals.ts'
 
@@ -121,10 +121,12 @@ const listed = (names: readonly string[], others: readonly string[]): string =>
 export function loadState(module: Stateful, given: State, strict: boolean): LoadStateResult {
   // For callers in JavaScript.
   const copy: Map<string, TensorLike> | null =
-    isObject(given) && !isTensorLike(given) && !(given instanceof Promise) ? new Map(given instanceof Map ? given : Object.entries(given)) : null
+    isObject(given) && !isTensorLike(given) && !isModule(given) && !(given instanceof Promise)
+      ? new Map(given instanceof Map ? given : Object.entries(given))
+      : null
   if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
     throw new ArgumentError(
-      `loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.${uncalledHint(given)}`,
+      `loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.${isModule(given) ? ' Write model.stateDict().' : uncalledHint(given)}`,
     )
   // The hooks first: lazy layers get the shapes of their tensors from the state.
   const hooked = runAll(module, 'loadStateDictPre', copy)

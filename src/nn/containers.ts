@@ -1,7 +1,7 @@
 // Modules that hold other modules: Sequential, ModuleList, ModuleDict. A tracer looks into them.
 import { ArgumentError, InternalError, UnsupportedError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
-import { checkArgument, checkCount, checkIterable, checkString, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkIterable, checkMethod, checkString, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 type Named = Readonly<Record<string, Module>> | ReadonlyMap<string, Module>
@@ -68,13 +68,13 @@ export class Sequential extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Module {
-    checkCount('at', arguments, 1)
+    checkMethod(this, 'at', arguments, 1)
     return itemAt('nn.Sequential.at', [...this.children()], index)
   }
 
   /** Adds a module at the end; returns this. */
   append(module: Module): this {
-    checkCount('append', arguments, 1)
+    checkMethod(this, 'append', arguments, 1)
     addChild('nn.Sequential.append', this, String(this.length), module)
     return this
   }
@@ -106,26 +106,26 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** The module at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): M {
-    checkCount('at', arguments, 1)
+    checkMethod(this, 'at', arguments, 1)
     return itemAt('nn.ModuleList.at', [...this], index)
   }
 
   /** Replaces the module at a position. */
   set(index: number, module: M): void {
-    checkCount('set', arguments, 2)
+    checkMethod(this, 'set', arguments, 2)
     addChild('nn.ModuleList.set', this, String(wrapIndex('nn.ModuleList.set', index, this.length)), module)
   }
 
   /** Adds a module at the end; returns this. */
   append(module: M): this {
-    checkCount('append', arguments, 1)
+    checkMethod(this, 'append', arguments, 1)
     addChild('nn.ModuleList.append', this, String(this.length), module)
     return this
   }
 
   /** Adds modules at the end; returns this. */
   extend(modules: Iterable<M>): this {
-    checkCount('extend', arguments, 1)
+    checkMethod(this, 'extend', arguments, 1)
     checkIterable('nn.ModuleList', 'modules', modules)
     for (const module of modules) this.append(module)
     return this
@@ -133,7 +133,7 @@ export class ModuleList<M extends Module = Module> extends Module {
 
   /** Adds a module before `index`; returns this. */
   insert(index: number, module: M): this {
-    checkCount('insert', arguments, 2)
+    checkMethod(this, 'insert', arguments, 2)
     const rest = [...this]
     if (!Number.isInteger(index) || Math.abs(index) > rest.length)
       throw new ArgumentError(`nn.ModuleList.insert: index ${valueText(index)} is out of range for ${rest.length} module(s).`)
@@ -182,20 +182,20 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** The module of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): M {
-    checkCount('get', arguments, 1)
+    checkMethod(this, 'get', arguments, 1)
     for (const [own, module] of this.entries()) if (own === name) return module
     throw new ArgumentError(`nn.ModuleDict.get: there is no module ${valueText(name)}. The modules are ${[...this.keys()].join(', ')}.`)
   }
 
   has(name: string): boolean {
-    checkCount('has', arguments, 1)
+    checkMethod(this, 'has', arguments, 1)
     checkString('nn.ModuleDict', 'name', name)
     return Object.hasOwn(this, name) && Reflect.get(this, name) instanceof Module
   }
 
   /** Adds or replaces a module; returns this. */
   set(name: string, module: M): this {
-    checkCount('set', arguments, 2)
+    checkMethod(this, 'set', arguments, 2)
     checkString('nn.ModuleDict', 'name', name)
     addChild('nn.ModuleDict.set', this, name, module)
     return this
@@ -203,13 +203,13 @@ export class ModuleDict<M extends Module = Module> extends Module {
 
   /** Removes a module; false when there was none. */
   delete(name: string): boolean {
-    checkCount('delete', arguments, 1)
+    checkMethod(this, 'delete', arguments, 1)
     return this.has(name) && Reflect.deleteProperty(this, name)
   }
 
   /** Adds or replaces modules; returns this. */
   update(modules: Readonly<Record<string, M>> | ReadonlyMap<string, M>): this {
-    checkCount('update', arguments, 1)
+    checkMethod(this, 'update', arguments, 1)
     for (const [name, module] of entriesOf('nn.ModuleDict', modules)) addChild('nn.ModuleDict', this, name, module)
     return this
   }
@@ -223,7 +223,7 @@ export class ModuleDict<M extends Module = Module> extends Module {
   }
 
   entries(): IterableIterator<[string, M]> {
-    checkCount('entries', arguments, 0)
+    checkMethod(this, 'entries', arguments, 0)
     return this.namedChildren() as IterableIterator<[string, M]>
   }
 

@@ -7,7 +7,7 @@ import type { DType } from '../kernels/index.ts'
 import { Module, addHook, setAttribute } from '../module/index.ts'
 import type { LoadStateResult, RemovableHandle } from '../module/index.ts'
 import { to } from '../ops/index.ts'
-import { checkCallable, checkCount, isCallable, valueText } from '../protocol/index.ts'
+import { checkCallable, checkMethod, isCallable, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
@@ -152,40 +152,41 @@ function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
 /** Methods that the composition root gives to Module. */
 export const moduleMethods: object = {
   to(this: Module, dtype: DType): Module {
-    checkCount('Module.to', arguments, 1)
+    checkMethod(this, 'Module.to', arguments, 1)
     convert(this, dtype)
     return this
   },
   float(this: Module): Module {
-    checkCount('float', arguments, 0)
+    checkMethod(this, 'float', arguments, 0)
     return this.to('float32')
   },
   double(this: Module): Module {
-    checkCount('double', arguments, 0)
+    checkMethod(this, 'double', arguments, 0)
     return this.to('float64')
   },
   half(this: Module): Module {
-    checkCount('half', arguments, 0)
+    checkMethod(this, 'half', arguments, 0)
     return this.to('float16')
   },
   bfloat16(this: Module): Module {
-    checkCount('bfloat16', arguments, 0)
+    checkMethod(this, 'bfloat16', arguments, 0)
     return this.to('bfloat16')
   },
   registerFullBackwardHook(this: Module, hook: FullBackwardHook): RemovableHandle {
-    checkCount('registerFullBackwardHook', arguments, 1)
+    checkMethod(this, 'registerFullBackwardHook', arguments, 1)
+    checkCallable('registerFullBackwardHook', 'hook', hook)
     return backwardHook(this, hook)
   },
   registerStateDictPostHook(this: Module, hook: StateHook): RemovableHandle {
-    checkCount('registerStateDictPostHook', arguments, 1)
+    checkMethod(this, 'registerStateDictPostHook', arguments, 1)
     return addHook(this, 'stateDict', hook)
   },
   registerLoadStateDictPreHook(this: Module, hook: StateHook): RemovableHandle {
-    checkCount('registerLoadStateDictPreHook', arguments, 1)
+    checkMethod(this, 'registerLoadStateDictPreHook', arguments, 1)
     return addHook(this, 'loadStateDictPre', hook)
   },
   registerLoadStateDictPostHook(this: Module, hook: (module: Module, result: LoadStateResult) => void): RemovableHandle {
-    checkCount('registerLoadStateDictPostHook', arguments, 1)
+    checkMethod(this, 'registerLoadStateDictPostHook', arguments, 1)
     return addHook(this, 'loadStateDictPost', hook)
   },
 }

@@ -76,16 +76,15 @@ function missing(where: string, names: readonly string[], options: object): Argu
   return new ArgumentError(`${where}: argument '${name}' is missing. Give it by position, before the options, or by name: { ${name}: … }.`)
 }
 
+/** Options whose default is a number, and that may be a text. */
+const TEXTS = new Set(['padding'])
+
 /** What an option may be, by the type of its default. Layers check the rest: how many numbers, which texts. */
 const KINDS: Readonly<Record<string, { readonly text: string; readonly holds: (value: unknown) => boolean }>> = {
   boolean: { text: 'true or false', holds: (value) => typeof value === 'boolean' },
   number: {
     text: 'a number',
-    holds: (value) =>
-      value === null ||
-      typeof value === 'number' ||
-      typeof value === 'string' ||
-      (Array.isArray(value) && value.every((item) => typeof item === 'number')),
+    holds: (value) => value === null || typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number')),
   },
   string: { text: 'a string', holds: (value) => typeof value === 'string' || isCallable(value) },
 }
@@ -108,7 +107,7 @@ export function readOptions<O extends object>(where: string, defaults: O, given:
   const set = (what: string, name: string, value: unknown): void => {
     if (value === undefined) return
     const kind = KINDS[typeof Reflect.get(defaults, name)]
-    if (kind !== undefined && !kind.holds(value))
+    if (kind !== undefined && !kind.holds(value) && !(typeof value === 'string' && TEXTS.has(name)))
       throw new ArgumentError(`${where}: ${what} '${name}' must be ${kind.text}, got ${valueText(value)}.${uncalledHint(value)}${hint}`)
     Reflect.set(values, name, ownCopy(value))
   }

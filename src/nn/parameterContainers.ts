@@ -1,7 +1,7 @@
 // ParameterList and ParameterDict: parameters in an array or by name, so that they are registered.
 import { ArgumentError } from '../errors/index.ts'
 import { Module, getAttribute, ownEntries } from '../module/index.ts'
-import { checkArgument, checkCount, checkIterable, checkString, isObject, isTensorLike, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkIterable, checkMethod, checkString, isObject, isTensorLike, valueText } from '../protocol/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { Parameter } from './parameter.ts'
 
@@ -41,7 +41,7 @@ export class ParameterList extends Module {
 
   /** The parameter at a position; negative counts from the end. Throws ArgumentError out of range. */
   at(index: number): Parameter {
-    checkCount('at', arguments, 1)
+    checkMethod(this, 'at', arguments, 1)
     const found = Number.isInteger(index) ? namesIn(this).at(index) : undefined
     if (found === undefined)
       throw new ArgumentError(`nn.ParameterList.at: index ${valueText(index)} is out of range for ${this.length} parameter(s).`)
@@ -50,14 +50,14 @@ export class ParameterList extends Module {
 
   /** Adds a parameter at the end; returns this. */
   append(parameter: Tensor): this {
-    checkCount('append', arguments, 1)
+    checkMethod(this, 'append', arguments, 1)
     this.registerParameter(String(this.length), parameterFrom('nn.ParameterList.append', parameter))
     return this
   }
 
   /** Adds parameters at the end; returns this. */
   extend(parameters: Iterable<Tensor>): this {
-    checkCount('extend', arguments, 1)
+    checkMethod(this, 'extend', arguments, 1)
     checkIterable('nn.ParameterList', 'parameters', parameters)
     for (const parameter of parameters) this.append(parameter)
     return this
@@ -92,20 +92,20 @@ export class ParameterDict extends Module {
   }
 
   has(name: string): boolean {
-    checkCount('has', arguments, 1)
+    checkMethod(this, 'has', arguments, 1)
     return namesIn(this).includes(name)
   }
 
   /** The parameter of that name. Throws ArgumentError listing the names when there is none. */
   get(name: string): Parameter {
-    checkCount('get', arguments, 1)
+    checkMethod(this, 'get', arguments, 1)
     if (this.has(name)) return held(this, name)
     throw new ArgumentError(`nn.ParameterDict.get: there is no parameter ${valueText(name)}. The parameters are ${[...this.keys()].join(', ')}.`)
   }
 
   /** Adds or replaces a parameter; returns this. */
   set(name: string, parameter: Tensor): this {
-    checkCount('nn.ParameterDict.set', arguments, 2)
+    checkMethod(this, 'nn.ParameterDict.set', arguments, 2)
     checkString('nn.ParameterDict.set', 'name', name)
     if (name in this && !this.has(name))
       throw new ArgumentError(`nn.ParameterDict.set: the name '${name}' is taken by a property of ParameterDict; choose another one.`)

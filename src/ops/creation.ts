@@ -46,7 +46,8 @@ const fillKernel = kernelCache((dtype: DType): CompiledKernel => {
 export function checkSize(op: string, size: readonly number[]): void {
   if (numelOf(size) > Number.MAX_SAFE_INTEGER)
     throw new ShapeError(`${op}: a tensor of shape ${formatShape(size)} would have more than ${Number.MAX_SAFE_INTEGER} elements; ask for fewer.`)
-  if (size.some((s) => !Number.isInteger(s) || s < 0)) throw new ShapeError(`${op}: sizes must be integers of at least 0, got ${formatShape(size)}.`)
+  if (size.some((s) => !Number.isInteger(s) || s < 0))
+    throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
 }
 
 /**

@@ -58,7 +58,11 @@ export function normalize(op: OpDef, given: readonly unknown[]): Arg[] {
       // A misspelt member such as torch.flaot64 is undefined: taking the default for it would hide the mistake.
       if (arg.name === 'dtype' && (i < values.length || Object.hasOwn(options, 'dtype')))
         throw new ArgumentError(`${op.qualname}: argument 'dtype': ${notADType(value)}`)
-      if (!arg.hasDefault && !arg.type.optional) throw new ArgumentError(`${op.qualname}: missing argument '${arg.name}': ${schema.text}`)
+      if (!arg.hasDefault && !arg.type.optional) {
+        // Before it one that may be null, but has no default, may be missing too.
+        const first = schema.args.find((other, j) => !other.hasDefault && (j < values.length ? values[j] : options[other.name]) === undefined) ?? arg
+        throw new ArgumentError(`${op.qualname}: missing argument '${first.name}': ${schema.text}`)
+      }
       return arg.default ?? null
     }
     return check(op, arg, i, value, values)

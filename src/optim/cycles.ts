@@ -1,7 +1,7 @@
 // Schedules of the rate and, against it, of the momentum: OneCycleLR and CyclicLR. And ReduceLROnPlateau, which watches a number.
 import { ArgumentError } from '../errors/index.ts'
 import { decode, integer, number, object } from '../protocol/decode.ts'
-import { checkCallable, checkCount, checkOptions, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkMethod, checkOptions, valueText } from '../protocol/index.ts'
 import { LRScheduler, checkScheduled, perGroup } from './lrScheduler.ts'
 import type { PerGroup, ScheduledOptimizer } from './lrScheduler.ts'
 
@@ -282,7 +282,7 @@ export class ReduceLROnPlateau {
 
   /** Looks at the number, and reduces the rates if it has not improved for too long. */
   step(metric: number): void {
-    checkCount('step', arguments, 1)
+    checkMethod(this, 'step', arguments, 1)
     // For callers in JavaScript.
     if (typeof metric !== 'number')
       throw new ArgumentError(`optim.ReduceLROnPlateau: step takes the number that it watches, got ${valueText(metric)}.`)
@@ -307,19 +307,19 @@ export class ReduceLROnPlateau {
 
   /** The current rates. PyTorch's `get_last_lr`. */
   getLastLr(): readonly number[] {
-    checkCount('getLastLr', arguments, 0)
+    checkMethod(this, 'getLastLr', arguments, 0)
     return this.optimizer.paramGroups.map((group) => group.lr)
   }
 
   stateDict(): PlateauState {
-    checkCount('stateDict', arguments, 0)
+    checkMethod(this, 'stateDict', arguments, 0)
     const { best, cooldownCounter, lastEpoch, numBadEpochs } = this
     return { best, cooldownCounter, lastEpoch, numBadEpochs }
   }
 
   /** Loads a state dict. The rates are in the optimizer's. Throws ArgumentError for anything else. */
   loadStateDict(given: PlateauState): void {
-    checkCount('loadStateDict', arguments, 1)
+    checkMethod(this, 'loadStateDict', arguments, 1)
     Object.assign(this, decode('ReduceLROnPlateau.loadStateDict', PLATEAU_STATE, given, 'the state'))
   }
 }

@@ -3,7 +3,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { beyondLimit } from '../kernels/index.ts'
 import { abs, add, add_, cat, clone, copy_, dot, max, mul, neg, reshape, sub, sum, zeros } from '../ops/index.ts'
-import { checkArgument, checkCount, isCallable, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkMethod, isCallable, valueText } from '../protocol/index.ts'
 import { Tensor, checkTensor } from '../tensor/index.ts'
 import { strongWolfe } from './lineSearch.ts'
 import { Optimizer, closureResult } from './optimizer.ts'
@@ -110,7 +110,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
   override step(): void
   override step<T>(closure: () => T): T
   override step<T>(closure?: () => T): T {
-    checkCount('step', arguments, 1)
+    checkMethod(this, 'step', arguments, 1)
     if (!isCallable(closure))
       throw new ArgumentError(`optim.LBFGS.step: needs a function that computes the loss and its gradients, got ${valueText(closure)}.`)
     return noGrad(() => this.#undoneOnError(() => this.#step(closure)))

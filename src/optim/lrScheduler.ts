@@ -1,7 +1,7 @@
 // Learning-rate schedules. Each sets the rate of every group from its rate at the start and the number of steps; call `step()` after the optimizer's.
 import { ArgumentError, InternalError } from '../errors/index.ts'
 import { decode, integer, list, number, object } from '../protocol/decode.ts'
-import { checkArgument, checkCount, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkMethod, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
 
 /** What a schedule needs to continue. */
 export interface LRSchedulerState {
@@ -62,25 +62,25 @@ export abstract class LRScheduler {
 
   /** Advances by one step. */
   step(): void {
-    checkCount('step', arguments, 0)
+    checkMethod(this, 'step', arguments, 0)
     this.lastEpoch++
     this.apply()
   }
 
   /** The current rates. PyTorch's `get_last_lr`. */
   getLastLr(): readonly number[] {
-    checkCount('getLastLr', arguments, 0)
+    checkMethod(this, 'getLastLr', arguments, 0)
     return this.optimizer.paramGroups.map((group) => group.lr)
   }
 
   stateDict(): LRSchedulerState {
-    checkCount('stateDict', arguments, 0)
+    checkMethod(this, 'stateDict', arguments, 0)
     return { baseLrs: [...this.baseLrs], lastEpoch: this.lastEpoch }
   }
 
   /** Loads a state dict. Throws ArgumentError if the number of groups differs. */
   loadStateDict(given: LRSchedulerState): void {
-    checkCount('loadStateDict', arguments, 1)
+    checkMethod(this, 'loadStateDict', arguments, 1)
     const state = decode('LRScheduler.loadStateDict', STATE, given, 'the state')
     if (state.baseLrs.length !== this.baseLrs.length)
       throw new ArgumentError(`LRScheduler.loadStateDict: the state has ${state.baseLrs.length} groups, the optimizer ${this.baseLrs.length}.`)

@@ -6,7 +6,7 @@ import { allocating, beyondLimit, dtypeInfo, ensureRoom } from '../kernels/index
 import { add, mul_, neg, zero_, zeros, zerosLike } from '../ops/index.ts'
 import {
   checkArgument,
-  checkCount,
+  checkMethod,
   checkOptions,
   checkSynchronous,
   isCallable,
@@ -142,7 +142,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Adds parameters, for example of layers that are unfrozen later. Throws ArgumentError for a tensor that is not a leaf or is already in a group. */
   addParamGroup(input: ParamGroupInput<O>): void {
-    checkCount('addParamGroup', arguments, 1)
+    checkMethod(this, 'addParamGroup', arguments, 1)
     checkArgument(isPlainObject(input), `${this.className}.addParamGroup`, 'input', 'a group { params, lr, … }', input)
     this.#addGroup(input.params, input)
   }
@@ -171,7 +171,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Forgets gradients (`grad = null`), or sets them to zero with `setToNone: false`. */
   zeroGrad(options: { readonly setToNone?: boolean } = {}): void {
-    checkCount('zeroGrad', arguments, 1)
+    checkMethod(this, 'zeroGrad', arguments, 1)
     checkOptions(`${this.className}.zeroGrad`, options, { setToNone: 'boolean' })
     const setToNone = options.setToNone ?? true
     for (const { params } of this.paramGroups) {
@@ -193,7 +193,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   step(): void
   step<T>(closure: () => T): T
   step<T>(closure?: () => T): T | void {
-    checkCount('step', arguments, 1)
+    checkMethod(this, 'step', arguments, 1)
     if (closure !== undefined) checkArgument(isCallable(closure), `${this.className}.step`, 'closure', 'a function', closure)
     const result = closure === undefined ? undefined : closureResult(this.className, closure)
     const outer = dispatchState.internal
@@ -267,7 +267,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
   stateDict(options?: { readonly names?: 'own' }): OptimizerState
   stateDict(options: { readonly names?: 'own' | 'pytorch' }): OptimizerState | TorchOptimizerState
   stateDict(options: { readonly names?: 'own' | 'pytorch' } = {}): OptimizerState | TorchOptimizerState {
-    checkCount('stateDict', arguments, 1)
+    checkMethod(this, 'stateDict', arguments, 1)
     checkOptions(`${this.className}.stateDict`, options, { names: true })
     const { names = 'own' } = options
     if (names !== 'own' && names !== 'pytorch')
@@ -287,7 +287,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /** Loads a state dict, also one with PyTorch's names; tensors are copied. Throws ArgumentError, and changes nothing, if groups or shapes do not fit. */
   loadStateDict(dict: OptimizerState | TorchOptimizerState): void {
-    checkCount('loadStateDict', arguments, 1)
+    checkMethod(this, 'loadStateDict', arguments, 1)
     const where = `${this.className}.loadStateDict`
     const { groups, states } = readStateDict(where, dict, Object.keys(this.defaults))
     if (groups.length !== this.paramGroups.length)

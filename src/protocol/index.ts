@@ -26,9 +26,11 @@ export {
   checkCallable,
   checkCount,
   checkIterable,
+  checkMethod,
   checkModule,
   checkPositive,
   checkString,
+  swappedHint,
   uncalledHint,
 } from './arguments.ts'
 export { essence, nearest } from './nearest.ts'

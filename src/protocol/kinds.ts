@@ -30,7 +30,10 @@ export function setCopyText(text: (value: object) => string): void {
 }
 
 /** The class of an object, for messages. */
-export const classText = (value: object): string => value.constructor.name + copyText(value)
+export const classText = (value: object): string => (isIterator(value) ? 'iterator' : value.constructor.name + copyText(value))
+
+/** Whether a value is what a generator function gives: its class has no name. */
+const isIterator = (value: object): boolean => Object.prototype.toString.call(value) === '[object Generator]'
 
 /** What a value is, for messages: `null`, `number`, `function`, and for an object or a module its class. */
 export const kindOf = (value: unknown): string =>

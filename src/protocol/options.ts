@@ -1,6 +1,7 @@
 // Options objects: a name that nothing reads is an error.
 import { ArgumentError } from '../errors/index.ts'
 import { uncalledHint } from './arguments.ts'
+import { camelCase } from './names.ts'
 import { nearest } from './nearest.ts'
 import { entryOf } from './plainObject.ts'
 import { valueText } from './valueText.ts'
@@ -53,18 +54,25 @@ const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memor
 export const meantOption = (name: string, known: readonly string[]): string | null =>
   entryOf(OPTION_ALIASES, name)?.find((alias) => known.includes(alias)) ?? nearest(name, known)
 
-/** The error for an option that does not exist. `where` is the function, `known` its options in the order to list them. */
-export function unknownOption(where: string, name: string, known: readonly string[]): ArgumentError {
+/**
+ * The error for an option that does not exist. `where` is the function, `known` its options in the order to list them, `instead` what to write for options that PyTorch's function has.
+ */
+export function unknownOption(where: string, name: string, known: readonly string[], instead: Readonly<Record<string, string>> = {}): ArgumentError {
+  const own = entryOf(instead, camelCase(name))
+  if (own !== undefined) return new ArgumentError(`${where}: there is no option '${name}'; ${own}. Known are ${known.join(', ')}.`)
   const near = meantOption(name, known)
   const absent = entryOf(ABSENT, name)
   const hint = near !== null ? `did you mean '${near}'? ` : absent === undefined ? '' : `${absent}, leave it out. `
   return new ArgumentError(`${where}: unknown option '${name}'; ${hint}${hint === '' ? 'known are' : 'Known are'} ${known.join(', ')}.`)
 }
 
-/** Throws ArgumentError unless `options` is an object all of whose keys are in `known`, with values of these kinds. `where` is the function that got it. */
-export function checkOptions<O extends object>(where: string, options: O, known: OptionNames<O>): void {
+/**
+ * Throws ArgumentError unless `options` is an object all of whose keys are in `known`, with values of these kinds. `where` is the function that got it, `instead` what to write for options
+ * that PyTorch's function has, by our spelling of their names.
+ */
+export function checkOptions<O extends object>(where: string, options: O, known: OptionNames<O>, instead?: Readonly<Record<string, string>>): void {
   const kinds: Readonly<Record<string, OptionKind>> = known
-  checkOptionNames(where, options, Object.keys(kinds))
+  checkOptionNames(where, options, Object.keys(kinds), instead)
   for (const [name, value] of Object.entries(options)) {
     const kind = kinds[name]
     if (kind !== undefined && kind !== true && value !== undefined && typeof value !== kind)
@@ -73,8 +81,8 @@ export function checkOptions<O extends object>(where: string, options: O, known:
 }
 
 /** {@link checkOptions} for names that are only known at run time. */
-export function checkOptionNames(where: string, options: unknown, known: readonly string[]): void {
+export function checkOptionNames(where: string, options: unknown, known: readonly string[], instead?: Readonly<Record<string, string>>): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options))
     throw new ArgumentError(`${where}: options must be an object such as { ${known[0] ?? ''}: … }, got ${valueText(options)}.`)
-  for (const name of Object.keys(options)) if (!known.includes(name)) throw unknownOption(where, name, known)
+  for (const name of Object.keys(options)) if (!known.includes(name)) throw unknownOption(where, name, known, instead)
 }

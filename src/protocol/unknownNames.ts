@@ -86,7 +86,8 @@ export function explainUnknownNames<T extends object>(object: T, guide: NamesGui
       if (typeof name === 'symbol' || Reflect.has(above, name)) return Reflect.get(above, name, receiver)
       if (!NAME.test(name)) return guide.at?.(receiver, name)
       explain(guide, name, guide.extensible !== true)
-      return undefined
+      // The prototype above may have a guide of its own.
+      return Reflect.get(above, name, receiver)
     },
     set(_above, name, value, receiver) {
       if (typeof name === 'string') {

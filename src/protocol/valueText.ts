@@ -6,7 +6,7 @@ const LONGEST = 40
 
 const shortened = (text: string): string => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text)
 
-const article = (name: string): string => (/^[AEIOU](?![A-Z])/.test(name) ? 'an' : 'a')
+const article = (name: string): string => (/^[AEIOUaeiou](?![A-Z])/.test(name) ? 'an' : 'a')
 
 /** What a value is, in a few words: `'abc'`, `3`, `[1, 2]`, `a Tensor of shape [2, 3]`, `the class Linear`, `an object`. */
 export function valueText(value: unknown): string {

@@ -1,7 +1,7 @@
 // Flattening nested values to a list of leaves and a TreeSpec, which is their structure, and rebuilding them. Arrays, plain objects, Maps and instances of
 // registered classes are nested values; everything else is a leaf.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkArray, checkCallable, checkDepth, isObject, isPlainObject } from '../protocol/index.ts'
+import { checkArgument, checkArray, checkDepth, isCallable, isFunction, isObject, isPlainObject, swappedHint, valueText } from '../protocol/index.ts'
 import { nodeTypeOf } from './registry.ts'
 import type { PytreeNodeType } from './registry.ts'
 
@@ -124,7 +124,10 @@ function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): 
 
 /** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
-  checkCallable('treeMap', 'fn', fn)
+  if (!isCallable(fn))
+    throw new ArgumentError(
+      `treeMap: argument 'fn' must be a function, got ${valueText(fn)}.${swappedHint(isFunction(value), 'value', 'fn', 'value, fn')}`,
+    )
   const { leaves, spec } = treeFlatten(value)
   // Not `leaves.map(fn)`, which would also pass the index.
   const mapped = leaves.map((leaf) => fn(leaf))

@@ -2,7 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
-import { INSPECT, checkCount } from '../protocol/index.ts'
+import { INSPECT, checkMethod } from '../protocol/index.ts'
 import { elementAt, exactElementAt, exactElements, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
@@ -87,21 +87,22 @@ function onlyElement(tensor: Tensor): number | boolean {
 }
 
 function dispose(this: Tensor): void {
+  checkMethod(this, 'dispose', [], 0)
   if (this.storage !== null) disposeBlock(this.storage.block)
 }
 
 /** Reading and describing tensors. */
 export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
   toArray(this: Tensor): NestedArray {
-    checkCount('toArray', arguments, 0)
+    checkMethod(this, 'toArray', arguments, 0)
     return nest(readElements(this), this, 0, 0, this.numel)
   },
   toTypedArray(this: Tensor): TypedArray {
-    checkCount('toTypedArray', arguments, 0)
+    checkMethod(this, 'toTypedArray', arguments, 0)
     return readElements(this)
   },
   toBigIntArray(this: Tensor): BigInt64Array {
-    checkCount('toBigIntArray', arguments, 0)
+    checkMethod(this, 'toBigIntArray', arguments, 0)
     if (dtypeInfo[this.dtype].floating)
       throw new DTypeError(
         `Tensor.toBigIntArray: expected an integer tensor, got ${this.dtype}; use toTypedArray(), or convert it first, e.g. x.long().`,
@@ -109,7 +110,7 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
     return BigInt64Array.from(exactElements(this), BigInt)
   },
   item(this: Tensor): number | boolean {
-    checkCount('item', arguments, 0)
+    checkMethod(this, 'item', arguments, 0)
     if (this.numel !== 1)
       throw new ArgumentError(
         `item: a tensor of shape ${formatShape(this.sizes)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
@@ -121,27 +122,27 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
     return { dtype: this.dtype, shape: [...this.sizes], data: this.dtype === 'bool' ? values.map((value) => value !== 0) : values }
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
-    checkCount('size', arguments, 1)
+    checkMethod(this, 'size', arguments, 1)
     return dim === undefined ? this.shape : along('Tensor.size', this.sizes, dim)
   },
   dim(this: Tensor): number {
-    checkCount('dim', arguments, 0)
+    checkMethod(this, 'dim', arguments, 0)
     return this.ndim
   },
   stride(this: Tensor, dim?: number): readonly number[] | number {
-    checkCount('stride', arguments, 1)
+    checkMethod(this, 'stride', arguments, 1)
     return dim === undefined ? this.strides : along('Tensor.stride', this.steps, dim)
   },
   isContiguous(this: Tensor): boolean {
-    checkCount('isContiguous', arguments, 0)
+    checkMethod(this, 'isContiguous', arguments, 0)
     return this.contiguousLayout
   },
   isFloatingPoint(this: Tensor): boolean {
-    checkCount('isFloatingPoint', arguments, 0)
+    checkMethod(this, 'isFloatingPoint', arguments, 0)
     return dtypeInfo[this.dtype].floating
   },
   elementSize(this: Tensor): number {
-    checkCount('elementSize', arguments, 0)
+    checkMethod(this, 'elementSize', arguments, 0)
     return dtypeInfo[this.dtype].size
   },
   toString(this: Tensor): string {

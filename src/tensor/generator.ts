@@ -1,6 +1,6 @@
 // Random generators: a seed and a counter. A generator does not make numbers itself: each random operator draws (seed, offset) from it and computes
 // Philox4x32-10 of them, so that eager and compiled programs get the same numbers.
-import { checkArgument, checkCount, isObject, uncalledHint, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkMethod, isObject, uncalledHint, valueText } from '../protocol/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 
 /** What a random operator call needs: 64 bits of seed and 64 bits of offset, as signed 32-bit halves. */
@@ -39,7 +39,7 @@ export class Generator {
 
   /** Restarts from a seed; returns the generator. PyTorch's `manual_seed`. */
   manualSeed(seed: number): this {
-    checkCount('manualSeed', arguments, 1)
+    checkMethod(this, 'manualSeed', arguments, 1)
     const checked = checkCounter('manualSeed', 'seed', seed)
     Generator.beforeAnyDraw?.(this)
     this.#seed = checked
@@ -49,18 +49,18 @@ export class Generator {
 
   /** PyTorch's `initial_seed`. */
   initialSeed(): number {
-    checkCount('initialSeed', arguments, 0)
+    checkMethod(this, 'initialSeed', arguments, 0)
     return this.#seed
   }
 
   getState(): GeneratorState {
-    checkCount('getState', arguments, 0)
+    checkMethod(this, 'getState', arguments, 0)
     return { seed: this.#seed, offset: this.#offset }
   }
 
   /** Restores a state from {@link getState}; returns the generator. */
   setState(state: GeneratorState): this {
-    checkCount('Generator.setState', arguments, 1)
+    checkMethod(this, 'Generator.setState', arguments, 1)
     checkArgument(isObject(state), 'Generator.setState', 'state', 'an object { seed, offset }', state)
     const seed = checkCounter('Generator.setState', 'seed', state.seed)
     const offset = checkCounter('Generator.setState', 'offset', state.offset)

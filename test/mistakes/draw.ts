@@ -84,7 +84,7 @@ const WORDS: Readonly<Record<Kind, RegExp>> = {
   tensors: /[Aa]rray|Tensors/,
   integer: /integer|whole|number/,
   integers: /integers?|sizes/,
-  number: /number/,
+  number: /number|integer/,
   boolean: /true or false|boolean/,
   string: /string|name/,
   dtype: /dtype/,
@@ -232,7 +232,12 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
   },
   'an argument too many': (call) => {
     const positional = call.positional()
-    if (call.of === 'functions' || call.parameters.some((p) => p.kinds.includes('integers') || p.kinds.includes('tensors') || p.kinds.length === 0))
+    // Sequential takes any number of modules.
+    if (
+      call.of === 'functions' ||
+      call.code === 'nn.Sequential' ||
+      call.parameters.some((p) => p.kinds.includes('integers') || p.kinds.includes('tensors') || p.kinds.length === 0)
+    )
       return null
     const all = [
       ...positional,

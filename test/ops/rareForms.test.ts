@@ -50,7 +50,7 @@ describe('tensors with chosen strides', () => {
   it('refuse what is no layout', () => {
     expect(() => torch.emptyStrided([2, 3], [1])).toThrow('size and stride must have the same length')
     expect(() => torch.emptyStrided([2], [-1])).toThrow("argument 'stride' must hold integers of at least 0")
-    expect(() => torch.emptyStrided([-2], [1])).toThrow('sizes must be integers of at least 0')
+    expect(() => torch.emptyStrided([-2], [1])).toThrow("argument 'size' must hold integers of at least 0")
     expect(() => torch.emptyPermuted([2, 3], [0, 2])).toThrow('physical_layout must name each of the 2 dimensions once')
     expect(() => torch.emptyPermuted([2, 3], [0, -1])).toThrow('physical_layout must name each of the 2 dimensions once')
   })

@@ -10,6 +10,7 @@ import {
   checkArgument,
   checkCallable,
   checkCount,
+  checkMethod,
   checkOptions,
   checkString,
   isCallable,
@@ -219,7 +220,7 @@ export class FlightRecorder {
 
   /** Returns a function that runs `fn` as a recorded step; see {@link step}. */
   watch<A extends readonly unknown[], R>(fn: (...inputs: A) => R): (...inputs: A) => R {
-    checkCount('FlightRecorder.watch', arguments, 1)
+    checkMethod(this, 'FlightRecorder.watch', arguments, 1)
     checkCallable('FlightRecorder.watch', 'fn', fn)
     return (...inputs) => this.step(fn, ...inputs)
   }

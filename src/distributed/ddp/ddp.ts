@@ -2,7 +2,7 @@
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
-import { checkCallable, checkCount, checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkMethod, checkModule, checkOptions, valueText } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -74,7 +74,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
       staticGraph: 'boolean',
       processGroup: true,
     })
-    if (!isModule(module)) throw new ArgumentError(`${where}: module must be a Module, got ${valueText(module)}.`)
+    checkModule(where, 'module', module)
     const {
       bucketCapMb = 25,
       broadcastBuffers: sendsBuffers = true,
@@ -119,7 +119,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    * `no_sync`.
    */
   noSync<T>(fn: () => T): T {
-    checkCount('noSync', arguments, 1)
+    checkMethod(this, 'noSync', arguments, 1)
     checkCallable('noSync', 'fn', fn)
     const state = stateOf(this)
     const outer = state.sync
@@ -141,7 +141,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
    * @example model.join(() => { for (const [x, y] of ownBatches) trainStep(x, y) })
    */
   join<T>(fn: () => T, options: JoinOptions = {}): T {
-    checkCount('join', arguments, 2)
+    checkMethod(this, 'join', arguments, 2)
     checkCallable('join', 'fn', fn)
     checkOptions('join', options, { divideByInitialWorldSize: 'boolean', enable: 'boolean', throwOnEarlyTermination: 'boolean' })
     const state = stateOf(this)
@@ -178,7 +178,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
 
   /** Lets `hook` send the buckets instead of the mean over the ranks. It returns the gradients, or what to wait for: a Work, or an object whose `wait` returns them. PyTorch's `register_comm_hook`. */
   registerCommHook<S>(state: S, hook: (state: S, bucket: GradBucket) => Tensor | CommFuture): void {
-    checkCount('registerCommHook', arguments, 2)
+    checkMethod(this, 'registerCommHook', arguments, 2)
     checkCallable('registerCommHook', 'hook', hook)
     stateOf(this).reducer.hook = (bucket) => hook(state, bucket)
   }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Module, setAttribute } from '../../module/index.ts'
 import type { LoadStateResult } from '../../module/index.ts'
-import { checkCallable, checkCount, isModule, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkMethod, isModule, isParameter, isTensorLike, valueText } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { broadcastState } from '../broadcastState.ts'
@@ -190,7 +190,7 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
 
   /** The state dict of the type in force, see {@link stateDictType}. Without names of wrappers. */
   override stateDict(): Map<string, TensorLike> {
-    checkCount('stateDict', arguments, 0)
+    checkMethod(this, 'stateDict', arguments, 0)
     return unitState(unitOf(this))
   }
 
@@ -199,7 +199,7 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
     state: ReadonlyMap<string, TensorLike> | Readonly<Record<string, TensorLike>>,
     options: { readonly strict?: boolean } = {},
   ): LoadStateResult {
-    checkCount('loadStateDict', arguments, 2)
+    checkMethod(this, 'loadStateDict', arguments, 2)
     return loadUnitState(unitOf(this), state, options)
   }
 
@@ -208,7 +208,7 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
    * `clip_grad_norm_`.
    */
   clipGradNorm_(maxNorm: number, options: ClipOptions = {}): Tensor {
-    checkCount('clipGradNorm_', arguments, 2)
+    checkMethod(this, 'clipGradNorm_', arguments, 2)
     const unit = unitOf(this)
     makeRoot(unit)
     return clipGradNorm(unit, maxNorm, options)
@@ -216,7 +216,7 @@ export class FullyShardedDataParallel<M extends Module = Module> extends Module 
 
   /** Runs `fn`; backward in it adds to this rank's gradients, whole, and sends nothing. The next backward outside reduces the sums. PyTorch's `no_sync`. */
   noSync<T>(fn: () => T): T {
-    checkCount('noSync', arguments, 1)
+    checkMethod(this, 'noSync', arguments, 1)
     checkCallable('noSync', 'fn', fn)
     const own: Unit[] = unitsIn(this)
     const before = own.map(({ sync }) => sync)

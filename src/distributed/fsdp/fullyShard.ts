@@ -1,7 +1,7 @@
 // fullyShard: divides the parameters of a module in place, by rows, without a wrapper. PyTorch's FSDP2.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import type { Module } from '../../module/index.ts'
-import { checkCallable, checkCount, checkOptions, isModule, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkModule, checkOptions, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { DeviceMesh } from '../deviceMesh.ts'
@@ -111,7 +111,7 @@ const define = (module: Module, name: string, value: unknown): void =>
 export function fullyShard<M extends Module>(module: M, options: FullyShardOptions = {}): asserts module is M & FsdpModule {
   checkCount('fullyShard', arguments, 2)
   checkOptions(WHERE, options, { processGroup: true, mesh: true, reshardAfterForward: 'boolean', mixedPrecision: true, shardPlacementFn: true })
-  if (!isModule(module)) throw new ArgumentError(`${WHERE}: module must be a Module, got ${valueText(module)}.`)
+  checkModule(WHERE, 'module', module)
   if (['ModuleList', 'ModuleDict'].includes(module.constructor.name))
     throw new ArgumentError(`fully_shard does not support containers that do not implement forward: ${String(module)}`)
   if (unitOrNone(module) !== undefined)

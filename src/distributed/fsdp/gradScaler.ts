@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isfinite } from '../../ops/index.ts'
 import { decode, integer, number, object } from '../../protocol/decode.ts'
-import { checkArgument, checkCount, checkOptions, isObject, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkMethod, checkOptions, isObject, valueText } from '../../protocol/index.ts'
 import { Tensor, checkTensor } from '../../tensor/index.ts'
 import { allReduce } from '../inPlace.ts'
 import type { ProcessGroup } from '../processGroup.ts'
@@ -87,14 +87,14 @@ export class ShardedGradScaler {
 
   /** The loss times the scale. */
   scale(loss: Tensor): Tensor {
-    checkCount('ShardedGradScaler.scale', arguments, 1)
+    checkMethod(this, 'ShardedGradScaler.scale', arguments, 1)
     checkTensor('ShardedGradScaler.scale', 'loss', loss)
     return this.#options.enabled ? loss.mul(this.#scale) : loss
   }
 
   /** The scale. PyTorch's `get_scale`. */
   getScale(): number {
-    checkCount('getScale', arguments, 0)
+    checkMethod(this, 'getScale', arguments, 0)
     return this.#options.enabled ? this.#scale : 1
   }
 
@@ -110,7 +110,7 @@ export class ShardedGradScaler {
 
   /** Divides the gradients by the scale: before clipping them, for example. Throws ArgumentError if that was done since the last update. */
   unscale_(optimizer: ScaledOptimizer): void {
-    checkCount('unscale_', arguments, 1)
+    checkMethod(this, 'unscale_', arguments, 1)
     if (!this.#options.enabled) return
     const stage = this.#stage('unscale_', optimizer)
     if (stage.isUnscaled) throw new ArgumentError('unscale_() has already been called on this optimizer since the last update().')
@@ -131,7 +131,7 @@ export class ShardedGradScaler {
 
   /** Takes the step, unless a gradient of some rank is infinite or NaN. Returns whether it did. */
   step(optimizer: ScaledOptimizer): boolean {
-    checkCount('step', arguments, 1)
+    checkMethod(this, 'step', arguments, 1)
     if (this.#options.enabled) {
       const stage = this.#stage('step', optimizer)
       if (!stage.isUnscaled) this.unscale_(optimizer)
@@ -143,7 +143,7 @@ export class ShardedGradScaler {
 
   /** Adapts the scale, after the step. */
   update(): void {
-    checkCount('update', arguments, 0)
+    checkMethod(this, 'update', arguments, 0)
     if (!this.#options.enabled) return
     const { growthFactor, backoffFactor, growthInterval } = this.#options
     if ([...this.#stages.values()].some(({ foundInf }) => foundInf)) {
@@ -157,14 +157,14 @@ export class ShardedGradScaler {
   }
 
   stateDict(): GradScalerState {
-    checkCount('stateDict', arguments, 0)
+    checkMethod(this, 'stateDict', arguments, 0)
     const { growthFactor, backoffFactor, growthInterval } = this.#options
     return { scale: this.#scale, growthFactor, backoffFactor, growthInterval, growthTracker: this.#tracker }
   }
 
   /** Continues where another scaler was. The factors stay as they were given. */
   loadStateDict(state: GradScalerState): void {
-    checkCount('loadStateDict', arguments, 1)
+    checkMethod(this, 'loadStateDict', arguments, 1)
     const where = 'ShardedGradScaler.loadStateDict'
     const { scale, growthTracker } = decode(where, STATE, state, 'the state')
     if (!(scale > 0 && Number.isFinite(scale))) throw new ArgumentError(`${where}: scale must be a positive number, got ${scale}.`)

@@ -1,6 +1,6 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkCallable, checkCount, checkOptionNames, checkOptions, inspectAs, isFunction } from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount, checkMethod, checkOptionNames, checkOptions, inspectAs, isFunction } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'
 import { graphText } from './graphText.ts'
 import type { BodyTransformer, GeneratedCode, GraphCodegen, TableColumn, WriteOptions } from './graphText.ts'
@@ -70,7 +70,7 @@ export class Graph {
     name: string | null = null,
     type: NodeType | null = null,
   ): Node {
-    checkCount('Graph.createNode', arguments, 6)
+    checkMethod(this, 'Graph.createNode', arguments, 6)
     const candidate = name ?? candidateName(target)
     const node = new Node(this, candidate, op, target, args, kwargs, type)
     // Only now, so that a node that could not be made takes no name.
@@ -88,38 +88,39 @@ export class Graph {
 
   /** Adds an input. Leave `defaultValue` out for a parameter without a default; null and undefined are defaults. */
   placeholder(name: string, type: NodeType | null = null, ...defaultValue: readonly [Argument?]): Node {
+    checkMethod(this, 'Graph.placeholder', arguments, 3)
     return this.createNode('placeholder', name, defaultValue, {}, null, type)
   }
 
   /** Adds a read of the owning module's parameter, buffer or constant at a dotted path. Warns if there is none. PyTorch's get_attr. */
   getAttr(path: string, type: NodeType | null = null): Node {
-    checkCount('Graph.getAttr', arguments, 2)
+    checkMethod(this, 'Graph.getAttr', arguments, 2)
     if (this.owningModule !== null) warnMissing(this.owningModule, 'get_attr', path)
     return this.createNode('get_attr', path, [], {}, null, type)
   }
 
   /** Adds a call of the owning module's submodule at a dotted path. Warns if there is none. PyTorch's call_module. */
   callModule(path: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
-    checkCount('Graph.callModule', arguments, 4)
+    checkMethod(this, 'Graph.callModule', arguments, 4)
     if (this.owningModule !== null) warnMissing(this.owningModule, 'call_module', path)
     return this.createNode('call_module', path, args, kwargs, null, type)
   }
 
   /** Adds a call of a method of `args[0]`. PyTorch's call_method. */
   callMethod(name: string, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null): Node {
-    checkCount('Graph.callMethod', arguments, 4)
+    checkMethod(this, 'Graph.callMethod', arguments, 4)
     return this.createNode('call_method', name, args, kwargs, null, type)
   }
 
   /** Adds a call of a function. A function is printed, saved and loaded by its registered name, which `fx.wrap` gives it. PyTorch's call_function. */
   callFunction(fn: Target, args: readonly Argument[] = [], kwargs: Kwargs = {}, type: NodeType | null = null, name: string | null = null): Node {
-    checkCount('Graph.callFunction', arguments, 5)
+    checkMethod(this, 'Graph.callFunction', arguments, 5)
     return this.createNode('call_function', fn, args, kwargs, name, type)
   }
 
   /** Adds the output: a node, or any structure of nodes and constants. */
   output(value: Argument, type: NodeType | null = null): Node {
-    checkCount('Graph.output', arguments, 2)
+    checkMethod(this, 'Graph.output', arguments, 2)
     return this.createNode('output', 'output', [value], {}, null, type)
   }
 
@@ -129,7 +130,7 @@ export class Graph {
   insertingBefore<T>(node: Node | null, fn: () => T): T
   insertingBefore(node?: Node | null): Scope
   insertingBefore<T>(node: Node | null = null, fn?: () => T): T | Scope {
-    checkCount('Graph.insertingBefore', arguments, 2)
+    checkMethod(this, 'Graph.insertingBefore', arguments, 2)
     this.#check(node, 'before')
     return this.#inserting(node ?? this.first, fn)
   }
@@ -138,12 +139,13 @@ export class Graph {
   insertingAfter<T>(node: Node | null, fn: () => T): T
   insertingAfter(node?: Node | null): Scope
   insertingAfter<T>(node: Node | null = null, fn?: () => T): T | Scope {
-    checkCount('Graph.insertingAfter', arguments, 2)
+    checkMethod(this, 'Graph.insertingAfter', arguments, 2)
     this.#check(node, 'after')
     return this.#inserting(node === null ? null : node.next, fn)
   }
 
   #check(node: Node | null, where: string): void {
+    if (node !== null) checkNode(`Graph.inserting${where === 'before' ? 'Before' : 'After'}`, node)
     if (node !== null && (node.graph !== this || node.erased)) throw new GraphError(`Node to insert ${where} is not in graph.`)
   }
 
@@ -169,14 +171,14 @@ export class Graph {
 
   /** The output node. Throws GraphError if the graph does not end in one. */
   outputNode(): OutputNode {
-    checkCount('Graph.outputNode', arguments, 0)
+    checkMethod(this, 'Graph.outputNode', arguments, 0)
     if (this.last === null || this.last.op !== 'output') throw new GraphError('the graph has no output node at its end.')
     return this.last
   }
 
   /** The nodes with an op, and with a target if given, in graph order unless `sort` is false. Throws GraphError for call_function without a target. */
   findNodes<O extends Opcode>(options: { readonly op: O; readonly target?: Target; readonly sort?: boolean }): Extract<Node, { readonly op: O }>[] {
-    checkCount('Graph.findNodes', arguments, 1)
+    checkMethod(this, 'Graph.findNodes', arguments, 1)
     checkOptionNames('Graph.findNodes', options, ['op', 'target', 'sort'])
     const { op, target, sort = true } = options
     if (op === 'call_function' && target === undefined) throw new GraphError("findNodes: op 'call_function' needs a target.")
@@ -190,7 +192,7 @@ export class Graph {
 
   /** Copies a node of any graph to the insert point. `argTransform` maps each of its inputs to an argument of the copy. `meta` is copied shallowly. */
   nodeCopy(node: Node, argTransform: (n: Node) => Argument = (n) => n): Node {
-    checkCount('Graph.nodeCopy', arguments, 2)
+    checkMethod(this, 'Graph.nodeCopy', arguments, 2)
     checkNode('Graph.nodeCopy', node)
     const args = mapArg(node.args, argTransform)
     const kwargs = isEmpty(node.kwargs) ? node.kwargs : mapArg(node.kwargs, argTransform)
@@ -207,7 +209,7 @@ export class Graph {
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode?: false): Argument
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode: boolean): Argument | readonly [value: Argument, output: Node]
   graphCopy(graph: Graph, valueMap: Map<Node, Argument>, returnOutputNode = false): Argument | readonly [value: Argument, output: Node] {
-    checkCount('Graph.graphCopy', arguments, 3)
+    checkMethod(this, 'Graph.graphCopy', arguments, 3)
     checkGraph('Graph.graphCopy', graph)
     checkArgument(valueMap instanceof Map, 'Graph.graphCopy', 'valueMap', 'a Map', valueMap)
     const get = (n: Node): Argument => {
@@ -228,7 +230,7 @@ export class Graph {
 
   /** A copy with its own nodes, which keep their names, types and meta. */
   deepCopy(): Graph {
-    checkCount('Graph.deepCopy', arguments, 0)
+    checkMethod(this, 'Graph.deepCopy', arguments, 0)
     const copy = new Graph()
     copy.tracerClass = this.tracerClass
     copy.sourceHint = this.sourceHint
@@ -252,12 +254,14 @@ export class Graph {
 
   /** Removes a node. Throws GraphError if it has users or belongs to another graph. */
   eraseNode(node: Node): void {
-    checkCount('Graph.eraseNode', arguments, 1)
+    checkMethod(this, 'Graph.eraseNode', arguments, 1)
     checkNode('Graph.eraseNode', node)
     if (node.graph !== this) throw new GraphError(`Attempting to remove ${node.name} from wrong graph!`)
     if (node.users.size > 0) {
       const users = [...node.users].map((u) => `${u.name}: None`).join(', ')
-      throw new GraphError(`Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: {${users}}!`)
+      throw new GraphError(
+        `Tried to erase Node ${node.name} but it still had ${node.users.size} users in the graph: {${users}}! Give them another value first: node.replaceAllUsesWith(other).`,
+      )
     }
     if (node.erased) {
       console.warn(`eraseNode(${node.name}) on an already erased node`)
@@ -283,7 +287,7 @@ export class Graph {
    * Node.isImpure). If anything throws, including `isImpure`, nothing is removed.
    */
   eliminateDeadCode(isImpure: (node: Node) => boolean = (n) => n.isImpure()): boolean {
-    checkCount('Graph.eliminateDeadCode', arguments, 1)
+    checkMethod(this, 'Graph.eliminateDeadCode', arguments, 1)
     checkCallable('Graph.eliminateDeadCode', 'isImpure', isImpure)
     this.lint()
     const dead = new Set<Node>()
@@ -299,7 +303,7 @@ export class Graph {
 
   /** Checks that the graph is well formed. Throws GraphError for the first problem. */
   lint(): void {
-    checkCount('Graph.lint', arguments, 0)
+    checkMethod(this, 'Graph.lint', arguments, 0)
     lintGraph(this)
   }
 
@@ -389,7 +393,7 @@ export class Graph {
 
   /** Sets the code generator, which takes effect at the next `recompile()` of the owning module. Throws ArgumentError for anything but a CodeGen. */
   setCodegen(codegen: GraphCodegen): void {
-    checkCount('Graph.setCodegen', arguments, 1)
+    checkMethod(this, 'Graph.setCodegen', arguments, 1)
     checkArgument(graphText().isCodegen(codegen), 'Graph.setCodegen', 'codegen', 'a CodeGen', codegen)
     this.willChange()
     this.#codegen = codegen
@@ -400,7 +404,7 @@ export class Graph {
    * disposed. Throws ArgumentError if `make` is not a function or returns anything but a function.
    */
   onGenerateCode(make: (current: BodyTransformer | null) => BodyTransformer): Scope {
-    checkCount('Graph.onGenerateCode', arguments, 1)
+    checkMethod(this, 'Graph.onGenerateCode', arguments, 1)
     const { codegen } = this
     const before = codegen.bodyTransformer
     const transformer = isFunction(make) ? make(before) : null
@@ -418,7 +422,7 @@ export class Graph {
 
   /** Returns a table of the nodes, and prints it unless `print` is false: opcode, name, target, args, kwargs, and the columns in `extra`. */
   printTabular(options: { readonly print?: boolean; readonly extra?: readonly TableColumn[] } = {}): string {
-    checkCount('Graph.printTabular', arguments, 1)
+    checkMethod(this, 'Graph.printTabular', arguments, 1)
     checkOptions('Graph.printTabular', options, { print: 'boolean', extra: true })
     const text = graphText().formatTabular(this, options.extra)
     if (options.print !== false) console.log(text)

@@ -2,8 +2,8 @@
 import { checkNode } from '../../protocol/graphChecks.ts'
 import {
   checkCallable,
-  checkCount,
   checkDepth,
+  checkMethod,
   checkOptions,
   checkString,
   described,
@@ -209,7 +209,8 @@ class BaseNode {
   }
 
   #setArgs(args: readonly Argument[], kwargs: Kwargs, from: Node | null = null, to: Node | null = null): void {
-    if (!Array.isArray(args)) throw new GraphError(`Node '${this.#name}': args must be an array, got ${described(args)}.`)
+    if (!Array.isArray(args))
+      throw new GraphError(`Node '${this.#name}': args must be an array, got ${described(args)}. Put a single argument into an array: [x].`)
     if (!isPlainObject(kwargs)) throw new GraphError(`Node '${this.#name}': kwargs must be a plain object, got ${described(kwargs)}.`)
     const inputs = new Distinct<Node>(from, to)
     const frozenArgs = args.length === 0 ? NO_ARGS : freezeList(args, inputs, 0)
@@ -225,7 +226,7 @@ class BaseNode {
 
   /** Replaces one positional argument. Throws GraphError if there is none at `index`. */
   updateArg(index: number, value: Argument): void {
-    checkCount('Node.updateArg', arguments, 2)
+    checkMethod(this, 'Node.updateArg', arguments, 2)
     if (!Number.isInteger(index) || index < 0 || index >= this.#args.length) {
       throw new GraphError(
         `updateArg: node '${this.#name}' has ${this.#args.length} args, so there is none at index ${valueText(index)}; use insertArg to add one.`,
@@ -236,14 +237,14 @@ class BaseNode {
 
   /** Replaces or adds one keyword argument. */
   updateKwarg(key: string, value: Argument): void {
-    checkCount('Node.updateKwarg', arguments, 2)
+    checkMethod(this, 'Node.updateKwarg', arguments, 2)
     checkString('Node.updateKwarg', 'key', key)
     this.kwargs = { ...this.#kwargs, [key]: value }
   }
 
   /** Inserts a positional argument before the one at `index`. Throws GraphError if `index` is out of range. */
   insertArg(index: number, value: Argument): void {
-    checkCount('Node.insertArg', arguments, 2)
+    checkMethod(this, 'Node.insertArg', arguments, 2)
     if (!Number.isInteger(index) || index < 0 || index > this.#args.length)
       throw new GraphError(`insertArg: index must be between 0 and ${this.#args.length}, the number of args; got ${valueText(index)}.`)
     this.args = [...this.#args.slice(0, index), value, ...this.#args.slice(index)]
@@ -251,7 +252,7 @@ class BaseNode {
 
   /** Moves `node` directly before this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   prepend(this: Node, node: Node): void {
-    checkCount('Node.prepend', arguments, 1)
+    checkMethod(this, 'Node.prepend', arguments, 1)
     this.#checkMove('Node.prepend', node)
     if (node === this) {
       console.warn(`Trying to prepend a node to itself. This behavior has no effect on the graph (node '${this.#name}').`)
@@ -262,7 +263,7 @@ class BaseNode {
 
   /** Moves `node` directly after this one. Throws GraphError if it belongs to another graph, or if this node was erased. */
   append(node: Node): void {
-    checkCount('Node.append', arguments, 1)
+    checkMethod(this, 'Node.append', arguments, 1)
     this.#checkMove('Node.append', node)
     if (node === this) return
     this.graph.moveBefore(node, this.next === node ? node.next : this.next)
@@ -276,13 +277,13 @@ class BaseNode {
 
   /** Whether this node comes before `other` in the graph. Constant time. */
   isBefore(other: Node): boolean {
-    checkCount('Node.isBefore', arguments, 1)
+    checkMethod(this, 'Node.isBefore', arguments, 1)
     return this.compareTo(other) < 0
   }
 
   /** Negative if this node comes before `other`, positive if after it, 0 for the node itself: `nodes.sort((a, b) => a.compareTo(b))`. Constant time. */
   compareTo(other: Node): number {
-    checkCount('Node.compareTo', arguments, 1)
+    checkMethod(this, 'Node.compareTo', arguments, 1)
     checkNode('Node.compareTo', other, 'other')
     return this.sortKey - other.sortKey
   }
@@ -302,7 +303,7 @@ class BaseNode {
     filter: (user: Node) => boolean = () => true,
     options: { readonly propagateMeta?: boolean } = {},
   ): Node[] {
-    checkCount('Node.replaceAllUsesWith', arguments, 3)
+    checkMethod(this, 'Node.replaceAllUsesWith', arguments, 3)
     checkNode('Node.replaceAllUsesWith', replacement, 'replacement')
     checkCallable('Node.replaceAllUsesWith', 'filter', filter)
     checkOptions('Node.replaceAllUsesWith', options, { propagateMeta: 'boolean' })
@@ -316,7 +317,7 @@ class BaseNode {
 
   /** Replaces `old` with `replacement` in this node's args and kwargs. */
   replaceInputWith(this: Node, old: Node, replacement: Node): void {
-    checkCount('Node.replaceInputWith', arguments, 2)
+    checkMethod(this, 'Node.replaceInputWith', arguments, 2)
     for (const node of [old, replacement]) checkNode('Node.replaceInputWith', node)
     this.graph.owningModule?.fireReplaceHooks(old, replacement.name, this)
     this.#setArgs(this.#args, this.#kwargs, old, replacement)
@@ -328,7 +329,7 @@ class BaseNode {
    * call_module in a graph that no module owns.
    */
   isImpure(this: Node, impureRandom = true): boolean {
-    checkCount('Node.isImpure', arguments, 1)
+    checkMethod(this, 'Node.isImpure', arguments, 1)
     return this.graph.isImpure(this, impureRandom)
   }
 
@@ -337,13 +338,13 @@ class BaseNode {
    * arguments that do not match it. PyTorch's normalized_arguments.
    */
   normalizedArguments(options: NormalizeOptions = {}): NormalizedCall | null {
-    checkCount('Node.normalizedArguments', arguments, 1)
+    checkMethod(this, 'Node.normalizedArguments', arguments, 1)
     return this.#op === 'call_function' ? normalizeFunction(this.#target, this.#args, this.#kwargs, options) : null
   }
 
   /** The node as PyTorch prints it: one line of `String(graph)`. */
   formatNode(this: Node): string {
-    checkCount('Node.formatNode', arguments, 0)
+    checkMethod(this, 'Node.formatNode', arguments, 0)
     return this.graph.formatNode(this)
   }
 

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Module } from '../../module/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkCount, checkOptions, isFunction, remembered } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isCallable, isClass, isFunction, remembered } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
@@ -44,8 +44,11 @@ export interface ReplaceOptions {
   readonly replacementCallback?: (match: InternalMatch, graph: Graph, pattern: Graph) => Graph
 }
 
-const graphOf = (pattern: Pattern): Graph =>
-  pattern instanceof Graph ? pattern : pattern instanceof GraphModule ? pattern.graph : symbolicTrace(pattern).graph
+function graphOf(where: string, name: string, pattern: Pattern): Graph {
+  if (pattern instanceof Graph) return pattern
+  checkArgument(isCallable(pattern) && !isClass(pattern), where, name, 'a function, a Module or a Graph', pattern)
+  return pattern instanceof GraphModule ? pattern.graph : symbolicTrace(pattern).graph
+}
 
 /**
  * Replaces every occurrence of `pattern` in `gm` with `replacement`. Both are functions (which are traced), modules or graphs, and must have the same number of
@@ -77,8 +80,8 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
   const { matchFilters = [], ignoreLiterals = false, replacementCallback } = options
   if (replacement === null && replacementCallback === undefined)
     throw new ArgumentError(`${name}: Must provide either a replacement GraphModule or a replacement callback`)
-  const from = graphOf(pattern)
-  const common = replacement === null || replacementCallback !== undefined ? null : replacementGraph(gm, replacement)
+  const from = graphOf(name, 'pattern', pattern)
+  const common = replacement === null || replacementCallback !== undefined ? null : replacementGraph(name, gm, replacement)
   const matches = new SubgraphMatcher(from, { ignoreLiterals })
     .match(gm.graph)
     .filter((match) => matchFilters.every((filter) => filter(match, gm.graph, from)))
@@ -99,8 +102,8 @@ function replaceAll(name: string, gm: GraphModule, pattern: Pattern, replacement
 }
 
 /** The graph of a replacement. Attributes of a traced function are renamed if `gm` has other attributes of these names. */
-function replacementGraph(gm: GraphModule, replacement: Pattern): Graph {
-  const graph = graphOf(replacement)
+function replacementGraph(where: string, gm: GraphModule, replacement: Pattern): Graph {
+  const graph = graphOf(where, 'replacement', replacement)
   const module = graph.owningModule
   if (!isFunction(replacement) || !(module instanceof GraphModule)) return graph
   const renamed = new Map<string, string>()

@@ -6,6 +6,7 @@ import {
   checkArgument,
   checkCallable,
   checkCount,
+  checkMethod,
   checkModule,
   checkString,
   isFunction,
@@ -169,7 +170,7 @@ export class GraphModule extends Module {
    * keeps the old code.
    */
   recompile(): GeneratedCode {
-    checkCount('GraphModule.recompile', arguments, 0)
+    checkMethod(this, 'GraphModule.recompile', arguments, 0)
     const code = this.#graph.generateCode()
     this.forgetCode()
     return (this.#generated = code)
@@ -246,7 +247,7 @@ export class GraphModule extends Module {
 
   /** The values that the traced program used without getting them as arguments, and the graph now holds; the largest first. */
   capturedConstants(): CapturedConstant[] {
-    checkCount('GraphModule.capturedConstants', arguments, 0)
+    checkMethod(this, 'GraphModule.capturedConstants', arguments, 0)
     return capturedConstants(this.#graph)
   }
 
@@ -262,7 +263,7 @@ export class GraphModule extends Module {
    * but a module, and for an empty name.
    */
   addSubmodule(path: string, module: Module): boolean {
-    checkCount('GraphModule.addSubmodule', arguments, 2)
+    checkMethod(this, 'GraphModule.addSubmodule', arguments, 2)
     checkString('GraphModule.addSubmodule', 'path', path)
     checkModule('addSubmodule', path, module)
     const parts = path.split('.')
@@ -281,7 +282,7 @@ export class GraphModule extends Module {
 
   /** Removes the submodule at a dotted path. Returns false if there is none. */
   deleteSubmodule(path: string): boolean {
-    checkCount('GraphModule.deleteSubmodule', arguments, 1)
+    checkMethod(this, 'GraphModule.deleteSubmodule', arguments, 1)
     const [ownerPath, name] = splitPath(path)
     const owner = ownerPath === '' ? this : this.attribute(ownerPath)
     return owner instanceof Module && ownAttribute(owner, name) instanceof Module && Reflect.deleteProperty(owner, name)
@@ -289,7 +290,7 @@ export class GraphModule extends Module {
 
   /** Removes submodules that no node refers to. */
   deleteAllUnusedSubmodules(): void {
-    checkCount('GraphModule.deleteAllUnusedSubmodules', arguments, 0)
+    checkMethod(this, 'GraphModule.deleteAllUnusedSubmodules', arguments, 0)
     const used: string[] = []
     const whole: string[] = []
     for (const node of referringNodes(this.#graph)) {
@@ -305,19 +306,19 @@ export class GraphModule extends Module {
 
   /** Registers a hook that is called when a node replaces another in a user, and when a node is renamed. */
   registerReplaceNodeHook(hook: ReplaceHook): HookHandle {
-    checkCount('GraphModule.registerReplaceNodeHook', arguments, 1)
+    checkMethod(this, 'GraphModule.registerReplaceNodeHook', arguments, 1)
     return register('registerReplaceNodeHook', this.#hooks.replace, hook)
   }
 
   /** Registers a hook that is called after a node was added to the graph. */
   registerCreateNodeHook(hook: NodeHook): HookHandle {
-    checkCount('GraphModule.registerCreateNodeHook', arguments, 1)
+    checkMethod(this, 'GraphModule.registerCreateNodeHook', arguments, 1)
     return register('registerCreateNodeHook', this.#hooks.create, hook)
   }
 
   /** Registers a hook that is called before a node is erased. */
   registerEraseNodeHook(hook: NodeHook): HookHandle {
-    checkCount('GraphModule.registerEraseNodeHook', arguments, 1)
+    checkMethod(this, 'GraphModule.registerEraseNodeHook', arguments, 1)
     return register('registerEraseNodeHook', this.#hooks.erase, hook)
   }
 
@@ -341,7 +342,7 @@ export class GraphModule extends Module {
    * devices, module paths, types and colours are optional. PyTorch's print_readable.
    */
   printReadable(options: Omit<WriteOptions, 'verbose'> & { readonly print?: boolean } = {}): string {
-    checkCount('printReadable', arguments, 1)
+    checkMethod(this, 'printReadable', arguments, 1)
     checkArgument(isObject(options), 'printReadable', 'options', 'an object', options)
     const { print = true, ...style } = options
     const { source } = this.#graph.generateCode({ ...style, verbose: true })

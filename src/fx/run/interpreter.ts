@@ -1,6 +1,6 @@
 // Interpreter: runs a graph node by node, and every step can be overridden. Transformer (trace/transformer.ts) is an Interpreter whose values are traced.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkArray, checkCount, checkIterable, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCount, checkIterable, checkMethod, checkOptions } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { explainInterpreted } from '../text/explain.ts'
 import type { Graph } from '../graph/graph.ts'
@@ -61,19 +61,20 @@ export class Interpreter {
 
   /** Calls the hook's functions around each node. Returns a function that removes the hook. */
   addHook(hook: InterpreterHook): () => void {
-    checkCount('Interpreter.addHook', arguments, 1)
+    checkMethod(this, 'Interpreter.addHook', arguments, 1)
     this.#hooks.add(hook)
     return () => void this.#hooks.delete(hook)
   }
 
   /** Runs the graph on these inputs and returns its output. Errors say which node failed, and the user's line. */
   run(...args: readonly unknown[]): unknown {
+    checkMethod(this, 'Interpreter.run', args, Infinity)
     return this.runWith(args)
   }
 
   /** Like `run`, with options: `runWith([x], { keep: 'all' })`. */
   runWith(args: readonly unknown[], options: RunOptions = {}): unknown {
-    checkCount('Interpreter.runWith', arguments, 2)
+    checkMethod(this, 'Interpreter.runWith', arguments, 2)
     checkOptions('Interpreter.runWith', options, { initialEnv: true, keep: true, processIo: 'boolean' })
     this.#begin('Interpreter.runWith', args, options)
     return this.#outcome(this.#walk(options), options)
@@ -84,7 +85,7 @@ export class Interpreter {
    * and the result is the value of the output node. PyTorch's boxed_run.
    */
   boxedRun(args: unknown[]): unknown {
-    checkCount('Interpreter.boxedRun', arguments, 1)
+    checkMethod(this, 'Interpreter.boxedRun', arguments, 1)
     this.#begin('Interpreter.boxedRun', args, { processIo: false })
     args.length = 0
     return this.#walk({})
@@ -98,7 +99,7 @@ export class Interpreter {
     args: readonly unknown[],
     options: RunOptions & { readonly signal?: AbortSignal; readonly yieldTurns?: boolean } = {},
   ): Promise<unknown> {
-    checkCount('Interpreter.runAsync', arguments, 2)
+    checkMethod(this, 'Interpreter.runAsync', arguments, 2)
     checkOptions('Interpreter.runAsync', options, { initialEnv: true, keep: true, processIo: 'boolean', signal: true, yieldTurns: 'boolean' })
     this.#begin('Interpreter.runAsync', args, options)
     const release = this.#releases(options)

@@ -4,6 +4,7 @@ import { Module, getAttribute, isLibraryLayer, setAttribute, setModuleTracingHoo
 import {
   checkArgument,
   checkCount,
+  checkMethod,
   checkOptions,
   childPath,
   isClass,
@@ -305,7 +306,7 @@ export class Tracer extends TracerBase {
    * cannot be recorded, and then leaves the root unchanged.
    */
   trace(root: Traceable, concreteArgs: ConcreteArgs = {}): Graph {
-    checkCount('Tracer.trace', arguments, 2)
+    checkMethod(this, 'Tracer.trace', arguments, 2)
     const fn = this.#begin(root)
     const undo: (() => void)[] = []
     tracing++

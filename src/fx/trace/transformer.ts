@@ -1,5 +1,5 @@
 // Transformer: an Interpreter whose values are traced, so that running it records a new graph.
-import { checkCount } from '../../protocol/index.ts'
+import { checkCount, checkMethod } from '../../protocol/index.ts'
 import { Graph } from '../graph/graph.ts'
 import { GraphAppendingTracer } from './graphAppendingTracer.ts'
 import type { GraphModule } from '../run/graphModule.ts'
@@ -28,7 +28,7 @@ export class Transformer extends Interpreter {
 
   /** The rewritten module, which shares parameters and submodules with the original. New nodes inherit stack trace and module path. */
   transform(): GraphModule {
-    checkCount('Transformer.transform', arguments, 0)
+    checkMethod(this, 'Transformer.transform', arguments, 0)
     const value = preserveNodeMeta(() => this.runWith([], { processIo: false }))
     const { last } = this.graph
     if (last?.op === 'output') {

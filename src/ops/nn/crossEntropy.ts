@@ -1,6 +1,7 @@
 // Cross entropy of logits, against classes or against class probabilities.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
+import { swappedHint } from '../../protocol/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -34,6 +35,17 @@ const classDim = (input: Tensor): number => (input.ndim === 1 ? 0 : 1)
 function sampleShape(input: Tensor): readonly number[] {
   const dim = classDim(input)
   return input.sizes.filter((_, i) => i !== dim)
+}
+
+/** What is wrong with a target of another shape; input and target have changed places if they would fit there. */
+function unfitTarget(input: Tensor, target: Tensor): ShapeError {
+  const perSample = sampleShape(input)
+  const areSwapped = dtypeInfo[target.dtype].floating && target.ndim > 0 && sameShape(input.sizes, sampleShape(target))
+  return new ShapeError(
+    `${NAME}: target has shape ${formatShape(target.sizes)} (${target.dtype}) but input has shape ${formatShape(input.sizes)}; ` +
+      `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.` +
+      swappedHint(areSwapped, 'input', 'target', 'input, target'),
+  )
 }
 
 /** A weight per class, shaped to broadcast over the logits. */
@@ -91,10 +103,7 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
   meta: (input, target, _weight, _ignoreIndex, reduction) => {
     const perSample = sampleShape(input)
     if (!sameShape(target.sizes, perSample) && !sameShape(target.sizes, input.sizes)) {
-      throw new ShapeError(
-        `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(input.sizes)}; ` +
-          `expected classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.`,
-      )
+      throw unfitTarget(input, target)
     }
     return { shape: reduction === 'none' ? perSample : [], dtype: input.dtype }
   },
@@ -105,10 +114,7 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
     const perSample = sampleShape(input)
     const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.sizes, input.sizes)
     if (!probabilities && !sameShape(target.sizes, perSample)) {
-      throw new ShapeError(
-        `${NAME}: target has shape ${formatShape(target.sizes)} (${target.dtype}) but input has shape ${formatShape(input.sizes)}; ` +
-          `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.`,
-      )
+      throw unfitTarget(input, target)
     }
     if (probabilities) return probabilityLoss(input, target, weight, reduction, labelSmoothing)
     if (labelSmoothing > 0) return smoothedLoss(input, target, weight, ignoreIndex, reduction, labelSmoothing)

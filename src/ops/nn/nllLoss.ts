@@ -18,6 +18,7 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
+import { swappedHint } from '../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -44,14 +45,20 @@ export function checkedReduction(op: string, reduction: string): Reduction {
 
 const NAME = 'torch.nn.functional.nll_loss'
 
+/** The end of a message if scores and classes have changed places. */
+const orderHint = (self: Tensor, target: Tensor): string =>
+  swappedHint(target.ndim > 1 && sameShape(self.sizes, [sizeAt(target.sizes, 0), ...target.sizes.slice(2)]), 'self', 'target', 'self, target')
+
 function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
   const [images, classes, ...plane] = self.sizes
   if (images === undefined || classes === undefined)
-    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.sizes)}.`)
+    throw new ShapeError(
+      `${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.sizes)}.${orderHint(self, target)}`,
+    )
   const expected = [images, ...plane]
   if (!sameShape(target.sizes, expected)) {
     throw new ShapeError(
-      `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(self.sizes)}; target holds a class per element: expected ${formatShape(expected)}.`,
+      `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(self.sizes)}; target holds a class per element: expected ${formatShape(expected)}.${orderHint(self, target)}`,
     )
   }
   checkIndexType(NAME, 'target', target)

@@ -9,6 +9,9 @@ import type { Op } from '../generated/signatures.ts'
 import { sizeAt } from '../shapes.ts'
 import { viewSpec } from './strides.ts'
 
+const orderHint = (ndim: number): string =>
+  ndim < 2 ? '' : ` Such an order is [${Array.from({ length: ndim }, (_, i) => ndim - 1 - i).join(', ')}].`
+
 /**
  * The dimensions in another order; a view. PyTorch's `torch.permute`.
  *
@@ -27,7 +30,9 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
   meta: (self, dims) => {
     const order = dims.map((d) => wrapDim('torch.permute', d, self.ndim))
     if (order.length !== self.ndim || new Set(order).size !== self.ndim)
-      throw new ShapeError(`torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.`)
+      throw new ShapeError(
+        `torch.permute: dims ${formatShape(dims)} must name each of the ${self.ndim} dimensions of self once.${orderHint(self.ndim)}`,
+      )
     return viewSpec(
       self,
       order.map((d) => sizeAt(self.sizes, d)),

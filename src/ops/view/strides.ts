@@ -41,7 +41,11 @@ export function inferShape(op: string, self: Tensor, shape: readonly number[]): 
   const unknown = shape.indexOf(-1)
   const known = shape.reduce((n, s) => (s === -1 ? n : n * s), 1)
   const out = unknown < 0 ? shape : shape.map((s, i) => (i === unknown ? self.numel / known : s))
-  if (shape.filter((s) => s === -1).length > 1 || out.some((s) => !Number.isInteger(s) || s < 0) || numelOf(out) !== self.numel) {
+  if (shape.filter((s) => s === -1).length > 1)
+    throw new ShapeError(
+      `${op}: the shape ${formatShape(shape)} has more than one -1; only one size can be left to the others. self has ${self.numel} elements (shape ${formatShape(self.sizes)}).`,
+    )
+  if (out.some((s) => !Number.isInteger(s) || s < 0) || numelOf(out) !== self.numel) {
     throw new ShapeError(
       `${op}: the shape ${formatShape(shape)} does not hold the ${self.numel} elements of self (shape ${formatShape(self.sizes)}).`,
     )
