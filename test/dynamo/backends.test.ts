@@ -115,15 +115,15 @@ describe('names', () => {
   })
 
   it('and backends that are none are errors', () => {
-    const wrong: readonly (readonly unknown[])[] = [
-      [3, backend],
-      [undefined, backend],
-      ['names_other', null],
-      ['names_other', 'eager'],
+    const wrong: readonly (readonly [string, ...unknown[]])[] = [
+      ['3 and a function', 3, backend],
+      ['undefined and a function', undefined, backend],
+      ["'names_other' and null", 'names_other', null],
+      ["'names_other' and 'eager'", 'names_other', 'eager'],
     ]
-    for (const args of wrong)
+    for (const [got, ...args] of wrong)
       expect(() => Reflect.apply(registerBackend, undefined, args)).toThrow(
-        new ArgumentError('registerBackend: expected a name and a function (gm, exampleInputs) => compiled.'),
+        new ArgumentError(`registerBackend: expected a name and a function (gm, exampleInputs) => compiled, got ${got}.`),
       )
     expect(() => registerBackend('names_other', backend, { tag: [] } as never)).toThrow("registerBackend: unknown option 'tag'")
     expect(listBackends()).not.toContain('names_other')

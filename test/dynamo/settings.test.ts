@@ -21,7 +21,7 @@ const outOfRange: readonly (readonly [string, unknown, string])[] = [
   ['reproAfter', 'inductor', "config.reproAfter must be 'dynamo', 'aot' or null, got 'inductor'."],
   ['reproAfter', undefined, "config.reproAfter must be 'dynamo', 'aot' or null, got 'undefined'."],
   ['recompileLimit', -1, 'config.recompileLimit must be a number that is at least 0, got -1.'],
-  ['recompileLimit', '8', 'config.recompileLimit must be a number that is at least 0, got 8.'],
+  ['recompileLimit', '8', "config.recompileLimit must be a number that is at least 0, got '8'."],
   ['reproTolerance', Number.NaN, 'config.reproTolerance must be a number that is at least 0, got NaN.'],
   ['suppressErrors', 'yes', "config.suppressErrors must be true or false, got 'yes'."],
   ['reproForwardOnly', 1, 'config.reproForwardOnly must be true or false, got 1.'],

@@ -70,7 +70,7 @@ describe('an argument that does not fit is named', () => {
     ["init.kaimingUniform_: argument 'tensor' must be a Tensor, got undefined.", call(nn.init.kaimingUniform_)],
     ["init.kaimingNormal_: argument 'tensor' must be a Tensor, got", call(nn.init.kaimingNormal_, [])],
     ["init.xavierUniform_: argument 'tensor' must be a Tensor, got null.", call(nn.init.xavierUniform_, null)],
-    ["init.xavierNormal_: gain must be a number, got 'x'.", call(nn.init.xavierNormal_, x(), 'x')],
+    ["init.xavierNormal_: argument 'gain' must be a number, got 'x'.", call(nn.init.xavierNormal_, x(), 'x')],
     ["init.dirac_: argument 'tensor' must be a Tensor, got 2.", call(nn.init.dirac_, 2)],
     ["init.sparse_: argument 'tensor' must be a Tensor, got 2.", call(nn.init.sparse_, 2)],
     ['init.sparse_: sparsity must be a number from 0 to 1, got 2.', call(nn.init.sparse_, x(), 2)],
