@@ -8,7 +8,6 @@ import {
   attributeName,
   checkArgument,
   checkCallable,
-  checkCount,
   checkMethod,
   checkModule,
   checkOptions,
@@ -222,8 +221,7 @@ export abstract class Module extends CallableObject {
    * named_parameters.
    */
   namedParameters(prefix = '', recurse = true): Generator<[string, TensorLike]> {
-    checkMethod(this, 'namedParameters', arguments, 2)
-    checkListing('namedParameters', arguments, prefix, recurse)
+    checkListing(this, 'namedParameters', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownParameters(), prefix, recurse)
   }
 
@@ -236,8 +234,7 @@ export abstract class Module extends CallableObject {
 
   /** All buffers with dotted names, as {@link namedParameters} lists parameters. PyTorch's named_buffers. */
   namedBuffers(prefix = '', recurse = true): Generator<[string, TensorLike]> {
-    checkMethod(this, 'namedBuffers', arguments, 2)
-    checkListing('namedBuffers', arguments, prefix, recurse)
+    checkListing(this, 'namedBuffers', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownBuffers(), prefix, recurse)
   }
 
@@ -423,8 +420,8 @@ function checkFree(where: string, module: Module, name: string, known: boolean):
 }
 
 /** Checks the arguments of a method that lists tensors by name. */
-function checkListing(where: string, given: ArrayLike<unknown>, prefix: string, recurse: boolean): void {
-  checkCount(where, given, 2)
+function checkListing(self: unknown, where: string, given: ArrayLike<unknown>, prefix: string, recurse: boolean): void {
+  checkMethod(self, where, given, 2)
   checkString(where, 'prefix', prefix)
   checkRecurse(where, recurse)
 }
