@@ -148,6 +148,14 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     passesOn: true,
     run: async (line, { print }) => (await import('./repro/command.ts')).runRepro(line, print),
   },
+  {
+    name: 'doctor',
+    forms: [{ words: '', text: 'shows what this machine offers, and what the environment variables say' }],
+    operands: [],
+    options: [],
+    ending: 'The exit code is 1 if there is a problem: something that is missing, an unknown variable, or one with a wrong value.',
+    run: async (line, { terminal }) => (await import('./doctor/command.ts')).examine(line, terminal),
+  },
 ]
 
 const HELP = ['--help', '-h']

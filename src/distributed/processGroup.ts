@@ -263,9 +263,14 @@ function readDebugLevel(given: DebugLevel | undefined): DebugLevel {
     if (!isDebugLevel(given)) throw new ArgumentError(`initProcessGroup: debugLevel must be 'off', 'info' or 'detail', got ${valueText(given)}.`)
     return given
   }
-  const variable = environmentVariable('TENSORFX_DISTRIBUTED_DEBUG')?.toLowerCase() ?? 'off'
-  if (!isDebugLevel(variable)) throw new ArgumentError(`TENSORFX_DISTRIBUTED_DEBUG must be OFF, INFO or DETAIL, got '${variable}'.`)
-  return variable
+  return debugLevelOf(environmentVariable('TENSORFX_DISTRIBUTED_DEBUG') ?? 'off')
+}
+
+/** The level that the text of TENSORFX_DISTRIBUTED_DEBUG means. Throws ArgumentError for another one. */
+export function debugLevelOf(text: string): DebugLevel {
+  const level = text.toLowerCase()
+  if (!isDebugLevel(level)) throw new ArgumentError(`TENSORFX_DISTRIBUTED_DEBUG must be OFF, INFO or DETAIL, got '${level}'.`)
+  return level
 }
 
 async function makeBackend({ backend, rank = 0, worldSize }: InitOptions, timeout: number): Promise<Backend> {

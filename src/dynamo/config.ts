@@ -62,6 +62,9 @@ const ofKernels: PropertyDescriptorMap = {
 /** The variable of the environment that sets an option. */
 const variableOf = (key: string): string => `TENSORFX_${snakeCase(key).toUpperCase()}`
 
+/** The options by their variables. */
+export const configVariables = (): ReadonlyMap<string, string> => new Map(Object.keys(defaults).map((key) => [variableOf(key), key]))
+
 /** What the variable of a switch can say. */
 const switches: ReadonlyMap<string, boolean> = new Map([
   ['1', true],
@@ -78,15 +81,20 @@ function parsed(text: string, usual: unknown): unknown {
   return text === '' ? null : text
 }
 
+/** The value of an option that the text of its variable means. Throws ArgumentError, which names the variable, if the option cannot have it. */
+export function readVariable(key: string, text: string): unknown {
+  const usual = Object.entries(defaults).find(([name]) => name === key)?.[1]
+  const value = parsed(text, usual)
+  check(key, value, `${variableOf(key)}=${text}: `)
+  return value
+}
+
 /** The defaults, with what the environment says. */
 function fromEnvironment(): Config {
   const config: Config = Object.defineProperties({ ...defaults }, ofKernels)
-  for (const [key, usual] of Object.entries(defaults)) {
-    const text = environmentVariable(variableOf(key))
-    if (text === undefined) continue
-    const value = parsed(text, usual)
-    check(key, value, `${variableOf(key)}=${text}: `)
-    Object.assign(config, { [key]: value })
+  for (const [variable, key] of configVariables()) {
+    const text = environmentVariable(variable)
+    if (text !== undefined) Object.assign(config, { [key]: readVariable(key, text) })
   }
   return config
 }

@@ -127,9 +127,14 @@ function addTo(chosen: Set<ArtifactName>, where: string, given: string, value: u
   for (const part of components[name][value]) chosen.add(part)
 }
 
-/** What `graph_breaks,+dynamo,-inductor` chooses. Throws ArgumentError for an unknown name. */
+/** Logs what `graph_breaks,+dynamo,-inductor` chooses. Throws ArgumentError for an unknown name. */
 export function setLogsFrom(text: string): void {
   checkString('setLogsFrom', 'text', text)
+  printOnly(artifactsOf(text))
+}
+
+/** The artifacts that `graph_breaks,+dynamo,-inductor` chooses. Throws ArgumentError for an unknown name. */
+export function artifactsOf(text: string): ReadonlySet<ArtifactName> {
   const chosen = new Set<ArtifactName>()
   for (const part of text.split(',').map((entry) => entry.trim())) {
     if (part === '') continue
@@ -138,7 +143,7 @@ export function setLogsFrom(text: string): void {
     const verbosity = sign === '+' ? 'debug' : sign === '-' ? 'error' : 'info'
     addTo(chosen, 'TENSORFX_LOGS', name, isArtifact(name) ? sign !== '-' : verbosity)
   }
-  printOnly(chosen)
+  return chosen
 }
 
 /** Logs what the environment asks for, unless the program has called {@link setLogs}. The composition root calls it. */

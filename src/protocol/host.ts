@@ -1,4 +1,5 @@
 // What the host (Node, Deno, Bun, a browser) offers beside the language.
+import type { VariableName } from './variables.ts'
 
 /** What the library uses of Node's process object. Written out, so that users' programs need no types of Node. */
 interface HostProcess {
@@ -38,8 +39,8 @@ export function isAllowed(what: Permission): boolean {
   return status === undefined || status.state === 'granted'
 }
 
-/** An environment variable; undefined if it is not set, if there is no environment (browsers), or if reading it is not allowed (Deno without --allow-env). */
-export function environmentVariable(name: string): string | undefined {
+/** An environment variable; undefined if it is not set, if there is no environment (browsers), or if reading it is not allowed (Deno without --allow-env). Names of tensorfx are those of variables.ts. */
+export function environmentVariable<const N extends string>(name: N extends `TENSORFX_${string}` ? VariableName : N): string | undefined {
   try {
     return isAllowed({ name: 'env', variable: name }) ? hostProcess()?.env?.[name] : undefined
   } catch {

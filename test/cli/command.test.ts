@@ -113,6 +113,7 @@ describe('other arguments', () => {
       'run -n N [options] FILE.mjs',
       'repro pack FILE.mjs',
       'repro run FILE.tgz|FILE.mjs',
+      'doctor',
       '--version',
     ]
     for (const form of forms) expect(text).toContain(`\n  tensorfx ${form}`)

@@ -9,8 +9,7 @@ export interface Launcher {
 }
 
 /** The launcher of MPI; null if there is none. TENSORFX_MPIRUN names another than `mpirun`. */
-export function findLauncher(): Launcher | null {
-  const command = environmentVariable('TENSORFX_MPIRUN') ?? 'mpirun'
+export function findLauncher(command: string = environmentVariable('TENSORFX_MPIRUN') ?? 'mpirun'): Launcher | null {
   const { status, stdout } = spawnSync(command, ['--version'], { encoding: 'utf8' })
   return status === 0 ? { command, isOpenMpi: stdout.includes('Open MPI') } : null
 }

@@ -45,8 +45,8 @@ export function goesThroughMemory(collective: SharedCollective, size: number): b
 }
 
 /** On how many machines the ranks are made to believe that they are, in equal parts; null if they look. A switch for tests of several machines on one. */
-function pretendedNodes(): number | null {
-  const nodes = Number(environmentVariable('TENSORFX_MPI_NODES'))
+export function pretendedNodes(text: string | undefined): number | null {
+  const nodes = Number(text)
   return Number.isSafeInteger(nodes) && nodes > 0 ? nodes : null
 }
 
@@ -64,7 +64,7 @@ interface World extends Place {
 /** How many ranks of a communicator are on the machine of this one. All its ranks must ask. */
 export function ranksOnThisMachine(mpi: Mpi, world: Place, comm: Handle, rank: number): number {
   const [local, count] = [mpi.cell(0), new Int32Array(1)]
-  const nodes = pretendedNodes()
+  const nodes = pretendedNodes(environmentVariable('TENSORFX_MPI_NODES'))
   if (nodes === null) mpi.call('MPI_Comm_split_type', comm, mpi.typeShared, rank, mpi.noInfo, local)
   else mpi.call('MPI_Comm_split', comm, Math.floor((world.rank * nodes) / world.size), rank, local)
   mpi.call('MPI_Comm_size', Number(local[0]), count)

@@ -6,7 +6,7 @@ import type { Node } from '../graph/node.ts'
 /** `float32` -> `f32`, `bfloat16` -> `bf16`, `float8_e4m3fn` -> `f8e4m3fn`, `bool` -> `b8`. PyTorch's dtype_abbrs. */
 const shortDtype = (dtype: string): string => (dtype === 'bool' ? 'b8' : dtype.replace(/^(bf|[cfiu])[a-z]+(\d+)_?/, '$1$2'))
 
-const isSwitchedOn = (name: string): boolean => environmentVariable(`TENSORFX_FX_GRAPH_${name}`) === '1'
+const isSwitchedOn = (name: 'SHOW_STRIDE' | 'SHOW_DEVICE'): boolean => environmentVariable(`TENSORFX_FX_GRAPH_${name}`) === '1'
 
 /** The options, with defaults from the environment. */
 export function withEnvironment<O extends SpecOptions>(options: O): O & Required<SpecOptions> {
