@@ -46,7 +46,8 @@ export {
   restartCount,
   setDebugLevel,
 } from './processGroup.ts'
-export type { DebugLevel, InitOptions } from './processGroup.ts'
+export type { DebugLevel } from './debugLevel.ts'
+export type { InitOptions } from './processGroup.ts'
 export { collectiveStats, recordCollectives, resetCollectiveStats } from './stats.ts'
 export type { CollectiveCount, CollectiveEvent } from './stats.ts'
 export { runRanks } from './threads/spawn.ts'

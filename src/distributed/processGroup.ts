@@ -1,6 +1,8 @@
 // The world that this process belongs to, and groups of its ranks.
 import { ArgumentError } from '../errors/index.ts'
 import { checkCount, checkOptions, environmentVariable, valueText } from '../protocol/index.ts'
+import { readDebugLevel } from './debugLevel.ts'
+import type { DebugLevel } from './debugLevel.ts'
 import type { Backend, Channel, Progress, Task } from './backend.ts'
 import { describe, descriptionText } from './collective.ts'
 import type { Collective } from './collective.ts'
@@ -16,11 +18,6 @@ import type { History } from './history.ts'
 import { QueuedTask } from './queuedTask.ts'
 import { countCollective } from './stats.ts'
 import { withCollective, Work } from './work.ts'
-
-/** How much is checked and said. PyTorch's `DebugLevel`; the variable TENSORFX_DISTRIBUTED_DEBUG sets it too. */
-export type DebugLevel = 'off' | 'info' | 'detail'
-const DEBUG_LEVELS: readonly string[] = ['off', 'info', 'detail'] satisfies DebugLevel[]
-const isDebugLevel = (value: unknown): value is DebugLevel => typeof value === 'string' && DEBUG_LEVELS.includes(value)
 
 /** Options of {@link initProcessGroup}. */
 export interface InitOptions {
@@ -256,21 +253,6 @@ export class ProcessGroup {
   toString(): string {
     return `ProcessGroup('${this.name}', rank ${this.rank} of ${this.size})`
   }
-}
-
-function readDebugLevel(given: DebugLevel | undefined): DebugLevel {
-  if (given !== undefined) {
-    if (!isDebugLevel(given)) throw new ArgumentError(`initProcessGroup: debugLevel must be 'off', 'info' or 'detail', got ${valueText(given)}.`)
-    return given
-  }
-  return debugLevelOf(environmentVariable('TENSORFX_DISTRIBUTED_DEBUG') ?? 'off')
-}
-
-/** The level that the text of TENSORFX_DISTRIBUTED_DEBUG means. Throws ArgumentError for another one. */
-export function debugLevelOf(text: string): DebugLevel {
-  const level = text.toLowerCase()
-  if (!isDebugLevel(level)) throw new ArgumentError(`TENSORFX_DISTRIBUTED_DEBUG must be OFF, INFO or DETAIL, got '${level}'.`)
-  return level
 }
 
 async function makeBackend({ backend, rank = 0, worldSize }: InitOptions, timeout: number): Promise<Backend> {

@@ -1,5 +1,5 @@
 // What reads the environment variables, by name: each throws an error of tensorfx for a value that it refuses. Variables that take any text are not here.
-import { debugLevelOf } from '../../distributed/processGroup.ts'
+import { debugLevelOf } from '../../distributed/debugLevel.ts'
 import { pretendedNodes } from '../../distributed/mpi/sharedWindow.ts'
 import { configVariables, readVariable } from '../../dynamo/config.ts'
 import { ArgumentError } from '../../errors/index.ts'
