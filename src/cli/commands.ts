@@ -6,6 +6,11 @@ import { helpOf, helpOfAll, optionsOf, parseLine } from './line.ts'
 import type { Command, Output, Result } from './line.ts'
 import { PLAIN } from './terminal.ts'
 
+const SAVED_GRAPH = {
+  name: 'FILE',
+  text: 'a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors',
+}
+
 const COMMANDS: readonly Command[] = [
   {
     name: 'ops',
@@ -50,12 +55,7 @@ const COMMANDS: readonly Command[] = [
   {
     name: 'minify',
     forms: [{ words: 'MODEL --run COMMAND [options]', text: 'shrinks a saved graph while a command fails' }],
-    operands: [
-      {
-        name: 'MODEL',
-        text: 'a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors',
-      },
-    ],
+    operands: [{ ...SAVED_GRAPH, name: 'MODEL' }],
     options: [
       {
         name: '--run',
@@ -147,6 +147,48 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     ending: 'The exit code of run is that of the script; 2 if the command is wrong or the archive cannot be read.',
     passesOn: true,
     run: async (line, { print }) => (await import('./repro/command.ts')).runRepro(line, print),
+  },
+  {
+    name: 'info',
+    forms: [{ words: 'WEIGHTS', text: 'lists the tensors in a file of weights: dtypes, shapes, sizes, metadata' }],
+    operands: [{ name: 'WEIGHTS', text: '.safetensors, of which only the header is read, or .pt, .pth, .bin (torch.save), of which no code runs' }],
+    options: [{ name: '--key', value: 'NAME', text: 'where the state dict is in a checkpoint that holds a dict of several things' }],
+    ending: '',
+    run: async (line, { terminal }) => (await import('./info.ts')).describeWeights(line, terminal),
+  },
+  {
+    name: 'graph',
+    forms: [{ words: 'FILE [--text|--table|--code|--svg|--html]', text: 'prints a saved graph' }],
+    operands: [SAVED_GRAPH],
+    options: [
+      { name: '--text', value: null, text: 'its nodes, a line each (default)' },
+      { name: '--table', value: null, text: 'its nodes as a table' },
+      { name: '--code', value: null, text: 'the generated code' },
+      { name: '--svg', value: null, text: 'a drawing (needs @hpcc-js/wasm-graphviz)' },
+      { name: '--html', value: null, text: 'the page that tensorfx view writes' },
+    ],
+    ending: '',
+    run: async (line) => (await import('./graph.ts')).printGraph(line),
+  },
+  {
+    name: 'view',
+    forms: [{ words: 'FILE [--out PAGE] [--open]', text: 'writes a page that shows a saved graph' }],
+    operands: [SAVED_GRAPH],
+    options: [
+      { name: '--out', value: 'PAGE', text: 'default: the name of the file with .html, beside it' },
+      { name: '--before', value: 'FILE', text: 'an earlier version of the graph: the page shows what changed since' },
+      { name: '--open', value: null, text: 'opens the page in the browser' },
+    ],
+    ending: '',
+    run: async (line, output) => (await import('./graph.ts')).viewGraph(line, output),
+  },
+  {
+    name: 'diff',
+    forms: [{ words: 'A B', text: 'lists the nodes that were added, removed and changed from one saved graph to another' }],
+    operands: [{ ...SAVED_GRAPH, name: 'A, B' }],
+    options: [],
+    ending: 'Nodes are matched by name; values of weights are not compared. The exit code is 1 if the graphs differ.',
+    run: async (line, { terminal }) => (await import('./graph.ts')).diffGraphs(line, terminal),
   },
   {
     name: 'doctor',

@@ -134,14 +134,21 @@ export interface PartReader {
   next(count: number): Promise<Uint8Array>
 }
 
-/** The same as {@link readSafetensors} for a file that is read tensor by tensor, so that it need not fit into memory next to them. */
-export async function streamSafetensors(file: PartReader): Promise<Safetensors> {
+/** What the header of a file says, without its tensors' values. Throws ArgumentError for bytes in another format, as {@link readSafetensors} does. */
+export async function readHeader(file: PartReader): Promise<Header> {
   const prefix = await file.next(PREFIX)
   const length = Number(new DataView(prefix.buffer, prefix.byteOffset).getBigUint64(0, true))
   if (length > MAX_HEADER) throw malformed(`the header has ${length} bytes, more than ${MAX_HEADER}`)
-  const { entries, metadata } = parseHeader(await file.next(length))
+  const header = parseHeader(await file.next(length))
+  const end = header.entries.reduce((most, { to }) => Math.max(most, to), 0)
+  checkOffsets(header.entries, file.size === null ? end : file.size - PREFIX - length)
+  return header
+}
+
+/** The same as {@link readSafetensors} for a file that is read tensor by tensor, so that it need not fit into memory next to them. */
+export async function streamSafetensors(file: PartReader): Promise<Safetensors> {
+  const { entries, metadata } = await readHeader(file)
   const inOrder = entries.toSorted((a, b) => a.from - b.from || a.to - b.to)
-  checkOffsets(entries, file.size === null ? (inOrder.at(-1)?.to ?? 0) : file.size - PREFIX - length)
   noteConversions(entries)
   const read = new Map<string, Tensor>()
   for (const entry of inOrder) read.set(entry.name, tensorOf(entry, await file.next(entry.to - entry.from)))
@@ -176,7 +183,7 @@ function noteConversions(entries: readonly Entry[]): void {
 const malformed = (what: string): ArgumentError => new ArgumentError(`readSafetensors: this is not a safetensors file: ${what}.`)
 
 /** A tensor in the file. */
-interface Entry {
+export interface Entry {
   readonly name: string
   readonly dtype: DType
   /** The dtype in the file. */
@@ -188,7 +195,13 @@ interface Entry {
   readonly to: number
 }
 
-function parseHeader(bytes: Uint8Array): { readonly entries: readonly Entry[]; readonly metadata: Safetensors['metadata'] } {
+/** The header of a file. */
+export interface Header {
+  readonly entries: readonly Entry[]
+  readonly metadata: Safetensors['metadata']
+}
+
+function parseHeader(bytes: Uint8Array): Header {
   const header = parseJson('readSafetensors', 'the header of the file', headerText(bytes))
   if (!isPlainObject(header)) throw malformed('the header is not an object')
   const metadata: Record<string, string> = {}

@@ -113,6 +113,10 @@ describe('other arguments', () => {
       'run -n N [options] FILE.mjs',
       'repro pack FILE.mjs',
       'repro run FILE.tgz|FILE.mjs',
+      'info WEIGHTS',
+      'graph FILE',
+      'view FILE',
+      'diff A B',
       'doctor',
       '--version',
     ]

@@ -13,8 +13,8 @@ import { numberOf } from '../line.ts'
 import type { Line, Result } from '../line.ts'
 import { endingText, isFailure, runCheck } from './check.ts'
 import type { Ending } from './check.ts'
-import { copyIn, formatOf, readInputs, writeInputs } from './formats.ts'
-import type { Format, Saved } from './formats.ts'
+import { copyIn, formatOf, readInputs, writeInputs } from '../savedGraphs.ts'
+import type { Format, Saved } from '../savedGraphs.ts'
 import { reduceStructure } from './structure.ts'
 
 /** Runs `tensorfx minify`. `print` receives lines of progress. */

@@ -1,15 +1,15 @@
-// Saved graphs as `tensorfx minify` reads and writes them: one row per format. A new one (ONNX, .pt2) is a row here.
+// Saved graphs as commands read and write them: one row per format. A new one (ONNX, .pt2) is a row here.
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { readComparison, writeComparison } from '../../debug/compare/folder.ts'
-import { fileStore } from '../../debug/fileStore.ts'
-import { ArgumentError } from '../../errors/index.ts'
-import { GraphModule } from '../../fx/index.ts'
-import type { Graph } from '../../fx/index.ts'
-import { graphToJson } from '../../fx/text/json.ts'
-import { graphFromJson } from '../../fx/text/readJson.ts'
-import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from '../../interop/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { readComparison, writeComparison } from '../debug/compare/folder.ts'
+import { fileStore } from '../debug/fileStore.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import type { Graph } from '../fx/index.ts'
+import { graphToJson } from '../fx/text/json.ts'
+import { graphFromJson } from '../fx/text/readJson.ts'
+import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from '../interop/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 
 /** A graph from a file. */
 export interface Saved {

@@ -1,0 +1,133 @@
+// `tensorfx graph`, `tensorfx view` and `tensorfx diff`: saved graphs as text, as pages, and compared.
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { basename, extname } from 'node:path'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { GraphModule } from '../fx/index.ts'
+import { FxGraphDrawer } from '../fx/passes/graphDrawer.ts'
+import { graphToJson } from '../fx/text/json.ts'
+import { graphPage, graphView, renderSvg } from '../fx/viewer/index.ts'
+import type { ViewNode } from '../fx/viewer/index.ts'
+import { installCompile } from '../install/compile.ts'
+import { Module } from '../module/index.ts'
+import type { Line, Output, Result } from './line.ts'
+import { formatOf } from './savedGraphs.ts'
+import { PLAIN, paint } from './terminal.ts'
+import type { Terminal } from './terminal.ts'
+
+/** Stands for a module, a parameter or a buffer of a graph whose file has no weights. */
+class NotInFile extends Module {
+  override forward(): never {
+    throw new UnsupportedError('this graph comes from a file without weights, so it cannot run.')
+  }
+}
+
+/** The graph in a file, with its weights if the file has them. */
+function read(path: string): GraphModule {
+  installCompile()
+  const { graph, root } = formatOf(path).read(path)
+  if (root !== null) return root
+  const targets = [...graph.nodes].filter(({ op }) => op === 'call_module' || op === 'get_attr').map(({ target }) => String(target))
+  return new GraphModule(Object.fromEntries(targets.map((target) => [target, new NotInFile()])), graph)
+}
+
+/** What `graph` prints, by option. */
+const FORMS: Readonly<Record<string, (gm: GraphModule, name: string) => string | Promise<string>>> = {
+  '--text': (gm) => String(gm.graph),
+  '--table': (gm) => gm.graph.printTabular({ print: false }),
+  '--code': (gm) => gm.code,
+  '--svg': (gm, name) => renderSvg(new FxGraphDrawer(gm, name).getDotGraph()),
+  '--html': (gm, name) => graphPage(gm, { title: name }),
+}
+
+const one = (operands: readonly string[]): string => {
+  const [path, second] = operands
+  if (path === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${operands.length}.`)
+  return path
+}
+
+/** Runs `tensorfx graph`. */
+export async function printGraph({ operands, options }: Line): Promise<Result> {
+  const path = one(operands)
+  const asked = Object.keys(FORMS).filter((name) => options.has(name))
+  if (asked.length > 1) throw new ArgumentError(`${asked.join(' and ')} exclude each other; give one of them.`)
+  const [form = '--text'] = asked
+  const gm = read(path)
+  const text = (await FORMS[form]?.(gm, basename(path))) ?? ''
+  return { text: text.trimEnd(), code: 0, data: { file: path, form: form.slice(2), text, graph: graphToJson(gm.graph) } }
+}
+
+/** The program that opens a file in the user's browser, and its words. */
+export function openerOf(platform: string, path: string): readonly [command: string, ...words: string[]] {
+  const url = pathToFileURL(path).href
+  if (platform === 'darwin') return ['open', url]
+  return platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', url] : ['xdg-open', url]
+}
+
+/** Opens a page. Returns when the program has been started. Throws ArgumentError if it is not there. */
+async function open(path: string): Promise<void> {
+  const [command, ...words] = openerOf(process.platform, path)
+  await new Promise<void>((done, fail) => {
+    const child = spawn(command, words, { stdio: 'ignore', detached: true })
+    child.on('spawn', () => {
+      child.unref()
+      done()
+    })
+    child.on('error', (error) =>
+      fail(new ArgumentError(`the page ${path} was written, but ${command} cannot open it: ${error.message}. Open the file yourself.`)),
+    )
+  })
+}
+
+/** Runs `tensorfx view`. */
+export async function viewGraph({ operands, options }: Line, { note }: Output): Promise<Result> {
+  const path = one(operands)
+  const before = options.get('--before')
+  const gm = read(path)
+  const page = graphPage(gm, { title: basename(path), ...(before === undefined ? {} : { before: read(before) }) })
+  const bare = path.replace(/[\\/]+$/, '')
+  const out = options.get('--out') ?? `${bare.slice(0, bare.length - extname(bare).length)}.html`
+  try {
+    writeFileSync(out, page)
+  } catch (error) {
+    throw new ArgumentError(`${out} cannot be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+  if (options.has('--open')) {
+    note(`opening ${out}`)
+    await open(out)
+  }
+  return { text: `Wrote ${out}: ${gm.graph.nodes.length} nodes`, code: 0, data: { file: path, page: out, nodes: gm.graph.nodes.length } }
+}
+
+/** A node as the `was` of a changed one has it: its call, and the configuration of its layer. */
+function lineOf({ op, target, args, kwargs, type, config }: ViewNode): string {
+  const call = `${op}[${target}](${[...args, ...Object.entries(kwargs).map(([key, value]) => `${key}: ${value}`)].join(', ')})`
+  const settings = Object.entries(config).map(([key, value]) => `${key}: ${value}`)
+  return settings.length === 0 ? call : `${call} ${type}(${settings.join(', ')})`
+}
+
+/** Runs `tensorfx diff`. The exit code is 1 if the graphs differ. */
+export async function diffGraphs({ operands }: Line, terminal: Terminal = PLAIN): Promise<Result> {
+  const [a, b, third] = operands
+  if (a === undefined || b === undefined || third !== undefined) throw new ArgumentError(`expected two saved graphs, got ${operands.length}.`)
+  const [before, after] = [read(a), read(b)]
+  const { nodes } = graphView(after, basename(b), before, { statistics: false })
+  const changes = nodes
+    .filter(({ change }) => change !== 'same')
+    .map((node) => ({
+      name: node.name,
+      change: node.change,
+      before: node.change === 'removed' ? lineOf(node) : (node.was?.replace('\n', ' ') ?? null),
+      after: node.change === 'removed' ? null : lineOf(node),
+    }))
+  const count = (kind: string): string => `${changes.filter(({ change }) => change === kind).length} ${kind}`
+  const text = [
+    ...changes.flatMap(({ name, before: was, after: is }) => [
+      ...(was === null ? [] : [paint(terminal, 'red', `- %${name} = ${was}`)]),
+      ...(is === null ? [] : [paint(terminal, 'green', `+ %${name} = ${is}`)]),
+    ]),
+    changes.length === 0 ? 'The graphs are the same.' : ['added', 'removed', 'changed'].map(count).join(', '),
+  ].join('\n')
+  return { text, code: changes.length === 0 ? 0 : 1, data: { before: a, after: b, changes } }
+}
