@@ -1,6 +1,8 @@
 // Runs an operator as the operators that it is composed of. What they find wrong is said of the operator that was called, which is the one that the program's author knows.
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { allocating } from '../kernels/index.ts'
+import { observed } from './observed.ts'
+import type { OperatorObserver } from './observed.ts'
 import type { Arg, Result } from './op.ts'
 
 /** Calls a decomposition of the operator `qualname`. */
@@ -8,7 +10,8 @@ export function decomposed(qualname: string, decompose: (...args: readonly Arg[]
   const outer = allocating.composite
   allocating.composite = outer ?? qualname
   try {
-    return decompose(...args)
+    const { observer } = observed
+    return observer === null ? decompose(...args) : callObserved(observer, qualname, decompose, args)
   } catch (error) {
     if (error instanceof ShapeError || error instanceof ArgumentError || error instanceof DTypeError)
       error.message = error.message.replace(/^torch(?:\.\w+)+(?=: | \()/, qualname) // `torch.amax: dim 4 …` becomes `torch.softmax: dim 4 …`.
@@ -17,3 +20,7 @@ export function decomposed(qualname: string, decompose: (...args: readonly Arg[]
     allocating.composite = outer
   }
 }
+
+/** Apart from {@link decomposed}, whose calls would allocate what the closure captures. */
+const callObserved = (observer: OperatorObserver, qualname: string, decompose: (...args: readonly Arg[]) => Result, args: readonly Arg[]): Result =>
+  observer.composite(qualname, () => decompose(...args))

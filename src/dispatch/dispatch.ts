@@ -5,6 +5,8 @@ import { InternalError } from '../errors/index.ts'
 import { allocating } from '../kernels/index.ts'
 import { anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
+import { observed } from './observed.ts'
+import type { OperatorObserver } from './observed.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
@@ -120,14 +122,26 @@ export function dispatchBelowAutograd(op: OpDef, args: readonly Arg[]): Result {
 
 /** Runs the eager implementation: the kernel, or the decomposition of an operator without a kernel of its own. */
 export function runKernel(op: OpDef, args: readonly Arg[]): Result {
-  if (op.kernel !== null) {
-    const outer = allocating.operator
-    allocating.operator = op
-    const result = op.kernel(...args)
-    // A kernel that calls another makes its result afterwards. After an error the next call sets it.
-    allocating.operator = outer
-    return result
+  const { kernel } = op
+  if (kernel !== null) {
+    const { observer } = observed
+    return observer === null ? callKernel(op, kernel, args) : callObserved(observer, op, kernel, args)
   }
   if (op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   throw new InternalError(`operator ${op.qualname} has neither a kernel nor a decomposition`)
+}
+
+type EagerKernel = NonNullable<OpDef['kernel']>
+
+/** Apart from {@link runKernel}, whose calls would allocate what the closure captures. */
+const callObserved = (observer: OperatorObserver, op: OpDef, kernel: EagerKernel, args: readonly Arg[]): Result =>
+  observer.kernel(op, args, () => callKernel(op, kernel, args))
+
+function callKernel(op: OpDef, kernel: EagerKernel, args: readonly Arg[]): Result {
+  const outer = allocating.operator
+  allocating.operator = op
+  const result = kernel(...args)
+  // A kernel that calls another makes its result afterwards. After an error the next call sets it.
+  allocating.operator = outer
+  return result
 }

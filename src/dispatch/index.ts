@@ -4,6 +4,8 @@ export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, w
 export type { AutogradHandler, DispatchMode } from './dispatch.ts'
 export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'
+export { observed } from './observed.ts'
+export type { OperatorObserver } from './observed.ts'
 export { RecordMode } from './recordMode.ts'
 export type { RecordedCall } from './recordMode.ts'
 export { becomeView, isDetached, isViewOfDetached, markView, viewChanges } from './views.ts'

@@ -38,7 +38,7 @@ const ABSENT = {
     onnx: "toOnnx(graphModule) of 'tensorfx/interop/onnx' gives the bytes of a file",
     utils:
       "checkpoint is in 'tensorfx/autograd', pytree in 'tensorfx/pytree'; there is no DataLoader: write a loop over your batches, with DistributedSampler of 'tensorfx/distributed' for several ranks",
-    profiler: "there is no profiler here: onEvent(listener) of 'tensorfx/debug' tells what is compiled and run, torch.memory what uses memory",
+    profiler: "write import { profile } from 'tensorfx/debug': profile(fn).keyAverages().table()",
     multiprocessing: "runRanks of 'tensorfx/distributed' runs a program on several threads or processes",
     futures: 'write a Promise',
     fork: 'write a Promise',
@@ -163,7 +163,7 @@ const ABSENT = {
     functional: "write import { functional } from 'tensorfx/autograd'",
     ...all("write import { detectAnomaly } from 'tensorfx/autograd'", 'detect_anomaly set_detect_anomaly'),
     ...all("write import { gradcheck } from 'tensorfx/autograd'", 'gradcheck gradgradcheck'),
-    ...all("there is no profiler here: onEvent(listener) of 'tensorfx/debug' tells what is compiled and run", 'profiler'),
+    profiler: "write import { profile } from 'tensorfx/debug': profile(fn).keyAverages().table()",
     ...all("import from 'tensorfx/autograd' or 'tensorfx/func'", 'forward_ad graph'),
   },
 } satisfies Readonly<Record<string, Reasons>>
