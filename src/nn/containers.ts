@@ -44,6 +44,9 @@ function itemAt<T>(where: string, items: readonly T[], index: number): T {
   return item
 }
 
+/** Modules by name; a module is a function, not a table. */
+const isNamed = (value: unknown): value is Named => isObject(value) && !isModule(value)
+
 const count = (owner: Module): number => [...owner.namedChildren()].length
 
 /**
@@ -55,9 +58,7 @@ export class Sequential extends Module {
     super()
     const [first] = modules
     const named =
-      modules.length === 1 && isObject(first) && !isModule(first)
-        ? entriesOf('nn.Sequential', first)
-        : modules.map((module, i) => [String(i), module] as const)
+      modules.length === 1 && isNamed(first) ? entriesOf('nn.Sequential', first) : modules.map((module, i) => [String(i), module] as const)
     for (const [name, module] of named) addChild('nn.Sequential', this, name, module)
   }
 
