@@ -109,7 +109,7 @@ export const loops = [
     },
   },
   {
-    name: 'layers end early when their output is small',
+    name: 'layers exit early if their output is small',
     make(c) {
       torch.manualSeed(1)
       const layers = Array.from({ length: 4 }, () => new nn.Linear(HIDDEN, HIDDEN))

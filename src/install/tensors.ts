@@ -6,7 +6,7 @@ import { allclose, compareMethods, equal } from '../ops/compare.ts'
 import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/table.ts'
 import { newTensorMethods } from '../ops/newTensors.ts'
-import { nameTarget } from '../protocol/index.ts'
+import { explainMissingTargets, nameTarget } from '../protocol/index.ts'
 import { programFirst } from '../provenance/index.ts'
 import { installMethods } from '../tensor/index.ts'
 import { installKernels } from './kernels.ts'
@@ -30,4 +30,5 @@ export function installTensors(): void {
   for (const [name, fn] of Object.entries({ allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
   installAutograd()
   explainTensorNames()
+  explainMissingTargets(null)
 }

@@ -1,7 +1,7 @@
 // Rebuilds layers from their descriptions in a file (moduleSpec.ts writes them).
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
-import { withoutDraws } from '../nn/init.ts'
+import { withoutDraws } from '../nn/leftOutDraws.ts'
 import { Module, ownAttribute, setAttribute, splitPath } from '../module/index.ts'
 import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
 import type { Decoded, Decoder } from '../protocol/decode.ts'

@@ -27,6 +27,7 @@ import type { normal_ as NormalOperator, uniform_ as UniformOperator } from '../
 import { checkArgument, checkCount, checkOptions, isObject } from '../protocol/index.ts'
 import { checkTensor, formatShape } from '../tensor/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
+import { drawsAreLeftOut } from './leftOutDraws.ts'
 import { checkNumber, readOptions } from './options.ts'
 import type { Trailing } from './options.ts'
 
@@ -53,24 +54,11 @@ interface DrawOptions {
   readonly generator?: Generator | null
 }
 
-let isLeftOut = false
-
-/** Runs `make` without drawing initial values, for layers whose parameters are replaced at once. PyTorch's `torch.nn.utils.skip_init`. */
-export function withoutDraws<T>(make: () => T): T {
-  const outer = isLeftOut
-  isLeftOut = true
-  try {
-    return make()
-  } finally {
-    isLeftOut = outer
-  }
-}
-
 /** Fills with uniform numbers in [from, to). PyTorch's `init.uniform_`. */
 export function uniform_(tensor: Tensor, from = 0, to = 1, options: DrawOptions = {}): Tensor {
   checkCount('init.uniform_', arguments, 4)
   checkOptions('init.uniform_', options, { generator: true })
-  if (isLeftOut) return tensor
+  if (drawsAreLeftOut()) return tensor
   const draw = lateOperator<typeof UniformOperator>('torch.ops.tensorfx.uniform_')
   return noGrad(() => draw(tensor, from, to, { generator: options.generator ?? null }))
 }
@@ -79,7 +67,7 @@ export function uniform_(tensor: Tensor, from = 0, to = 1, options: DrawOptions 
 export function normal_(tensor: Tensor, mean = 0, std = 1, options: DrawOptions = {}): Tensor {
   checkCount('init.normal_', arguments, 4)
   checkOptions('init.normal_', options, { generator: true })
-  if (isLeftOut) return tensor
+  if (drawsAreLeftOut()) return tensor
   const draw = lateOperator<typeof NormalOperator>('torch.ops.tensorfx.normal_')
   return noGrad(() => draw(tensor, mean, std, { generator: options.generator ?? null }))
 }

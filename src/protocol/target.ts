@@ -58,14 +58,16 @@ export function lookupTarget(name: string): TargetFunction | undefined {
   return registry.get(name)
 }
 
-let explainMissing: (name: string) => string = () => 'import the module that registers it first'
+let explainMissing: ((name: string) => string) | null = null
+let areAllThere = false
 
 /** What to do about a qualified name that no function has, as the end of a sentence. */
-export const missingTarget = (name: string): string => explainMissing(name)
+export const missingTarget = (name: string): string => explainMissing?.(name) ?? 'import the module that registers it first'
 
-/** Sets what {@link missingTarget} says. For the composition root, which knows the groups of operators. */
-export function explainMissingTargets(explain: (name: string) => string): void {
-  explainMissing = explain
+/** Sets what {@link missingTarget} says while some of tensorfx's operators are not loaded; null: all are. For the composition root, which knows their groups. */
+export function explainMissingTargets(explain: ((name: string) => string) | null): void {
+  areAllThere ||= explain === null
+  explainMissing = areAllThere ? null : explain
 }
 
 /** All functions that have a qualified name. */
