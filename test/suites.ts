@@ -17,7 +17,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/fuzz/**/*.test.ts',
     'test/memory/{faults,flat,soak,whole}.test.ts',
     'test/trust/fuzz.test.ts',
-    'test/debug/{compareSamples,faults,neverTouches,rightBackends}.test.ts',
+    'test/debug/{compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
   ],
   'has many cases of one path through the code': [
     'test/fx/samples/**/*.test.ts',

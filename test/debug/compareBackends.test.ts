@@ -12,6 +12,7 @@ import { samples } from '../fx/samples/all.ts'
 import { traced } from '../fx/samples/harness.ts'
 import { Faulty, replacing, rightValue } from './faultyBackends.ts'
 import type { Replacement } from './faultyBackends.ts'
+import { tenth } from '../helpers/rotation.ts'
 
 const TOLERANCE = 1e-5
 
@@ -74,9 +75,9 @@ describe('a planted fault is named, and no node that inherits it', () => {
     ])
   })
 
-  it('in 12 places of a ResNet-18', async () => {
+  it('in places of a ResNet-18', async () => {
     const { gm, inputs } = sample('resnet18')
-    await expectNamed(gm, inputs, [
+    const places = [
       ['conv1', 'off-by-one pad'],
       ['bn1', 'wrong eps'],
       ['maxpool', 'off-by-one pad'],
@@ -89,7 +90,13 @@ describe('a planted fault is named, and no node that inherits it', () => {
       ['layer4_1_bn2', 'wrong eps'],
       ['avgpool', 'float16 rounding'],
       ['fc', 'float16 rounding'],
-    ])
+    ] as const
+    // Some of them each day: every place runs the whole network on two backends.
+    await expectNamed(
+      gm,
+      inputs,
+      tenth(places, ([name]) => name),
+    )
   }, 120_000)
 
   it('in 12 places of two GPT blocks', async () => {

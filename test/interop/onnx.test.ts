@@ -15,6 +15,7 @@ import { builtInOps } from '../ops/builtInOps.ts'
 import { allValueCases } from '../ops/valueCases.ts'
 import type { ValueCase } from '../ops/valueCases.ts'
 import { graphOf, runModel, sameTensors, tensorsIn } from './onnxModels.ts'
+import { tenth } from '../helpers/rotation.ts'
 
 const messageOf = (fn: () => unknown): string => {
   try {
@@ -92,7 +93,12 @@ describe('the value cases of every operator', async () => {
     return { model: toOnnx(gm, { inputs }), inputs, want: tensorsIn(gm.call(...inputs)) }
   }
 
-  it.each(exported.map((op) => [op.qualname, op] as const))('%s in onnxruntime is what it is eagerly', async (name, op) => {
+  it.each(
+    tenth(
+      exported.map((op) => [op.qualname, op] as const),
+      ([name]) => name,
+    ),
+  )('%s in onnxruntime is what it is eagerly', async (name, op) => {
     for (const one of cases.get(name) ?? []) {
       const { model, inputs, want } = exportCase(op, one)
       // oxlint-disable-next-line no-await-in-loop -- one session at a time
