@@ -1,6 +1,6 @@
 // FlopCounterMode: counts floating-point operations by module and operator. PyTorch's torch.utils.flop_counter.FlopCounterMode.
 import { decomposed, dispatchBelowAutograd, withMode } from '../../dispatch/index.ts'
-import type { Arg, DispatchMode, OpDef, Result } from '../../dispatch/index.ts'
+import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { checkCallable, checkCount } from '../../protocol/index.ts'
 import { flopsOf, hasFormula } from './flops.ts'
 import { ModuleCalls } from './moduleCalls.ts'
@@ -19,7 +19,7 @@ export type FlopsByOperator = ReadonlyMap<string, number>
  * counter.getTotalFlops()
  * counter.getFlopCounts().get('Net.fc1') // Map { 'torch.nn.functional.linear' => 1280 }
  */
-export class FlopCounterMode implements DispatchMode {
+export class FlopCounterMode {
   readonly name = 'FlopCounterMode'
   readonly #calls = new ModuleCalls()
   readonly #counts = new Map<string, Map<string, number>>()

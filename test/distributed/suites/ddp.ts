@@ -226,7 +226,7 @@ export const ddpSuite = ({ size, results }: World): void =>
 
     test('refuses what is not a module, and unknown options', () => {
       ranks.forEach(({ refuses }) => {
-        expect(refuses['noModule']).toMatch(/module must be a Module/)
+        expect(refuses['noModule']).toMatch(/argument 'module' must be a Module/)
         expect(refuses['option']).toMatch(/unknown option 'bucketCap'.*bucketCapMb/)
       })
     })
