@@ -1,5 +1,5 @@
 // Ways for a rank to die or to hang: the first line that a user reads names the rank and the cause, its stack follows, and the job ends with that rank's code. Others
-// have a line each. Each way that a program can see is tried in one of the worlds; TENSORFX_DEATHS=all tries all of them in both.
+// have a line each. Each way that a program can see is tried in one of the worlds, half of them each day; TENSORFX_DEATHS=all tries all of them in both.
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { root } from '../built/node.ts'
 import { MPI_ENV, command, worlds } from './worlds.ts'
+import { isFull, rotation } from '../helpers/rotation.ts'
 
 const SCRIPT = fileURLToPath(new URL('scenarios/deaths.mjs', import.meta.url))
 const MAIN = `${root}dist/cli/main.js`
@@ -101,7 +102,13 @@ const SILENT: Readonly<Record<'mpi' | 'threads', typeof WAYS>> = {
 const ALL = process.env['TENSORFX_DEATHS'] === 'all'
 
 /** The ways that are tried in a world: those of SILENT, since what is seen of them differs, and its share of the others. */
-const waysIn = (world: 'threads' | 'mpi'): typeof WAYS => [...WAYS.filter((_, i) => ALL || worlds[i % worlds.length] === world), ...SILENT[world]]
+/** Every other one, the others on the next day. */
+const someOf = <T>(ways: readonly T[]): readonly T[] => ways.filter((_, i) => isFull || i % 2 === rotation % 2)
+
+const waysIn = (world: 'threads' | 'mpi'): typeof WAYS => [
+  ...(ALL ? WAYS : someOf(WAYS).filter((_, i) => worlds[i % worlds.length] === world)),
+  ...(ALL ? SILENT[world] : someOf(SILENT[world])),
+]
 
 describe.each(worlds)('tensorfx run on %s', (world) => {
   // Side by side: most of the time a rank waits for others to say their last words, or for a timeout.

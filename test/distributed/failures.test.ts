@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { golden } from './goldens.ts'
 import { MPI_ENV, command, worlds } from './worlds.ts'
+import { turn } from '../helpers/rotation.ts'
 
 const SCRIPT = fileURLToPath(new URL('scenarios/failures.mjs', import.meta.url))
 
@@ -34,7 +35,7 @@ const left = (way: string): string => {
   }
 }
 
-describe.each(worlds)('on %s', (world) => {
+describe.each(turn(worlds))('on %s', (world) => {
   test('a job without failure ends with code 0', async () => {
     const { code, output } = await run(world, 'ends')
     expect(output).toContain('all is well')

@@ -8,6 +8,7 @@ import { MemorySlots } from '../../src/distributed/failures/slots.ts'
 import { History, KEPT, SLOT_BYTES } from '../../src/distributed/history.ts'
 import { root } from '../built/node.ts'
 import { worlds } from './worlds.ts'
+import { turn } from '../helpers/rotation.ts'
 
 const SCRIPT = fileURLToPath(new URL('scenarios/detail.mjs', import.meta.url))
 
@@ -28,7 +29,7 @@ function run(world: string, way: string, level: string): Promise<string> {
   })
 }
 
-describe.each(worlds)('on %s', { timeout: 90_000 }, (world) => {
+describe.each(turn(worlds))('on %s', { timeout: 90_000 }, (world) => {
   test('a mismatch names what each rank called, and where', async () => {
     const output = await run(world, 'mismatch', 'DETAIL')
     expect(output).toContain("The first collective that differs is number 151 of group '0':\n")

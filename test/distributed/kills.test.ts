@@ -3,11 +3,14 @@
 import { expect, test } from 'vitest'
 import { killAndResume } from '../../scripts/kills/campaign.mjs'
 import { worlds } from './worlds.ts'
+import { turn } from '../helpers/rotation.ts'
 
-test.each([
-  ['flat', 11],
-  ['rows', 23],
-])('%s: 3 kills', { timeout: 300_000 }, async (way, seed) => {
+test.each(
+  turn([
+    ['flat', 11],
+    ['rows', 23],
+  ] as const),
+)('%s: 3 kills', { timeout: 300_000 }, async (way, seed) => {
   const { findings, killed } = await killAndResume({ kills: 3, seed, backends: worlds, way, steps: 5 })
   expect(findings).toEqual([])
   expect(killed).toBe(3)

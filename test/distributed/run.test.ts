@@ -9,6 +9,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { root } from '../built/node.ts'
 import { worlds } from './worlds.ts'
+import { turn } from '../helpers/rotation.ts'
 
 const PROGRAM = fileURLToPath(new URL('scenarios/launched.mjs', import.meta.url))
 const MAIN = `${root}dist/cli/main.js`
@@ -31,7 +32,7 @@ const run = (words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<End
     })
   })
 
-describe.each(worlds)('on %s', { timeout: 90_000 }, (world) => {
+describe.each(turn(worlds))('on %s', { timeout: 90_000 }, (world) => {
   const options = (size: number): string[] => ['-n', String(size), '--backend', world]
 
   test('every rank runs the program with its words, and each line of output has its rank', async () => {
