@@ -35,7 +35,7 @@ try {
   }
   mkdirSync(`${root}demo-report`, { recursive: true })
   await page.screenshot({ path: `${root}demo-report/browser.png`, fullPage: true })
-  failures += await checkGraphPages(browser, `${root}demo-report/pages`)
+  failures += await checkGraphPages(browser, `${root}demo-report/pages`, { inAllThemes: process.env.TENSORFX_FULL === '1' })
   failures += await checkCsp(browser)
 } finally {
   await browser.close()
