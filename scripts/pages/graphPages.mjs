@@ -24,7 +24,7 @@ export async function checkGraphPages(browser, folder, { inAllThemes = true } = 
   await checkDifference(models, open, check, folder)
   await checkPhone(models, open, check, folder)
   await checkShapes(open, check, folder)
-  await checkSizes({ 'resnet-70': () => models.traced, ...large }, open, check, folder)
+  await checkSizes({ 'resnet-70': () => models.traced, ...large }, open, check, folder, inAllThemes)
   return failed.length
 }
 
