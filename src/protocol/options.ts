@@ -50,7 +50,7 @@ const NO_DEVICES = 'there are no devices here'
 const NO_CHANGE = 'it would change nothing here'
 const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memory: NO_DEVICES, foreach: NO_CHANGE, fused: NO_CHANGE }
 
-/** Which of the options `known` is meant by a name that is none of them; null if that is unclear. */
+/** The option among `known` that an unknown name probably means; null if that is unclear. */
 export const meantOption = (name: string, known: readonly string[]): string | null =>
   entryOf(OPTION_ALIASES, name)?.find((alias) => known.includes(alias)) ?? nearest(name, known)
 
