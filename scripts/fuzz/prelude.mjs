@@ -38,7 +38,7 @@ export function snapshot(Tensor, value, { taintOf = null, history = true, layout
   if (value instanceof Tensor) {
     const { shape, dtype } = value
     // Before detach(), which is an operator like others.
-    const taint = taintOf === null ? null : taintOf(value)
+    const taint = taintOf === null ? false : taintOf(value)
     const requiresGrad = history && value.requiresGrad
     const flat = value.detach().toArray()
     const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
