@@ -249,6 +249,10 @@ export interface KernelEvent {
   readonly lines: readonly Frame[]
   /** Its loops. */
   readonly text: string
+  /** Floating-point operations of one run: 2 for each multiplication with its addition in products and convolutions. Null for an eager kernel. */
+  readonly flops: number | null
+  /** Bytes of what one run reads and stores. */
+  readonly bytes: number
   readonly wasmBytes: number
   readonly milliseconds: number
   /** Whether a kernel with the same text was known. */
@@ -265,7 +269,16 @@ export interface ProgramEvent {
 /** A kernel has run. */
 export interface LaunchEvent {
   readonly kind: 'launch'
+  /** The compiled graph that it belongs to. */
+  readonly program: string
   readonly kernel: string
+  /** `loops`, `template`, or `extern` for an eager kernel. */
+  readonly type: string
+  /** Graph nodes that it computes. */
+  readonly origins: readonly string[]
+  /** As of {@link KernelEvent}. */
+  readonly flops: number | null
+  readonly bytes: number
   readonly milliseconds: number
 }
 

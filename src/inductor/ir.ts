@@ -80,6 +80,8 @@ export interface TemplateNode extends NodeBase {
   readonly reads: readonly Access[]
   /** Name of the template. */
   readonly template: string
+  /** How many products are added up to each element of the result. */
+  readonly depth: number
   /** Whether pointwise nodes may be fused into it: they compute on each element of the result before it is stored. */
   readonly fuses: boolean
   readonly emit: (io: TemplateIo) => TemplateKernel

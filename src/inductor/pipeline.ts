@@ -117,11 +117,16 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   const { runs } = runPasses(stages, compilation, { observers: [tellingStages, ...compileObservers()] }, (c) => c.nodes)
   const program = compilation.get('program')
   const { fn, graph } = currentScope()
-  const timed = (inputs: unknown[]): unknown[] =>
-    inScope({ fn, graph }, () => program.timed(inputs, (kernel, milliseconds) => emit({ kind: 'launch', kernel, milliseconds })))
+  const kernels = compilation.get('kernels').map((kernel) => kernel.report)
+  const reports = new Map(kernels.map((report) => [report.name, report]))
+  const tell = (kernel: string, milliseconds: number): void => {
+    const { kind: type = 'loops', origins = [], flops = null, bytes = 0 } = reports.get(kernel) ?? {}
+    emit({ kind: 'launch', program: compilation.name, kernel, type, origins, flops, bytes, milliseconds })
+  }
+  const timed = (inputs: unknown[]): unknown[] => inScope({ fn, graph }, () => program.timed(inputs, tell))
   const call = (...inputs: unknown[]): unknown[] => (eventState.on && wants('launch') ? timed(inputs) : program.run(inputs))
   return Object.assign(call, {
-    kernels: compilation.get('kernels').map((kernel) => kernel.report),
+    kernels,
     source: program.source,
     arenaBytes: compilation.get('plan').bytes,
     writtenInPlace: compilation.get('placement').outputsInPlace,

@@ -95,6 +95,8 @@ function tellKernels(c: Compilation): void {
       origins: report.origins,
       lines: [...new Map(lines.map((frame) => [`${frame.file}:${frame.line}:${frame.column}`, frame])).values()],
       text: report.text,
+      flops: report.flops,
+      bytes: report.bytes,
       wasmBytes: step.kind === 'kernel' ? step.compiled.wasm.length : 0,
       milliseconds,
       cached: step.kind === 'kernel' && cached,

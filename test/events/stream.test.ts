@@ -7,7 +7,16 @@ import { currentScope, emit, enterScope, eventState, inScope, leaveScope, wants 
 
 const aBreak: EventBody = { kind: 'break', code: 'read', reason: 'x', stack: [] }
 const aLimit: EventBody = { kind: 'limit', what: 'async', name: 'f', reason: 'y' }
-const aLaunch: EventBody = { kind: 'launch', kernel: 'k', milliseconds: 1 }
+const aLaunch: EventBody = {
+  kind: 'launch',
+  program: 'p',
+  kernel: 'k',
+  type: 'loops',
+  origins: [],
+  flops: 0,
+  bytes: 0,
+  milliseconds: 1,
+}
 
 let removers: Remover[] = []
 const messages: string[] = []

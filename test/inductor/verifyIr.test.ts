@@ -118,6 +118,7 @@ describe('a program', () => {
       op: 'mm',
       out: one,
       iter: [2, 4],
+      depth: 1,
       reads: [],
       template: 'mine',
       fuses: true,

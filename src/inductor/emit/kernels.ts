@@ -1,6 +1,8 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
 import { compileKernel, printKernel, verifyKernel } from '../../kernels/index.ts'
 import type { CompiledKernel, Kernel } from '../../kernels/index.ts'
+import { costOf } from '../cost.ts'
+import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
 import type { Group, LoopGroup, TemplateGroup } from '../groups.ts'
 import type { ExternNode } from '../ir.ts'
@@ -25,7 +27,7 @@ export type Step =
   | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
 
 /** One kernel of a compiled graph, for reports: what was fused, and its loops. */
-export interface KernelReport {
+export interface KernelReport extends KernelCost {
   readonly name: string
   readonly kind: Group['kind']
   /** Operators in it, in order. */
@@ -54,14 +56,16 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
   const origins = [...new Set(nodes.map((node) => node.origin))]
   if (group.kind === 'extern') {
     const { node } = group
-    return { step: { kind: 'extern', node, id: name }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname }, loops: null }
+    const cost = costOf(group, new Set(node.outs))
+    return { step: { kind: 'extern', node, id: name }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname, ...cost }, loops: null }
   }
   const { compiled, operands, scratchBytes, loops, text } =
     group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
+  const stored = new Set(operands.flatMap((operand) => (operand.kind === 'buffer' && operand.written ? [operand.buffer] : [])))
   const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
   return {
     step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes },
-    report: { name, kind: group.kind, ops, origins, text },
+    report: { name, kind: group.kind, ops, origins, text, ...costOf(group, stored) },
     loops,
   }
 }

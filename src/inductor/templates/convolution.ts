@@ -38,10 +38,11 @@ export const convolution: Template = defineTemplate<Convolution>({
     const gather = im2col(call, image, kernelHeight, kernelWidth, false)
     return { image, weight: viewOf(weight), bias: call.optionalTensor('bias'), batch, imageStride, features, gather }
   },
-  spec: ({ image, weight, bias, batch, features, gather: { outHeight, outWidth } }) => ({
-    out: { shape: [batch, features, outHeight, outWidth], dtype: 'float32' },
-    iter: [batch, features, outHeight * outWidth],
+  spec: ({ image, weight, bias, batch, features, gather }) => ({
+    out: { shape: [batch, features, gather.outHeight, gather.outWidth], dtype: 'float32' },
+    iter: [batch, features, gather.outHeight * gather.outWidth],
     reads: [weight, image],
+    depth: windowSize(gather),
     finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
   }),
   emit: ({ imageStride, features, gather }, io) => {
@@ -85,10 +86,11 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
     const gather = im2col(call, image, kernelHeight, kernelWidth, true)
     return { grad, image, shape: weight.shape, batch, features, gradStrides: [perImage, perFeature], imageStride, gather }
   },
-  spec: ({ grad, image, shape, features, gather }) => ({
+  spec: ({ grad, image, shape, batch, features, gather }) => ({
     out: { shape, dtype: 'float32' },
     iter: [features, windowSize(gather)],
     reads: [grad, image],
+    depth: batch * gather.outHeight * gather.outWidth,
     // The input's gradient was not requested.
     finish: (result) => [slice(view(result, [-1]), 0, 0, 0), result],
   }),

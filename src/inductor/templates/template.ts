@@ -21,6 +21,8 @@ export interface TemplateSpec {
   readonly iter: readonly number[]
   /** What the kernel reads. */
   readonly reads: readonly BufferView[]
+  /** How many products are added up to each element of the result, for the FLOPs of reports. Default 0. */
+  readonly depth?: number
   /** Computes the operator's result from the kernel's with further operators (a bias, a reshape), which are fused if possible. Default: they are the same. */
   readonly finish?: (result: Tensor) => Result
 }
