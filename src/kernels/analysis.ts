@@ -1,7 +1,8 @@
 // Analyses of loop IR that the emitter, the verifier and the printer share. Expressions are DAGs; every walk visits a shared expression once.
 import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
-import type { BufferParam, CallExpr, Combine, Expr, Index, Local, LoopVar, Size, Stmt } from './loopIr.ts'
+import { KernelError } from './errors.ts'
+import type { CallExpr, Combine, Expr, Index, LoopVar, Memory, Size, Stmt, Variable } from './loopIr.ts'
 import { isExpensive, scalarOps } from './scalarOps.ts'
 
 /** The operands of an expression, in order of evaluation. */
@@ -19,7 +20,7 @@ export const operandDType = ({ op, args, dtype }: CallExpr): DType => args[scala
 /** The expressions that a statement itself evaluates (not those of a loop's body). */
 export function expressionsOf(stmt: Stmt): readonly Expr[] {
   if (stmt.kind === 'for') return []
-  if (stmt.kind === 'declare') return [stmt.init]
+  if (stmt.kind === 'declare' || stmt.kind === 'declareArray') return [stmt.init]
   if (stmt.kind === 'store') return [...stmt.index.dynamic.map((d) => d.value), stmt.value]
   return [stmt.value]
 }
@@ -61,8 +62,8 @@ export function isCostly(root: Expr): boolean {
 }
 
 /** Every element access in the statements, including those in nested loops. */
-export function accessesOf(body: readonly Stmt[]): readonly (readonly [BufferParam, Index])[] {
-  const accesses: (readonly [BufferParam, Index])[] = []
+export function accessesOf(body: readonly Stmt[]): readonly (readonly [Memory, Index])[] {
+  const accesses: (readonly [Memory, Index])[] = []
   forEachStmt(body, (stmt) => {
     if (stmt.kind === 'store') accesses.push([stmt.buffer, stmt.index])
   })
@@ -81,6 +82,7 @@ export function touches64Bits(body: readonly Stmt[]): boolean {
   forEachExpr(body, (expr) => look(expr.dtype))
   forEachStmt(body, (stmt) => {
     if (stmt.kind === 'store') look(stmt.buffer.dtype)
+    else if (stmt.kind === 'declareArray' || stmt.kind === 'setElement') look(stmt.array.dtype)
     else if (stmt.kind !== 'for') look(stmt.local.dtype)
   })
   return found
@@ -88,10 +90,10 @@ export function touches64Bits(body: readonly Stmt[]): boolean {
 
 /** What a loop's body declares, changes and stores. */
 export interface Effects {
-  /** Locals declared in it. */
-  readonly declared: ReadonlySet<Local>
-  /** Locals that it assigns or accumulates into; for the latter, how values combine. */
-  readonly changed: ReadonlyMap<Local, Combine | 'assign'>
+  /** Locals and arrays declared in it. */
+  readonly declared: ReadonlySet<Variable>
+  /** Locals that it assigns or accumulates into, and arrays that it sets elements of; for accumulations, how values combine. */
+  readonly changed: ReadonlyMap<Variable, Combine | 'assign'>
   /** Names of the buffers stored to. */
   readonly stored: ReadonlySet<string>
   /** The loops in it. */
@@ -99,13 +101,15 @@ export interface Effects {
 }
 
 export function effectsOf(body: readonly Stmt[]): Effects {
-  const declared = new Set<Local>()
-  const changed = new Map<Local, Combine | 'assign'>()
+  const declared = new Set<Variable>()
+  const changed = new Map<Variable, Combine | 'assign'>()
   const stored = new Set<string>()
   const loops = new Set<LoopVar>()
   forEachStmt(body, (stmt) => {
     if (stmt.kind === 'for') loops.add(stmt.loop)
     else if (stmt.kind === 'declare') declared.add(stmt.local)
+    else if (stmt.kind === 'declareArray') declared.add(stmt.array)
+    else if (stmt.kind === 'setElement') changed.set(stmt.array, 'assign')
     else if (stmt.kind === 'store') stored.add(stmt.buffer.name)
     else changed.set(stmt.local, stmt.kind === 'assign' ? 'assign' : stmt.combine)
   })
@@ -114,16 +118,16 @@ export function effectsOf(body: readonly Stmt[]): Effects {
 
 /** Facts about expressions that are derived from their operands, each computed once. */
 export class ExprFacts {
-  private readonly locals = new Map<Expr, ReadonlySet<Local>>()
+  private readonly variables = new Map<Expr, ReadonlySet<Variable>>()
 
-  /** The locals that an expression reads. */
-  localsOf(expr: Expr): ReadonlySet<Local> {
-    let found = this.locals.get(expr)
+  /** The locals and local arrays that an expression reads. */
+  variablesOf(expr: Expr): ReadonlySet<Variable> {
+    let found = this.variables.get(expr)
     if (found === undefined) {
-      const all = new Set<Local>(expr.kind === 'local' ? [expr.local] : [])
-      for (const operand of operandsOf(expr)) for (const variable of this.localsOf(operand)) all.add(variable)
+      const all = new Set<Variable>(expr.kind === 'local' ? [expr.local] : expr.kind === 'element' || expr.kind === 'reduceLanes' ? [expr.array] : [])
+      for (const operand of operandsOf(expr)) for (const variable of this.variablesOf(operand)) all.add(variable)
       found = all
-      this.locals.set(expr, found)
+      this.variables.set(expr, found)
     }
     return found
   }
@@ -140,4 +144,9 @@ export function strideAlong(terms: readonly { readonly loop: LoopVar; readonly s
   }
   if (sizes.length === 0) return known
   return known === 0 ? sizes : [...sizes, known]
+}
+
+/** For the end of an emitter's `switch` over the kinds of statements: it does not compile where one has no case. Throws KernelError if one comes all the same. */
+export function unknownStatement(stmt: never, emitter: string): never {
+  throw new KernelError(`the ${emitter} emitter does not know the statement ${JSON.stringify(stmt)}`)
 }

@@ -5,7 +5,7 @@ import { dtypeInfo } from './dtype.ts'
 import { heapBytes, heapGuard, roundedSize, setHeapGuard } from './heap.ts'
 import type { HeapGuard } from './heap.ts'
 import type { Param, Stmt } from './loopIr.ts'
-import { accessSites, rangeAt } from './ranges.ts'
+import { accessSites, rangeAt, sizeIn } from './ranges.ts'
 
 /** Bytes before and after each block. */
 const MARGIN = 64
@@ -94,10 +94,17 @@ export class HeapCheck implements HeapGuard {
       }
       for (const site of sites) {
         const range = rangeAt(site, values)
+        const { buffer } = site
         if (range === null) continue
-        const { size } = dtypeInfo[site.buffer.dtype]
-        const start = values.get(site.buffer) ?? 0
-        this.#checkRange(name, site.buffer.name, start + range[0] * size, start + (range[1] + 1) * size)
+        const { size } = dtypeInfo[buffer.dtype]
+        if (buffer.kind === 'buffer') {
+          const start = values.get(buffer) ?? 0
+          this.#checkRange(name, buffer.name, start + range[0] * size, start + (range[1] + 1) * size)
+          continue
+        }
+        const elements = sizeIn(buffer.elements, values)
+        if (range[0] < 0 || range[1] >= elements)
+          throw broken(`kernel ${name}: elements ${range[0]} to ${range[1]} of ${buffer.name} would be accessed, which has ${elements}`)
       }
       run(...args)
       for (const live of touched) {

@@ -13,12 +13,31 @@
 //     const k: Kernel = { name: 'add_relu', params: [out, a, b, n], body: [
 //       forLoop(i, 'simd', [store(out, at([i, 1]), call('max', call('add', load(a, at([i, 1])), load(b, at([i, 1]))), constant('float32', 0)))]),
 //     ] }
+//
+// What runs in lanes, in registers or in parallel can also be written out, by a *schedule*: a function from a problem and a tile to a kernel, in schedules/, which
+// imports no emitter. Its loops have a `step` and one of the modes of {@link LoopMode}; sums stay in a `LocalArray`, which becomes registers; packed operands lie in
+// `Scratch`. Example: y[r] = sum over k of w[r, k] * x[k], four rows at a time (the schedule leaves rows and depths that fill no tile to further loops):
+//
+//     const r0 = loopVar('r0', roundedDown(rows, 4), 4), k0 = loopVar('k0', roundedDown(depth, 8), 8), r = loopVar('r', 4), k = loopVar('k', 8)
+//     const sums = localArray('sums', 'float32', [4, 8])
+//     forLoop(r0, 'parallel', [
+//       declareArray(sums, constant('float32', 0)),
+//       forLoop(k0, 'serial', [forLoop(r, 'unroll', [forLoop(k, 'lanes', [
+//         setElement(sums, [r, k], call('mulAdd', load(w, at([r0, depth], [r, depth], [k0, 1], [k, 1])), load(x, at([k0, 1], [k, 1])), element(sums, r, k))),
+//       ])])]),
+//       forLoop(r, 'unroll', [store(y, at([r0, 1], [r, 1]), reduceLanes('add', sums, r))]),
+//     ], 16)
+//
+//     const matrixVector: Schedule<MatrixVector, Tile> = { name: 'matrixVector', match, spec, tiles, build }
 import { dtypeInfo, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
 import { KernelError } from './errors.ts'
 import { converted, rounded } from './numbers.ts'
 import { scalarOps } from './scalarOps.ts'
 import type { ScalarOp } from './scalarOps.ts'
+import type { DerivedSize, Size, SizeParam } from './sizes.ts'
+
+export type { DerivedSize, Size, SizeParam } from './sizes.ts'
 
 /** A pointer to the first element of a buffer. Passed as an i32 byte address. */
 export interface BufferParam {
@@ -26,12 +45,6 @@ export interface BufferParam {
   readonly name: string
   readonly dtype: DType
   readonly access: 'read' | 'write' | 'readwrite'
-}
-
-/** An i32 run-time size or stride (in elements). */
-export interface SizeParam {
-  readonly kind: 'size'
-  readonly name: string
 }
 
 /**
@@ -46,14 +59,27 @@ export interface ScalarParam {
 
 export type Param = BufferParam | SizeParam | ScalarParam
 
-/** A size or stride: known when the kernel is built, or a parameter of each call. */
-export type Size = number | SizeParam
+/**
+ * Memory of a kernel's own, which the kernel is given at each call: `elements` elements that hold anything when it starts. With `per: 'thread'` each thread has its
+ * own, which holds anything at the start of each iteration of a parallel loop.
+ */
+export interface Scratch {
+  readonly kind: 'scratch'
+  readonly name: string
+  readonly dtype: DType
+  readonly elements: Size
+  readonly per: 'call' | 'thread'
+}
 
-/** A loop variable: runs from 0 to extent - 1. */
+/** What loads and stores access. */
+export type Memory = BufferParam | Scratch
+
+/** A loop variable: 0, step, 2 * step, … while that is less than the extent. */
 export interface LoopVar {
   readonly kind: 'loop'
   readonly name: string
   readonly extent: Size
+  readonly step: number
 }
 
 /** An element index: base + sum of loop * stride + sum of dynamic i32 values * stride. */
@@ -85,18 +111,18 @@ export interface IotaExpr {
   readonly loop: LoopVar
 }
 
-/** The i32 value of a size parameter. */
+/** The i32 value of a size. */
 export interface SizeExpr {
   readonly kind: 'sizeOf'
   readonly dtype: 'int32'
-  readonly size: SizeParam
+  readonly size: SizeParam | DerivedSize
 }
 
 /** An element; 0 where `mask` is given and false (the memory is then not accessed). */
 export interface LoadExpr {
   readonly kind: 'load'
   readonly dtype: DType
-  readonly buffer: BufferParam
+  readonly buffer: Memory
   readonly index: Index
   readonly mask: Expr | null
 }
@@ -123,7 +149,25 @@ export interface LocalExpr {
   readonly local: Local
 }
 
-export type Expr = ConstExpr | ScalarExpr | IotaExpr | SizeExpr | LoadExpr | CallExpr | CastExpr | LocalExpr
+/** The current value of an element of a local array. */
+export interface ElementExpr {
+  readonly kind: 'element'
+  readonly dtype: DType
+  readonly array: LocalArray
+  readonly place: ArrayPlace
+}
+
+/** The elements along the last dimension of a local array, combined. Float sums may be reassociated. */
+export interface ReduceLanesExpr {
+  readonly kind: 'reduceLanes'
+  readonly dtype: DType
+  readonly combine: Combine
+  readonly array: LocalArray
+  /** The indices of all dimensions but the last. */
+  readonly place: ArrayPlace
+}
+
+export type Expr = ConstExpr | ScalarExpr | IotaExpr | SizeExpr | LoadExpr | CallExpr | CastExpr | LocalExpr | ElementExpr | ReduceLanesExpr
 
 /** A mutable scalar variable, in scope from its declaration to the end of the enclosing body. Accumulators are locals. */
 export interface Local {
@@ -131,18 +175,60 @@ export interface Local {
   readonly dtype: DType
 }
 
+/**
+ * A small array in registers, in scope from its declaration to the end of the enclosing body. Its elements are chosen when code is written: constants and the
+ * variables of `unroll` and `lanes` loops index it. In vectors, neighbours of the last dimension are neighbours; a `lanes` variable that indexes another
+ * dimension transposes.
+ */
+export interface LocalArray {
+  readonly name: string
+  readonly dtype: DType
+  readonly shape: readonly number[]
+}
+
+/** One index for each dimension, of known strides. A `lanes` variable is the whole index of its dimension. */
+export type ArrayPlace = readonly Index[]
+
+/** What a kernel may change while it runs, beside memory. */
+export type Variable = Local | LocalArray
+
 /** How an accumulation combines values. Float sums may be reassociated by a simd loop. */
 export type Combine = 'add' | 'mul' | 'min' | 'max'
 
 /**
- * A loop. `simd`: iterations are independent except for `accumulate` into locals declared outside, and may run in lanes. Loops inside a simd loop are
- * serial, and their locals are per lane.
+ * How the iterations of a loop run.
+ * - `serial`: one after the other.
+ * - `simd`: independent, except for `accumulate` into locals declared outside, and may run in lanes. Loops inside are serial or unrolled, and locals declared
+ *   inside are per lane. The step is 1.
+ * - `parallel`: independent, in any order, on any thread. It is not inside another loop than serial ones.
+ * - `unroll`: one after the other, written out; the extent is known and small.
+ * - `lanes`: independent, written out in vectors of the width that the emitter has, and the rest one by one; the extent is known and small, the step is 1. Neither
+ *   `lanes` nor `simd` loops are inside it.
  */
+export type LoopMode = 'serial' | 'simd' | 'parallel' | 'unroll' | 'lanes'
+
 export interface ForStmt {
   readonly kind: 'for'
   readonly loop: LoopVar
-  readonly mode: 'serial' | 'simd'
+  readonly mode: LoopMode
   readonly body: readonly Stmt[]
+  /** For a parallel loop, the number of iterations that are worth another thread. */
+  readonly grain: number
+}
+
+/** Puts a new local array into scope, each of whose elements is `init`. */
+export interface DeclareArrayStmt {
+  readonly kind: 'declareArray'
+  readonly array: LocalArray
+  readonly init: Expr
+}
+
+/** Sets an element of a local array. In a `lanes` loop, the loop's variable is the last index. */
+export interface SetElementStmt {
+  readonly kind: 'setElement'
+  readonly array: LocalArray
+  readonly place: ArrayPlace
+  readonly value: Expr
 }
 
 export interface DeclareStmt {
@@ -167,18 +253,21 @@ export interface AccumulateStmt {
 /** Writes an element. With `combine` it reads the element, combines and writes it back (scatter-add): only in serial loops, or where lanes cannot collide. */
 export interface StoreStmt {
   readonly kind: 'store'
-  readonly buffer: BufferParam
+  readonly buffer: Memory
   readonly index: Index
   readonly value: Expr
   readonly combine: Combine | null
 }
 
-export type Stmt = ForStmt | DeclareStmt | AssignStmt | AccumulateStmt | StoreStmt
+/** An emitter has a case for each of them, and for each {@link LoopMode}: it ends with `unknownStatement`, which does not compile where one is missing. */
+export type Stmt = ForStmt | DeclareStmt | AssignStmt | AccumulateStmt | DeclareArrayStmt | SetElementStmt | StoreStmt
 
 export interface Kernel {
   readonly name: string
   /** In call order. */
   readonly params: readonly Param[]
+  /** Its memory, see {@link Scratch}. A kernel that has some takes one more argument: the address of `scratchBytes` bytes. */
+  readonly scratch?: readonly Scratch[]
   readonly body: readonly Stmt[]
 }
 
@@ -194,13 +283,27 @@ export const sizeParam = (name: string): SizeParam => ({ kind: 'size', name })
 /** The dtype in which a kernel takes a number to compute with in `dtype`. As a bool, 0.5 would arrive cut down to 0, though it is true. */
 export const numberType = (dtype: DType): DType => (dtype === 'bool' ? 'float64' : dtype)
 export const scalarParam = (name: string, dtype: DType): ScalarParam => ({ kind: 'scalar', name, dtype })
-export const loopVar = (name: string, extent: Size): LoopVar => ({ kind: 'loop', name, extent })
+export const loopVar = (name: string, extent: Size, step: number = 1): LoopVar => ({ kind: 'loop', name, extent, step })
+export const scratch = (name: string, dtype: DType, elements: Size, per: Scratch['per'] = 'call'): Scratch => ({
+  kind: 'scratch',
+  name,
+  dtype,
+  elements,
+  per,
+})
 export const local = (name: string, dtype: DType): Local => ({ name, dtype })
+export const localArray = (name: string, dtype: DType, shape: readonly number[]): LocalArray => ({ name, dtype, shape })
 
 /** An index from pairs [loop, stride]; a stride of 0 is dropped. */
 export function at(...terms: readonly (readonly [LoopVar, Size])[]): Index {
   return { base: 0, terms: terms.filter(([, stride]) => stride !== 0).map(([loop, stride]) => ({ loop, stride })), dynamic: [] }
 }
+
+/** An index of a local array: a number, a loop variable, or an index of known strides. */
+export type ArrayIndex = number | LoopVar | Index
+
+const placeOf = (indices: readonly ArrayIndex[]): ArrayPlace =>
+  indices.map((index) => (typeof index === 'number' ? { base: index, terms: [], dynamic: [] } : 'kind' in index ? at([index, 1]) : index))
 
 /** A constant. One of a narrow dtype is rounded to it, and an int64 is a number where that is exact. */
 export function constant(dtype: DType, value: ElementValue): ConstExpr {
@@ -211,9 +314,10 @@ export function constant(dtype: DType, value: ElementValue): ConstExpr {
 }
 export const scalar = (param: ScalarParam): ScalarExpr => ({ kind: 'scalar', dtype: param.dtype, param })
 export const iota = (loop: LoopVar): IotaExpr => ({ kind: 'iota', dtype: 'int32', loop })
+/** A size as a value. */
 export const sizeOf = (size: Size): ConstExpr | SizeExpr =>
   typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size }
-export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null): LoadExpr => ({
+export const load = (buffer: Memory, index: Index, mask: Expr | null = null): LoadExpr => ({
   kind: 'load',
   dtype: buffer.dtype,
   buffer,
@@ -221,6 +325,21 @@ export const load = (buffer: BufferParam, index: Index, mask: Expr | null = null
   mask,
 })
 export const read = (variable: Local): LocalExpr => ({ kind: 'local', dtype: variable.dtype, local: variable })
+
+export const element = (array: LocalArray, ...indices: readonly ArrayIndex[]): ElementExpr => ({
+  kind: 'element',
+  dtype: array.dtype,
+  array,
+  place: placeOf(indices),
+})
+/** `indices` are those of all dimensions but the last. */
+export const reduceLanes = (combine: Combine, array: LocalArray, ...indices: readonly ArrayIndex[]): ReduceLanesExpr => ({
+  kind: 'reduceLanes',
+  dtype: array.dtype,
+  combine,
+  array,
+  place: placeOf(indices),
+})
 
 /** The value converted to `dtype`; constants are folded. */
 export function cast(value: Expr, dtype: DType): Expr {
@@ -241,7 +360,13 @@ export function call(op: ScalarOp, ...args: readonly Expr[]): Expr {
   return { kind: 'call', dtype: yieldsBool ? 'bool' : first.dtype, op, args }
 }
 
-export const forLoop = (loop: LoopVar, mode: 'serial' | 'simd', body: readonly Stmt[]): ForStmt => ({ kind: 'for', loop, mode, body })
+export const forLoop = (loop: LoopVar, mode: LoopMode, body: readonly Stmt[], grain: number = 1): ForStmt => ({
+  kind: 'for',
+  loop,
+  mode,
+  body,
+  grain,
+})
 /** Loops inside each other, the outermost first. */
 export const serialLoops = (loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] =>
   loops.reduceRight((inner: readonly Stmt[], loop) => [forLoop(loop, 'serial', inner)], body)
@@ -253,7 +378,14 @@ export const accumulate = (variable: Local, combine: Combine, value: Expr): Accu
   combine,
   value,
 })
-export const store = (buffer: BufferParam, index: Index, value: Expr, combine: Combine | null = null): StoreStmt => ({
+export const declareArray = (array: LocalArray, init: Expr): DeclareArrayStmt => ({ kind: 'declareArray', array, init })
+export const setElement = (array: LocalArray, indices: readonly ArrayIndex[], value: Expr): SetElementStmt => ({
+  kind: 'setElement',
+  array,
+  place: placeOf(indices),
+  value,
+})
+export const store = (buffer: Memory, index: Index, value: Expr, combine: Combine | null = null): StoreStmt => ({
   kind: 'store',
   buffer,
   index,

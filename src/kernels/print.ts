@@ -5,12 +5,15 @@
 import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './analysis.ts'
 import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
-import type { Expr, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
+import type { ArrayPlace, Expr, Index, Kernel, LocalArray, LoopVar, Param, Scratch, Size, Stmt, Variable } from './loopIr.ts'
 import { scalarOps } from './scalarOps.ts'
+import { sizeText } from './sizes.ts'
 
 /** What follows a constant of a dtype; where nothing is listed, the dtype's abbreviation. */
 const SUFFIX: Readonly<Partial<Record<DType, string>>> = { float32: 'f', float64: 'd', int32: '', bool: 'b' }
 const ACCESS = { read: 'in', write: 'out', readwrite: 'inout' } as const
+
+type Named = Param | Scratch | LoopVar | Variable
 
 /** The kernel as readable text, one statement a line. */
 export function printKernel(kernel: Kernel): string {
@@ -19,7 +22,7 @@ export function printKernel(kernel: Kernel): string {
 
 class Printer {
   private readonly kernel: Kernel
-  private readonly names = new Map<Param | LoopVar | Local, string>()
+  private readonly names = new Map<Named, string>()
   private readonly taken = new Set<string>()
   private readonly shared: ReadonlySet<Expr>
   private readonly lets: Map<Expr, string>[] = [new Map()]
@@ -39,11 +42,12 @@ class Printer {
       if (p.kind === 'buffer') return `${ACCESS[p.access]} ${p.dtype} ${name}[]`
       return p.kind === 'size' ? `size ${name}` : `${p.dtype} ${name}`
     })
+    for (const part of this.kernel.scratch ?? []) this.line(`scratch ${part.dtype} ${this.name(part)}[${this.size(part.elements)}] per ${part.per}`)
     for (const stmt of this.kernel.body) this.stmt(stmt)
     return [`kernel ${this.kernel.name}(${params.join(', ')}) {`, ...this.lines, '}'].join('\n')
   }
 
-  private name(of: Param | LoopVar | Local): string {
+  private name(of: Named): string {
     let name = this.names.get(of)
     if (name === undefined) {
       name = of.name
@@ -55,7 +59,7 @@ class Printer {
   }
 
   private size(size: Size): string {
-    return typeof size === 'number' ? String(size) : this.name(size)
+    return sizeText(size, (param) => this.name(param))
   }
 
   private index({ base, terms, dynamic }: Index): string {
@@ -66,6 +70,10 @@ class Printer {
       ...dynamic.map((d) => times(`int32(${this.expr(d.value)})`, d.stride)),
     ]
     return parts.length === 0 ? '0' : parts.join(' + ')
+  }
+
+  private place(array: LocalArray, place: ArrayPlace): string {
+    return `${this.name(array)}[${place.map((index) => this.index(index)).join(', ')}]`
   }
 
   private expr(expr: Expr): string {
@@ -90,9 +98,13 @@ class Printer {
       case 'iota':
         return this.name(expr.loop)
       case 'sizeOf':
-        return this.name(expr.size)
+        return this.size(expr.size)
       case 'local':
         return this.name(expr.local)
+      case 'element':
+        return this.place(expr.array, expr.place)
+      case 'reduceLanes':
+        return `reduceLanes(${expr.combine}, ${this.place(expr.array, expr.place)})`
       case 'cast':
         return `${expr.dtype}(${this.expr(expr.value)})`
       case 'load': {
@@ -117,7 +129,10 @@ class Printer {
       case 'for': {
         const { changed } = effectsOf(stmt.body)
         for (const variable of changed.keys()) this.forget(variable)
-        this.line(`for ${this.name(stmt.loop)} < ${this.size(stmt.loop.extent)}${stmt.mode === 'simd' ? ' simd' : ''} {`)
+        const { loop, mode, grain } = stmt
+        const step = loop.step === 1 ? '' : ` step ${loop.step}`
+        const how = mode === 'serial' ? '' : mode === 'parallel' ? ` parallel ${grain}` : ` ${mode}`
+        this.line(`for ${this.name(loop)} < ${this.size(loop.extent)}${step}${how} {`)
         const { indent } = this
         this.indent = `${indent}  `
         this.lets.push(new Map())
@@ -132,6 +147,16 @@ class Printer {
         const value = this.expr(stmt.init)
         this.line(`${stmt.local.dtype} ${this.name(stmt.local)} = ${value}`)
         return this.forget(stmt.local)
+      }
+      case 'declareArray': {
+        const value = this.expr(stmt.init)
+        this.line(`${stmt.array.dtype} ${this.name(stmt.array)}[${stmt.array.shape.join(', ')}] = ${value}`)
+        return this.forget(stmt.array)
+      }
+      case 'setElement': {
+        const value = this.expr(stmt.value)
+        this.line(`${this.place(stmt.array, stmt.place)} = ${value}`)
+        return this.forget(stmt.array)
       }
       case 'assign': {
         const value = this.expr(stmt.value)
@@ -151,8 +176,8 @@ class Printer {
   }
 
   /** Expressions that read a local are evaluated again once it has changed. */
-  private forget(variable: Local): void {
-    for (const scope of this.lets) for (const expr of scope.keys()) if (this.facts.localsOf(expr).has(variable)) scope.delete(expr)
+  private forget(variable: Variable): void {
+    for (const scope of this.lets) for (const expr of scope.keys()) if (this.facts.variablesOf(expr).has(variable)) scope.delete(expr)
   }
 }
 

@@ -1,14 +1,15 @@
 // Which elements a call of a kernel accesses, from its loops and its sizes: intervals, not the accesses one by one. An index that a kernel reads from memory has
 // no interval here: whoever launches such a kernel checks its indices first.
 import { KernelError } from './errors.ts'
-import type { BufferParam, Expr, Index, LoopVar, Param, Size, Stmt } from './loopIr.ts'
+import type { Expr, Index, LoopVar, Memory, Param, Size, SizeParam, Stmt } from './loopIr.ts'
 import { expressionsOf, operandsOf } from './analysis.ts'
+import { sizeValue } from './sizes.ts'
 
 type Interval = readonly [lowest: number, highest: number]
 
 /** A place in a kernel that reads or writes an element. */
 interface AccessSite {
-  readonly buffer: BufferParam
+  readonly buffer: Memory
   readonly index: Index
   /** The loops around it. */
   readonly loops: readonly LoopVar[]
@@ -43,7 +44,7 @@ export function rangeAt(site: AccessSite, values: ReadonlyMap<Param, number>): I
     lowest += Math.min(low * stride, high * stride)
     highest += Math.max(low * stride, high * stride)
   }
-  for (const { loop, stride } of site.index.terms) add([0, sizes(loop.extent) - 1], sizes(stride))
+  for (const { loop, stride } of site.index.terms) add(valuesOf(loop, sizes), sizes(stride))
   for (const { value, stride } of site.index.dynamic) {
     const interval = intervalOf(value, sizes)
     if (interval === null) return null
@@ -54,19 +55,26 @@ export function rangeAt(site: AccessSite, values: ReadonlyMap<Param, number>): I
 
 type Sizes = (size: Size) => number
 
-const sizesFrom =
-  (values: ReadonlyMap<Param, number>): Sizes =>
-  (size) => {
-    const value = typeof size === 'number' ? size : values.get(size)
-    if (value === undefined) throw new KernelError('a size parameter has no value')
+/** The first and the last value of a variable whose loop runs. */
+const valuesOf = ({ extent, step }: LoopVar, sizes: Sizes): Interval => [0, (Math.ceil(sizes(extent) / step) - 1) * step]
+
+const sizesFrom = (values: ReadonlyMap<Param, number>): Sizes => {
+  const valueOf = (param: SizeParam): number => {
+    const value = values.get(param)
+    if (value === undefined) throw new KernelError(`the size parameter ${param.name} has no value`)
     return value
   }
+  return (size) => sizeValue(size, valueOf)
+}
+
+/** The number that a size is in a call. */
+export const sizeIn = (size: Size, values: ReadonlyMap<Param, number>): number => sizesFrom(values)(size)
 
 /** What an integer expression may be; null if that is not known. (Of the operands of `where`, the one that is not chosen may be outside the buffer.) */
 function intervalOf(expr: Expr, sizes: Sizes): Interval | null {
   if (expr.kind === 'const') return [Number(expr.value), Number(expr.value)]
   if (expr.kind === 'sizeOf') return [sizes(expr.size), sizes(expr.size)]
-  if (expr.kind === 'iota') return [0, sizes(expr.loop.extent) - 1]
+  if (expr.kind === 'iota') return valuesOf(expr.loop, sizes)
   if (expr.kind !== 'call') return null
   const operands = expr.args.map((arg) => intervalOf(arg, sizes))
   const [a, b] = operands

@@ -34,13 +34,14 @@ import type { Val, VectorCode } from './wasm/vectorCode.ts'
 import { floatFloorDiv, floatRemainder, integerPowers, integerPowers64, power, sine } from './wasm/vectorFunctions.ts'
 
 /**
- * Operations on scalars. Comparisons and logic yield bool; `where(cond, a, b)` takes a bool first. Integer `div` truncates; `floorDiv` and `remainder` round
+ * Operations on scalars. `mulAdd(a, b, c)` is a * b + c of floats, rounded once or twice, as the emitter likes. Comparisons and logic yield bool; `where(cond, a, b)` takes a bool first. Integer `div` truncates; `floorDiv` and `remainder` round
  * down, as in Python.
  */
 export type ScalarOp =
   | 'add'
   | 'sub'
   | 'mul'
+  | 'mulAdd'
   | 'div'
   | 'floorDiv'
   | 'remainder'
@@ -121,6 +122,9 @@ const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarO
   })
 }
 
+/** a * b + c, rounded twice. */
+const product = (type: 'f32x4' | 'f64x2'): WasmScalar => code(({ code }, a, b, c) => code.op2(`${type}.add`, code.op2(`${type}.mul`, a, b), c))
+
 /** Rounding to an integer; integers stay as they are. */
 const rounding = (instruction: 'floor' | 'ceil' | 'nearest' | 'trunc', run: (x: number) => number): ScalarOpRecord =>
   operation({
@@ -194,6 +198,14 @@ export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = {
     reference: (dtype, a, b) => (dtype === 'int32' ? Math.imul(a, b) : a * b),
     bigint: (a, b) => a * b,
     wasm: { bool: 'v128.and', int32: 'i32x4.mul', int64: 'i64x2.mul', float32: 'f32x4.mul', float64: 'f64x2.mul' },
+  }),
+  mulAdd: operation({
+    ...unary,
+    arity: 3,
+    dtypes: FLOATS,
+    cost: 2,
+    reference: (_, a, b, c) => a * b + c,
+    wasm: { float32: product('f32x4'), float64: product('f64x2') },
   }),
   div: operation({
     ...binary,

@@ -1,9 +1,34 @@
 // The executable specification of the loop IR: what a kernel must satisfy before it is emitted.
 import { KernelError } from './errors.ts'
 import type { DType } from './dtype.ts'
-import type { CallExpr, Expr, ForStmt, Index, Kernel, Local, LoopVar, Param, Size, Stmt } from './loopIr.ts'
-import { effectsOf, operandsOf, strideAlong } from './analysis.ts'
+import type {
+  ArrayPlace,
+  CallExpr,
+  Expr,
+  ForStmt,
+  Index,
+  Kernel,
+  LocalArray,
+  LoopMode,
+  LoopVar,
+  Memory,
+  Param,
+  Size,
+  Stmt,
+  Variable,
+} from './loopIr.ts'
+import { effectsOf, expressionsOf, operandsOf, strideAlong } from './analysis.ts'
 import { dtypesOf, isDefinedFor, scalarOps } from './scalarOps.ts'
+import { paramsIn } from './sizes.ts'
+
+/** The modes of the loops that a loop may be inside of. */
+const INSIDE: Readonly<Record<LoopMode, readonly LoopMode[]>> = {
+  serial: ['serial', 'simd', 'parallel', 'unroll', 'lanes'],
+  simd: ['serial', 'parallel', 'unroll'],
+  parallel: ['serial'],
+  unroll: ['serial', 'simd', 'parallel', 'unroll', 'lanes'],
+  lanes: ['serial', 'parallel', 'unroll'],
+}
 
 /** Checks a kernel against the specification of the loop IR. Throws a KernelError that names the statement and the rule that it violates. */
 export function verifyKernel(kernel: Kernel): void {
@@ -13,8 +38,8 @@ export function verifyKernel(kernel: Kernel): void {
 class Verifier {
   private readonly kernel: Kernel
   private readonly params: ReadonlySet<Param>
-  private readonly loops: LoopVar[] = []
-  private readonly locals: Set<Local>[] = [new Set()]
+  private readonly loops: { readonly loop: LoopVar; readonly mode: LoopMode }[] = []
+  private readonly variables: Set<Variable>[] = [new Set()]
   private checked = new Set<Expr>()
   private where = ''
 
@@ -29,6 +54,12 @@ class Verifier {
       this.where = `parameter ${name}`
       if (names.has(name)) this.fail('two parameters have this name; rename one of them')
       names.add(name)
+    }
+    for (const { name, elements } of this.kernel.scratch ?? []) {
+      this.where = `scratch ${name}`
+      if (names.has(name)) this.fail('a parameter or another scratch memory has this name; rename one of them')
+      names.add(name)
+      this.size(elements)
     }
     this.body(this.kernel.body, '')
   }
@@ -49,10 +80,24 @@ class Verifier {
       case 'for':
         return this.loop(stmt, path)
       case 'declare':
-        if (this.locals.some((scope) => scope.has(stmt.local))) this.fail(`the local ${stmt.local.name} is already declared`)
         this.expr(stmt.init, stmt.local.dtype)
-        this.locals.at(-1)?.add(stmt.local)
-        return
+        return this.declare(stmt.local)
+      case 'declareArray': {
+        const { array } = stmt
+        if (array.shape.length === 0 || !array.shape.every((size) => Number.isInteger(size) && size > 0))
+          this.fail(`the shape [${array.shape.join(', ')}] must have positive integers, at least one`)
+        this.notPerLane(array, 'declared')
+        this.expr(stmt.init, array.dtype)
+        return this.declare(array)
+      }
+      case 'setElement': {
+        this.place(stmt.array, stmt.place, stmt.array.shape.length)
+        const lanes = this.loops.findLast(({ mode }) => mode === 'lanes')?.loop
+        if (lanes !== undefined && stmt.place.at(-1)?.terms[0]?.loop !== lanes)
+          this.fail(`in the lanes loop over ${lanes.name}, the last index of ${stmt.array.name} must be its variable`)
+        this.expr(stmt.value, stmt.array.dtype)
+        return this.changed()
+      }
       case 'assign':
       case 'accumulate':
         if (!this.inScope(stmt.local)) this.fail(`the local ${stmt.local.name} is not declared here`)
@@ -60,10 +105,12 @@ class Verifier {
         this.changed()
         return
       default:
-        if (stmt.buffer.access === 'read') this.fail(`the buffer ${stmt.buffer.name} is read-only; declare its parameter as 'write' or 'readwrite'`)
-        if (stmt.combine !== null && stmt.buffer.access === 'write')
-          this.fail(`a store that combines also reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
-        this.param(stmt.buffer)
+        if (stmt.buffer.kind === 'buffer') {
+          if (stmt.buffer.access === 'read') this.fail(`the buffer ${stmt.buffer.name} is read-only; declare its parameter as 'write' or 'readwrite'`)
+          if (stmt.combine !== null && stmt.buffer.access === 'write')
+            this.fail(`a store that combines also reads ${stmt.buffer.name}; declare its parameter as 'readwrite'`)
+        }
+        this.memory(stmt.buffer)
         this.index(stmt.index)
         this.expr(stmt.value, stmt.buffer.dtype)
     }
@@ -74,29 +121,94 @@ class Verifier {
     this.checked = new Set()
   }
 
-  private inScope(variable: Local): boolean {
-    return this.locals.some((scope) => scope.has(variable))
+  private inScope(variable: Variable): boolean {
+    return this.variables.some((scope) => scope.has(variable))
+  }
+
+  private declare(variable: Variable): void {
+    if (this.inScope(variable)) this.fail(`the local ${variable.name} is already declared`)
+    this.variables.at(-1)?.add(variable)
+  }
+
+  /** The mode of the loop over a variable; undefined outside of it. */
+  private modeOf(loop: LoopVar): LoopMode | undefined {
+    return this.loops.find((entry) => entry.loop === loop)?.mode
   }
 
   private loop(stmt: ForStmt, path: string): void {
-    if (this.loops.includes(stmt.loop)) this.fail(`the loop variable ${stmt.loop.name} is already used by an enclosing loop`)
-    this.size(stmt.loop.extent)
-    if (typeof stmt.loop.extent === 'number' && (!Number.isInteger(stmt.loop.extent) || stmt.loop.extent < 0))
-      this.fail(`the extent ${stmt.loop.extent} must be a non-negative integer`)
-    if (stmt.mode === 'simd') this.simd(stmt)
-    this.loops.push(stmt.loop)
-    this.locals.push(new Set())
+    const { mode } = stmt
+    const { name, extent, step } = stmt.loop
+    if (this.modeOf(stmt.loop) !== undefined) this.fail(`the loop variable ${name} is already used by an enclosing loop`)
+    this.size(extent)
+    if (typeof extent === 'number' && (!Number.isInteger(extent) || extent < 0)) this.fail(`the extent ${extent} must be a non-negative integer`)
+    if (!Number.isInteger(step) || step < 1) this.fail(`the step ${step} must be a positive integer`)
+    if (!Number.isInteger(stmt.grain) || stmt.grain < 1) this.fail(`the grain ${stmt.grain} must be a positive integer`)
+    if (step !== 1 && (mode === 'simd' || mode === 'lanes')) this.fail(`the step ${step} of a ${mode} loop must be 1`)
+    if (typeof extent !== 'number' && (mode === 'unroll' || mode === 'lanes')) this.fail(`the extent of a loop that is written out must be a number`)
+    const outside = this.loops.find((outer) => !INSIDE[mode].includes(outer.mode))
+    if (outside !== undefined)
+      this.fail(
+        `it is inside the ${outside.mode} loop over ${outside.loop.name}; a ${mode} loop may only be inside loops that are ${INSIDE[mode].join(', ')}`,
+      )
+    if (mode === 'simd') this.simd(stmt)
+    if (mode === 'parallel' || mode === 'lanes') this.independent(stmt)
+    this.loops.push(stmt)
+    this.variables.push(new Set())
     const outer = this.checked
     this.checked = new Set()
     this.body(stmt.body, path)
     this.checked = outer
-    this.locals.pop()
+    this.variables.pop()
     this.loops.pop()
+  }
+
+  /** Iterations of a parallel loop, and those in lanes, change no variable that another iteration sees; lanes set elements of their own. */
+  private independent({ loop, mode, body }: ForStmt): void {
+    const { changed, declared } = effectsOf(body)
+    for (const variable of changed.keys()) {
+      const isOwn = declared.has(variable) || ('shape' in variable && mode === 'lanes')
+      if (!isOwn) this.fail(`the ${mode} loop over ${loop.name} changes ${variable.name}, which is declared outside it`)
+    }
+  }
+
+  /** Arrays are in registers, whose lanes are their neighbours: there is none for each lane. */
+  private notPerLane(array: LocalArray, what: string): void {
+    const lanes = this.loops.find(({ mode }) => mode === 'simd' || (mode === 'lanes' && what === 'declared'))
+    if (lanes !== undefined) this.fail(`the array ${array.name} is ${what} inside the ${lanes.mode} loop over ${lanes.loop.name}`)
+  }
+
+  /** The indices of the first `dimensions` dimensions of an array: known when code is written, and inside. */
+  private place(array: LocalArray, place: ArrayPlace, dimensions: number): void {
+    const { name, shape } = array
+    if (!this.inScope(array)) this.fail(`the array ${name} is not declared here`)
+    this.notPerLane(array, 'used')
+    if (place.length !== dimensions)
+      this.fail(`the array ${name} of shape [${shape.join(', ')}] takes ${dimensions} indices here, not ${place.length}`)
+    place.forEach(({ base, terms, dynamic }, d) => {
+      const size = shape[d] ?? 0
+      if (typeof base !== 'number' || dynamic.length > 0) this.fail(`index ${d + 1} of ${name} must be known when code is written`)
+      let [lowest, highest] = [base, base]
+      for (const { loop, stride } of terms) {
+        const mode = this.modeOf(loop)
+        const { extent, step } = loop
+        if ((mode !== 'unroll' && mode !== 'lanes') || typeof extent !== 'number')
+          this.fail(`the variable ${loop.name} indexes ${name}, so its loop must be unroll or lanes`)
+        if (typeof stride !== 'number') this.fail(`the stride of ${loop.name} in ${name} must be a number`)
+        if (mode === 'lanes' && (base !== 0 || terms.length > 1 || stride !== 1))
+          this.fail(`the lanes variable ${loop.name} must be the whole index ${d + 1} of ${name}`)
+        const last = Math.max(0, Math.ceil(extent / step) - 1) * step * stride
+        lowest += Math.min(0, last)
+        highest += Math.max(0, last)
+      }
+      if (lowest < 0 || highest >= size) this.fail(`index ${d + 1} of ${name} goes from ${lowest} to ${highest}, outside its size ${size}`)
+    })
+    const lanes = place.flatMap(({ terms }) => terms.filter(({ loop }) => this.modeOf(loop) === 'lanes'))
+    if (lanes.length > 1) this.fail(`two indices of ${name} are the lanes variable ${lanes[0]?.loop.name}`)
   }
 
   /** Iterations of a simd loop must be independent, except for accumulations, whose results the loop must not read. */
   private simd(stmt: ForStmt): void {
-    const combines = new Map<Local, string>()
+    const combines = new Map<Variable, string>()
     const { declared } = effectsOf(stmt.body)
     const seen = new Set<Expr>()
     const reads = (expr: Expr): void => {
@@ -109,7 +221,6 @@ class Verifier {
     const collect = (stmts: readonly Stmt[]): void => {
       for (const inner of stmts) {
         if (inner.kind === 'for') {
-          if (inner.mode === 'simd') this.fail(`the loop over ${inner.loop.name} inside the simd loop over ${stmt.loop.name} must be serial`)
           collect(inner.body)
         } else if (inner.kind === 'assign' && !declared.has(inner.local)) {
           this.fail(
@@ -135,10 +246,7 @@ class Verifier {
     const readAll = (stmts: readonly Stmt[]): void => {
       for (const inner of stmts) {
         if (inner.kind === 'for') readAll(inner.body)
-        else {
-          reads(inner.kind === 'declare' ? inner.init : inner.value)
-          if (inner.kind === 'store') inner.index.dynamic.forEach((d) => reads(d.value))
-        }
+        else expressionsOf(inner).forEach(reads)
       }
     }
     collect(stmt.body)
@@ -149,14 +257,19 @@ class Verifier {
     if (!this.params.has(param)) this.fail(`the ${param.kind} ${param.name} is not among the kernel's parameters`)
   }
 
+  private memory(memory: Memory): void {
+    if (memory.kind === 'buffer') return this.param(memory)
+    if (this.kernel.scratch?.includes(memory) !== true) this.fail(`the scratch memory ${memory.name} is not among the kernel's`)
+  }
+
   private size(size: Size): void {
-    if (typeof size !== 'number') this.param(size)
+    for (const param of paramsIn(size)) this.param(param)
   }
 
   private index(index: Index): void {
     this.size(index.base)
     for (const { loop, stride } of index.terms) {
-      if (!this.loops.includes(loop)) this.fail(`the index uses the loop variable ${loop.name} outside its loop`)
+      if (this.modeOf(loop) === undefined) this.fail(`the index uses the loop variable ${loop.name} outside its loop`)
       this.size(stride)
     }
     for (const { value, stride } of index.dynamic) {
@@ -176,10 +289,14 @@ class Verifier {
         if (expr.param.dtype !== expr.dtype) this.fail(`the scalar ${expr.param.name} is ${expr.param.dtype} but is read as ${expr.dtype}`)
         return this.param(expr.param)
       case 'iota':
-        if (!this.loops.includes(expr.loop)) this.fail(`the loop variable ${expr.loop.name} is read outside its loop`)
+        if (this.modeOf(expr.loop) === undefined) this.fail(`the loop variable ${expr.loop.name} is read outside its loop`)
         return
       case 'sizeOf':
-        return this.param(expr.size)
+        return this.size(expr.size)
+      case 'element':
+      case 'reduceLanes':
+        if (expr.array.dtype !== expr.dtype) this.fail(`the array ${expr.array.name} is ${expr.array.dtype} but is read as ${expr.dtype}`)
+        return this.place(expr.array, expr.place, expr.array.shape.length - (expr.kind === 'element' ? 0 : 1))
       case 'local':
         if (!this.inScope(expr.local)) this.fail(`the local ${expr.local.name} is not declared here`)
         if (expr.local.dtype !== expr.dtype) this.fail(`the local ${expr.local.name} is ${expr.local.dtype} but is read as ${expr.dtype}`)
@@ -188,7 +305,7 @@ class Verifier {
         return this.expr(expr.value, expr.value.dtype)
       case 'load':
         if (expr.buffer.dtype !== expr.dtype) this.fail(`the buffer ${expr.buffer.name} is ${expr.buffer.dtype} but is read as ${expr.dtype}`)
-        this.param(expr.buffer)
+        this.memory(expr.buffer)
         this.index(expr.index)
         if (expr.mask !== null) this.expr(expr.mask, 'bool')
         return
@@ -216,5 +333,6 @@ class Verifier {
 function describe(stmt: Stmt): string {
   if (stmt.kind === 'for') return `${stmt.mode} loop over ${stmt.loop.name}`
   if (stmt.kind === 'store') return `store to ${stmt.buffer.name}`
+  if (stmt.kind === 'declareArray' || stmt.kind === 'setElement') return `${stmt.kind} ${stmt.array.name}`
   return `${stmt.kind} ${stmt.local.name}`
 }

@@ -97,6 +97,16 @@ describe('the linter', () => {
     expect(lint({ ...tensor, 'src/attic/a.ts': "export type { Tensor } from '../tensor/index.ts'\n" })[0]).toContain('src/attic/a.ts has no row')
   })
 
+  it('finds a schedule that imports an emitter', () => {
+    const emitter = { 'src/kernels/wasm/emit.ts': 'export const emit = 1\n', 'src/kernels/loopIr.ts': 'export const loop = 1\n' }
+    const found = lint({
+      ...emitter,
+      'src/kernels/schedules/gemm.ts': "export { emit } from '../wasm/emit.ts'\nexport { loop } from '../loopIr.ts'\n",
+    })
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain("A schedule may not import 'kernels/wasm/emit.ts'")
+  })
+
   it('counts type imports in circles, and lines of files', () => {
     const circle = lint({
       'src/kernels/a.ts': "import type { B } from './b.ts'\nexport type A = B | 1\n",

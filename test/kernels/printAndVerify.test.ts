@@ -295,7 +295,7 @@ describe('verifyKernel names the statement and the rule', () => {
     )
     wrong([start, forLoop(i, 'simd', [accumulate(acc, 'add', x), store(out, at([i, 1]), read(acc))])], /reads acc, which it accumulates into/)
     wrong([start, forLoop(i, 'simd', [accumulate(acc, 'add', x), accumulate(acc, 'max', x)])], /with both add and max/)
-    wrong([forLoop(i, 'simd', [forLoop(j, 'simd', [])])], /inside the simd loop over i must be serial/)
+    wrong([forLoop(i, 'simd', [forLoop(j, 'simd', [])])], /statement 1\.1 \(simd loop over j\): it is inside the simd loop over i/)
     const io = bufferParam('io', 'float32', 'readwrite')
     wrong([forLoop(i, 'simd', [store(io, at(), x, 'add')])], /combine into one element of io; make the loop serial or accumulate into a local/, [
       io,

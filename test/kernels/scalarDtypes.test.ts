@@ -58,7 +58,7 @@ function runOp(
   const out = bufferParam('out', result, 'write')
   const element = (k: number): Expr[] => inputs.slice(k, k + 1).map((input) => load(input, at([i, 1])))
   const body = [forLoop(i, 'simd', [store(out, at([i, 1]), call(op, ...element(0), ...element(1), ...element(2)))])]
-  const data = conditions === 0 ? [left, right] : [left.map((_, k) => (k % 3) & 1), left, right]
+  const data = conditions === 0 ? [left, right, right.toReversed()] : [left.map((_, k) => (k % 3) & 1), left, right]
   const buffers = Object.fromEntries(inputs.map((input, k) => [input.name, arrayOf(input.dtype, data[k] ?? [])]))
   const { wasm, oracle } = runBoth({ name: op, params: [out, ...inputs], body }, { ...buffers, out: arrayOf(result, n) })
   return { wasm: valuesOf(result, wasm['out']), oracle: valuesOf(result, oracle['out']) }

@@ -3,7 +3,7 @@
 import type { PointwiseArg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
 import { bufferParam, cast, constant, dtypeInfo, load } from '../../kernels/index.ts'
-import type { BufferParam, DType, Expr, ScalarOp } from '../../kernels/index.ts'
+import type { DType, Expr, Memory, ScalarOp } from '../../kernels/index.ts'
 import { pointwiseDTypes } from '../../ops/eager/pointwiseTypes.ts'
 import { isValue } from './call.ts'
 import type { Call } from './call.ts'
@@ -38,6 +38,7 @@ const SCALARS: Readonly<Record<ScalarOp, ScalarRule>> = {
   add: 'Add',
   sub: 'Sub',
   mul: 'Mul',
+  mulAdd: (call, a, b, c) => binary(call, 'Add', binary(call, 'Mul', a, b), c),
   div: 'Div',
   floorDiv: (call, a, b) =>
     dtypeInfo[a.dtype].floating
@@ -146,10 +147,10 @@ const SCALARS: Readonly<Record<ScalarOp, ScalarRule>> = {
 /** Writes scalar expressions as nodes; a shared expression once. */
 class Expressions {
   readonly #call: Call
-  readonly #operands: ReadonlyMap<BufferParam, Value>
+  readonly #operands: ReadonlyMap<Memory, Value>
   readonly #done = new Map<Expr, Value>()
 
-  constructor(call: Call, operands: ReadonlyMap<BufferParam, Value>) {
+  constructor(call: Call, operands: ReadonlyMap<Memory, Value>) {
     this.#call = call
     this.#operands = operands
   }
@@ -190,7 +191,7 @@ export function writePointwise(call: Call): Value {
   const rule = call.op.pointwise
   if (rule === null) throw new InternalError(`operator ${call.op.qualname} has no pointwise rule`)
   const { compute, result } = pointwiseDTypes(call.op, call.fakes())
-  const operands = new Map<BufferParam, Value>()
+  const operands = new Map<Memory, Value>()
   const args = call.args.map((arg, i): PointwiseArg => {
     const declared = call.op.schema.args[i]
     if (isValue(arg)) {

@@ -7,6 +7,7 @@ import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { printKernel } from '../print.ts'
+import { sizeText } from '../sizes.ts'
 import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import { StatementEmitter } from '../wasm/emit.ts'
@@ -72,7 +73,10 @@ export class TemplateWriter {
   }
 
   size(size: Size): Count {
-    return typeof size === 'number' ? size : { local: this.param(size) }
+    if (typeof size === 'number') return size
+    if (size.kind === 'derived')
+      throw new InternalError(`template '${this.spec.name}': the size ${sizeText(size)} is derived; templates take parameters`)
+    return { local: this.param(size) }
   }
 
   /** A new local with the address of the scratch memory, aligned to cache lines. */
@@ -113,16 +117,14 @@ export function compileTemplate(template: string, spec: GemmSpec, write: () => U
   return known
 }
 
-const sizeText = (size: Size): string => (typeof size === 'number' ? String(size) : size.name)
-
 /** The problem as text, for the cache: sizes, strides, names of parameters, and the epilogue. */
 function specText(spec: GemmSpec): string {
   const loop = ({ name, extent }: LoopVar): string => `${name}<${sizeText(extent)}`
   const operand = ({ buffer, rowStride, colStride, batchStrides, gather }: MatrixOperand): string => {
     const image = Object.entries(gather ?? {}).map(
-      ([name, value]: [string, Size | boolean]) => `${name}=${typeof value === 'object' ? value.name : value}`,
+      ([name, value]: [string, Size | boolean]) => `${name}=${typeof value === 'boolean' ? value : sizeText(value)}`,
     )
-    return [buffer.name, ...[rowStride, colStride, ...batchStrides].map(sizeText), ...image].join(' ')
+    return [buffer.name, ...[rowStride, colStride, ...batchStrides].map((size) => sizeText(size)), ...image].join(' ')
   }
   const { batch, rows, cols, depth, a, b, reduceBatch } = spec
   const epilogue = printKernel({ name: 'epilogue', params: spec.params, body: epilogueOf(spec).body })

@@ -3,7 +3,9 @@
 // from the loop's counter.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
-import type { BufferParam, Index, LoopVar, Param, Size, SizeParam } from '../loopIr.ts'
+import type { Index, LoopVar, Memory, Param, Scratch, Size } from '../loopIr.ts'
+import { scratchLayout } from '../scratchLayout.ts'
+import { sizeText } from '../sizes.ts'
 import { strideAlong } from '../analysis.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import type { VectorCode } from './vectorCode.ts'
@@ -32,12 +34,15 @@ export class Addressing {
   private readonly code: VectorCode
   private readonly f: FunctionBuilder
   private readonly params: ReadonlyMap<Param, number>
+  private readonly scratchOffsets: ReadonlyMap<Scratch, Size>
   private readonly prologueValues = new Map<string, number>()
 
-  constructor(code: VectorCode, params: readonly Param[]) {
+  /** Where the kernel has scratch memory, its address follows the parameters. */
+  constructor(code: VectorCode, params: readonly Param[], scratch: readonly Scratch[]) {
     this.code = code
     this.f = code.f
     this.params = new Map(params.map((param, i) => [param, i]))
+    this.scratchOffsets = scratchLayout(scratch).offsets
   }
 
   /** The local of a parameter. Throws InternalError when the kernel does not list it. */
@@ -49,12 +54,40 @@ export class Addressing {
 
   /** Pushes a size. */
   pushSize(size: Size): void {
-    if (typeof size === 'number') this.f.i32Const(size)
-    else this.f.get(this.param(size))
+    if (typeof size === 'number') return this.f.i32Const(size)
+    if (size.kind === 'size') return this.f.get(this.param(size))
+    const { op, a, b } = size
+    const known = this.prologueValues.get(sizeText(size))
+    if (known !== undefined) return this.f.get(known)
+    this.f.get(
+      this.once(sizeText(size), () => {
+        this.pushSize(a)
+        if (op === 'roundDown') this.pushSize(a)
+        this.pushSize(b)
+        if (op === 'roundDown') this.f.ops('i32.rem_u', 'i32.sub')
+        else this.f.op(`i32.${op}`)
+      }),
+    )
+  }
+
+  /** The local with the address of a buffer's or a scratch memory's first element. */
+  private start(memory: Memory): number {
+    if (memory.kind === 'buffer') return this.param(memory)
+    const offset = this.scratchOffsets.get(memory)
+    if (offset === undefined) throw new InternalError(`the scratch memory ${memory.name} is used but not listed in the kernel's`)
+    return this.once(`${memory.name}[]`, () => {
+      this.f.get(this.params.size)
+      this.f.i32Const(63)
+      this.f.op('i32.add')
+      this.f.i32Const(-64)
+      this.f.op('i32.and')
+      this.pushSize(offset)
+      this.f.op('i32.add')
+    })
   }
 
   /** `buffer[index]` without its dynamic part; lanes along `simd`. */
-  address(buffer: BufferParam, index: Index, simd: LoopVar | null): Address {
+  address(buffer: Memory, index: Index, simd: LoopVar | null): Address {
     const { size } = dtypeInfo[buffer.dtype]
     const local = this.pointer(buffer, index, this.scopes.length)
     const laneStride = simd === null ? { known: 0 } : this.strideBytes(index, simd, size)
@@ -62,7 +95,7 @@ export class Addressing {
   }
 
   /** Creates the running pointers of a loop that starts here: one for each walk of `accesses` that depends on the loop. */
-  enter(loop: LoopVar, counter: number, accesses: readonly (readonly [BufferParam, Index])[]): void {
+  enter(loop: LoopVar, counter: number, accesses: readonly (readonly [Memory, Index])[]): void {
     const pointers = new Map<string, { local: number; stride: Bytes }>()
     const depth = this.scopes.length
     const scope: LoopScope = { loop, counter, pointers }
@@ -121,7 +154,7 @@ export class Addressing {
 
   /** The local with (sum of sizes) * elementSize, computed at the start of the function. */
   private scaled(sizes: readonly Size[], elementSize: number): number {
-    return this.once(`${sizes.map(sizeText).join('+')}*${elementSize}`, () => {
+    return this.once(`${sizes.map((size) => sizeText(size)).join('+')}*${elementSize}`, () => {
       sizes.forEach((size, i) => {
         this.pushSize(size)
         if (i > 0) this.f.op('i32.add')
@@ -146,7 +179,7 @@ export class Addressing {
   }
 
   /** The local with the address of the walk's element, taking only the first `depth` loops into account. */
-  private pointer(buffer: BufferParam, index: Index, depth: number): number {
+  private pointer(buffer: Memory, index: Index, depth: number): number {
     const scope = this.scopes[depth - 1]
     if (scope === undefined) return this.root(buffer, index)
     if (!index.terms.some((term) => term.loop === scope.loop)) return this.pointer(buffer, index, depth - 1)
@@ -168,8 +201,8 @@ export class Addressing {
     return local
   }
 
-  private root(buffer: BufferParam, index: Index): number {
-    const start = this.param(buffer)
+  private root(buffer: Memory, index: Index): number {
+    const start = this.start(buffer)
     if (index.base === 0 || offsetOf(index) !== 0) return start
     return this.once(`${buffer.name}+${sizeText(index.base)}`, () => {
       this.f.get(start)
@@ -178,16 +211,14 @@ export class Addressing {
     })
   }
 
-  private keyOf(buffer: BufferParam, index: Index, depth: number): string {
+  private keyOf(buffer: Memory, index: Index, depth: number): string {
     const strides = this.scopes.slice(0, depth).map(({ loop }) => {
       const stride = strideAlong(index.terms, loop)
-      return typeof stride === 'number' ? stride : stride.map(sizeText).join('+')
+      return typeof stride === 'number' ? stride : stride.map((size) => sizeText(size)).join('+')
     })
     return `${buffer.name}[${offsetOf(index) === 0 ? sizeText(index.base) : '+'}|${strides.join()}]`
   }
 }
-
-const sizeText = (size: number | SizeParam): string => (typeof size === 'number' ? String(size) : size.name)
 
 /** The part of the base that instructions carry as an immediate: only where the pointer without it is certain to lie in the buffer. */
 function offsetOf(index: Index): number {

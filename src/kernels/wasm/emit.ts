@@ -3,10 +3,11 @@
 // One generator of vector code writes everything. A simd loop runs four vectors at a time, then one, then single elements. Single elements use the
 // same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
-import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits } from '../analysis.ts'
+import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits, unknownStatement } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
-import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
+import { KernelError } from '../errors.ts'
+import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
 import { scalarOps } from '../scalarOps.ts'
 import { ModuleBuilder } from './assembler.ts'
@@ -27,8 +28,9 @@ export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
   module.importMemory()
   const functions = functionsFor(module, kernel.body)
-  const f = module.function(kernel.params.map(paramType), [], 'run')
-  new StatementEmitter(functions, f, kernel.params, kernel.body).body(kernel.body)
+  const { scratch = [] } = kernel
+  const f = module.function([...kernel.params.map(paramType), ...(scratch.length > 0 ? ['i32' as const] : [])], [], 'run')
+  new StatementEmitter(functions, f, kernel.params, kernel.body, scratch).body(kernel.body)
   return module.finish()
 }
 
@@ -54,10 +56,10 @@ export class StatementEmitter {
   private accumulators = new Map<Local, Val>()
 
   /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements in all of it. */
-  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[]) {
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[], scratch: readonly Scratch[] = []) {
     this.f = f
     this.elements = touches64Bits(body) ? 2 : LANES
-    this.x = new ExpressionEmitter(functions, f, params, this.elements)
+    this.x = new ExpressionEmitter(functions, f, params, scratch, this.elements)
   }
 
   body(stmts: readonly Stmt[]): void {
@@ -103,12 +105,18 @@ export class StatementEmitter {
         x.forget(stmt.local)
         return
       }
-      default: {
+      case 'declareArray':
+      case 'setElement':
+        throw new KernelError(`the WebAssembly emitter does not know local arrays (${stmt.array.name})`)
+      case 'store': {
         let value = x.value(stmt.value)
         const place = x.place(stmt.buffer, stmt.index)
         if (stmt.combine !== null) value = this.combine(stmt.combine, stmt.buffer.dtype, emitLoad(x.code, place, null), value)
         emitStore(x.code, place, value, x.wide && !place.lanes)
+        return
       }
+      default:
+        return unknownStatement(stmt, 'WebAssembly')
     }
   }
 
@@ -217,17 +225,20 @@ export class StatementEmitter {
     this.write(target, this.combine(combine, dtype, target, whole))
   }
 
-  /** Runs the body `step` iterations at a time while that many are left. */
-  private iterations(stmt: ForStmt, counter: number, step: number): void {
+  /** Runs the body `times` iterations at a time while that many are left. */
+  private iterations(stmt: ForStmt, counter: number, times: number): void {
     const { x, f } = this
     const { extent } = stmt.loop
-    if (typeof extent === 'number' && (extent < step || (step === 1 && x.simd === stmt.loop && extent % this.elements === 0))) return
+    const { step } = stmt.loop
+    // Together they need that many values of the variable.
+    const needed = (times - 1) * step + 1
+    if (typeof extent === 'number' && (extent < needed || (times === 1 && x.simd === stmt.loop && extent % this.elements === 0))) return
     const enough = (): void => {
       f.get(counter)
-      if (typeof extent === 'number') f.i32Const(extent - step)
+      if (typeof extent === 'number') f.i32Const(extent - needed)
       else {
         x.addressing.pushSize(extent)
-        f.i32Const(step)
+        f.i32Const(needed)
         f.op('i32.sub')
       }
       f.op('i32.le_s')
@@ -236,9 +247,9 @@ export class StatementEmitter {
     f.if(() => {
       f.loop((again) => {
         x.remembering(() => this.body(stmt.body))
-        x.addressing.advance(step)
+        x.addressing.advance(times * step)
         f.get(counter)
-        f.i32Const(step)
+        f.i32Const(times * step)
         f.op('i32.add')
         f.set(counter)
         enough()

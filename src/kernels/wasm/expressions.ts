@@ -1,8 +1,9 @@
 // Evaluates expressions of the loop IR as vector code: a shared expression once per iteration, and loop invariants before the loop.
 import { InternalError } from '../../errors/index.ts'
+import { KernelError } from '../errors.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
-import type { BufferParam, Expr, Index, LoadExpr, Local, LoopVar, Param } from '../loopIr.ts'
+import type { Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, Scratch, Variable } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
@@ -42,11 +43,11 @@ export class ExpressionEmitter {
   private readonly memos: Map<Expr, Val>[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
-  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], elements: Elements) {
+  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], scratch: readonly Scratch[], elements: Elements) {
     this.functions = functions
     this.f = f
     this.code = new VectorCode(f, elements)
-    this.addressing = new Addressing(this.code, params)
+    this.addressing = new Addressing(this.code, params, scratch)
   }
 
   /** Whether lanes run along `simd`; else code runs one element at a time, and all lanes of every value are equal. */
@@ -61,9 +62,9 @@ export class ExpressionEmitter {
     this.memos.pop()
   }
 
-  /** Forgets the values that depend on a local. */
-  forget(changed: Local): void {
-    for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.localsOf(expr).has(changed)) memo.delete(expr)
+  /** Forgets the values that depend on a local or a local array. */
+  forget(changed: Variable): void {
+    for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.variablesOf(expr).has(changed)) memo.delete(expr)
   }
 
   /** Runs `body` in lanes along `simd` (or, with wide = false, one element at a time). */
@@ -109,7 +110,7 @@ export class ExpressionEmitter {
       case 'iota':
         return this.iota(expr.loop)
       case 'sizeOf':
-        f.get(this.addressing.param(expr.size))
+        this.addressing.pushSize(expr.size)
         f.op('i32x4.splat')
         return [code.pop()]
       case 'load': {
@@ -118,7 +119,10 @@ export class ExpressionEmitter {
       }
       case 'cast':
         return emitCast(code, this.value(expr.value), expr.value.dtype, expr.dtype)
-      default:
+      case 'element':
+      case 'reduceLanes':
+        throw new KernelError(`the WebAssembly emitter does not know local arrays (${expr.array.name})`)
+      case 'call':
         return emitCall(
           code,
           this.functions,
@@ -141,7 +145,7 @@ export class ExpressionEmitter {
   }
 
   /** Where `buffer[index]` is for the current lanes. */
-  place(buffer: BufferParam, index: Index): Place {
+  place(buffer: Memory, index: Index): Place {
     const { code, f, addressing } = this
     const { size } = dtypeInfo[buffer.dtype]
     const simd = this.wide ? this.simd : null
