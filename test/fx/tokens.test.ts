@@ -1,7 +1,7 @@
 // Tokens of a function's source: literals, templates, and whether a slash or a brace starts an operand. Expected values by ECMAScript's grammar.
 import { describe, expect, test } from 'vitest'
-import { decodeEscapes, isMember, tokenize } from '../../src/fx/trace/tokens.ts'
-import type { Token } from '../../src/fx/trace/tokens.ts'
+import { decodeEscapes, isMember, tokenize } from '../../src/fx/trace/source/tokens.ts'
+import type { Token } from '../../src/fx/trace/source/tokens.ts'
 
 const tokens = (source: string): readonly Token[] => [...tokenize(source)]
 const texts = (source: string): readonly string[] => tokens(source).map(({ text }) => text)

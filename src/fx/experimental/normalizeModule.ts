@@ -53,13 +53,13 @@ export function normalizeBySource(
   const values = [...args]
   for (const { default: fallback, rest, properties } of positional.slice(args.length)) {
     // An object could be the options of a function that does not name them.
-    if (rest || properties !== null || fallback.length === 0 || typeof fallback[0] === 'object') return null
-    values.push(fallback[0])
+    if (rest || properties !== null || fallback === null || typeof fallback.value === 'object') return null
+    values.push(fallback.value)
   }
   if (positional.some(({ rest }) => rest)) return null
   const named = (options ?? []).flatMap(({ name, default: fallback }) => {
     if (Object.hasOwn(kwargs, name)) return [[name, kwargs[name]] as const]
-    return fallback.length === 0 ? [] : [[name, fallback[0]] as const]
+    return fallback === null ? [] : [[name, fallback.value] as const]
   })
   return { args: values, kwargs: Object.fromEntries(named) }
 }
@@ -79,11 +79,12 @@ function normalized(
     for (const parameter of accepted) {
       const isPositional = properties === null && i < args.length
       if (isPositional && Object.hasOwn(left, parameter.name)) return null
-      const value = isPositional ? [args[i]] : Object.hasOwn(left, parameter.name) ? [left[parameter.name]] : parameter.default
+      const isNamed = Object.hasOwn(left, parameter.name)
+      if (!isPositional && !isNamed && parameter.default === null) return null
+      const value = isPositional ? args[i] : isNamed ? left[parameter.name] : parameter.default?.value
       Reflect.deleteProperty(left, parameter.name)
-      if (value.length === 0) return null
-      if (onlyKwargs || parameter.default.length > 0) named[parameter.name] = value[0]
-      else positional.push(value[0])
+      if (onlyKwargs || parameter.default !== null) named[parameter.name] = value
+      else positional.push(value)
     }
   }
   const taken = parameters.filter(({ properties }) => properties === null).length

@@ -13,7 +13,7 @@ import type { Proxied } from '../values/proxy.ts'
 import { TraceError } from '../graph/errors.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable, TracerOptions } from './tracer.ts'
-import type { ConcreteArgs } from './rootArgs.ts'
+import type { ConcreteArgs } from './concreteArgs.ts'
 
 /** Options of {@link MetaTracer}. */
 export interface MetaTracerOptions extends TracerOptions {

@@ -1,15 +1,16 @@
 // The signature of a function: its parameters, read from its source, because JavaScript offers no other way to get their names.
 import { remembered } from '../../protocol/index.ts'
-import { elementsRead, readsArguments, testedVariables } from './bodyReads.ts'
-import { parseFunction } from './parameterList.ts'
-import type { Binding, FunctionSource, Pattern } from './parameterList.ts'
+import { elementsRead, readsArguments, testedVariables } from './source/functionBody.ts'
+import type { KnownValue } from './source/literals.ts'
+import { parseFunction } from './source/parameterList.ts'
+import type { Binding, FunctionSource, Pattern, PropertyBinding } from './source/parameterList.ts'
 
 /** A parameter of a function. */
 export interface Parameter {
   /** Its name; `arg0`, `arg1`, … (by position) for a pattern. */
   readonly name: string
-  /** The value of its default, if it has one and it is a literal; otherwise `[]`. */
-  readonly default: readonly [unknown?]
+  /** The value of its default; null if it has none, or if that is not a literal. */
+  readonly default: KnownValue | null
   /** Whether it is `...rest`. */
   readonly rest: boolean
   /** For `...rest`: the highest index that the function reads, plus one, if it only reads single elements (`rest[1]`). Otherwise null. */
@@ -23,8 +24,8 @@ export interface Parameter {
 /** A property of a pattern. */
 export interface Property {
   readonly name: string
-  /** The value of its default, if it has one and it is a literal; otherwise `[]`. */
-  readonly default: readonly [unknown?]
+  /** The value of its default; null if it has none, or if that is not a literal. */
+  readonly default: KnownValue | null
 }
 
 /** The inputs of a function, as far as its source tells. */
@@ -82,20 +83,30 @@ export function testedParameters(fn: AnyFunction): readonly (string | null)[] {
   })
 }
 
-const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })
+const plain = (name: string): Parameter => ({ name, default: null, rest: false, elements: null, properties: null, hasHiddenDefault: false })
 
 function parameterOf(binding: Binding, index: number, fn: FunctionSource): Parameter {
   const { pattern } = binding
-  const name = pattern.kind === 'name' ? pattern.name : `arg${index}`
-  if (binding.isRest) return { ...plain(name), rest: true, elements: elementsOf(pattern, fn) }
-  const properties = propertiesOf(pattern)
-  const inner =
-    properties === null ? hasDefaultInside(pattern) : pattern.kind === 'record' && pattern.properties.some((p) => hasDefaultInside(p.pattern))
-  // `{ scale = 2 } = {}`: the properties have defaults of their own, and the empty object has none of them.
-  if (properties === null || !binding.hasDefault || isEmptyObject(binding.default[0]))
-    return { ...plain(name), default: properties === null ? binding.default : [], properties, hasHiddenDefault: inner }
-  return { ...plain(name), default: binding.default, hasHiddenDefault: hasDefaultInside(pattern) }
+  const parameter = plain(pattern.kind === 'name' ? pattern.name : `arg${index}`)
+  if (binding.isRest) return { ...parameter, rest: true, elements: elementsOf(pattern, fn) }
+  const options = optionsOf(binding)
+  return options === null
+    ? { ...parameter, default: binding.default, hasHiddenDefault: hasDefaultInside(pattern) }
+    : { ...parameter, properties: options.map(propertyOf), hasHiddenDefault: options.some(({ pattern: inner }) => hasDefaultInside(inner)) }
 }
+
+/** The properties of a parameter that is an options object, `{ scale = 2, bias } = {}`; null for any other parameter. */
+function optionsOf({ pattern, hasDefault, default: known }: Binding): readonly NamedProperty[] | null {
+  if (pattern.kind !== 'record' || !pattern.properties.every(isNamed)) return null
+  // The properties have defaults of their own, which an empty object leaves as they are.
+  return !hasDefault || isEmptyObject(known?.value) ? pattern.properties : null
+}
+
+type NamedProperty = PropertyBinding & { readonly key: string }
+
+const isNamed = (property: PropertyBinding): property is NamedProperty => property.key !== null
+
+const propertyOf = ({ key, default: known }: NamedProperty): Property => ({ name: key, default: known })
 
 /** The number of elements of a rest parameter, if it is known. */
 function elementsOf(pattern: Pattern, fn: FunctionSource): number | null {
@@ -111,14 +122,3 @@ function hasDefaultInside(pattern: Pattern): boolean {
 
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
-
-/** The properties that a pattern names; null if it is not a pattern of properties, or takes others as well. */
-function propertiesOf(pattern: Pattern): readonly Property[] | null {
-  if (pattern.kind !== 'record') return null
-  const properties: Property[] = []
-  for (const { key, default: value } of pattern.properties) {
-    if (key === null) return null
-    properties.push({ name: key, default: value })
-  }
-  return properties
-}

@@ -3,7 +3,7 @@ import { Module } from '../../module/index.ts'
 import { checkArgument, checkCount, checkOptions, isCallable } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { makeGraphModule } from '../run/lazyGraphModule.ts'
-import type { ConcreteArgs } from './rootArgs.ts'
+import type { ConcreteArgs } from './concreteArgs.ts'
 import { Tracer } from './tracer.ts'
 import type { Traceable } from './tracer.ts'
 

@@ -24,7 +24,7 @@ function mentionsArguments(node: Syntax): boolean {
   )
 }
 
-const plain = (name: string): Parameter => ({ name, default: [], rest: false, elements: null, properties: null, hasHiddenDefault: false })
+const plain = (name: string): Parameter => ({ name, default: null, rest: false, elements: null, properties: null, hasHiddenDefault: false })
 
 function parseFunction(source: string): FunctionExpression | ArrowFunctionExpression | null {
   // Functions and arrow functions are expressions; methods only parse inside an object.
@@ -52,10 +52,10 @@ function parameterOf(pattern: Pattern, index: number, fn: FunctionExpression | A
   if (pattern.type === 'AssignmentPattern') {
     const inner = parameterOf(pattern.left, index, fn)
     const value = constantOf(pattern.right)
-    if (inner.properties === null) return { ...inner, default: value ?? [] }
+    if (inner.properties === null) return { ...inner, default: known(value) }
     // `{ scale = 2 } = {}`: the properties have their own defaults.
     if (value !== null && isEmptyObject(value[0])) return inner
-    return { ...inner, default: value ?? [], properties: null, hasHiddenDefault: hasDefault(pattern.left) }
+    return { ...inner, default: known(value), properties: null, hasHiddenDefault: hasDefault(pattern.left) }
   }
   if (pattern.type === 'ObjectPattern') {
     const properties = propertiesOf(pattern)
@@ -91,10 +91,13 @@ function propertiesOf(pattern: ObjectPattern): readonly Property[] | null {
   for (const property of pattern.properties) {
     if (property.type !== 'Property' || property.computed || property.key.type !== 'Identifier') return null
     const { value } = property
-    properties.push({ name: property.key.name, default: value.type === 'AssignmentPattern' ? (constantOf(value.right) ?? []) : [] })
+    properties.push({ name: property.key.name, default: value.type === 'AssignmentPattern' ? known(constantOf(value.right)) : null })
   }
   return properties
 }
+
+/** A constant as signatures have it. */
+const known = (constant: [unknown] | null): Parameter['default'] => (constant === null ? null : { value: constant[0] })
 
 /** The value of an expression of literals, arrays and objects; null for any other expression. */
 function constantOf(expression: Expression): [unknown] | null {

@@ -12,7 +12,7 @@ const numRuns = Number(process.env['TENSORFX_FUZZ'] ?? 1000)
 /** One parameter: what differs from a plain name. */
 const parameter = (name: string, given: Partial<Parameter> = {}): Parameter => ({
   name,
-  default: [],
+  default: null,
   rest: false,
   elements: null,
   properties: null,
@@ -87,8 +87,9 @@ describe('signatures of functions', () => {
     ['1, y', [1]],
     ['(a, b) => [a, b]', []],
     ['f(a, b)', []],
-  ])('the default %s', (text, value) => {
-    expect(parameters(`(x = ${text}) => x`)?.[0]).toEqual(parameter('x', { default: value }))
+  ])('the default %s', (text, constant) => {
+    const known = constant.length === 0 ? null : { value: constant[0] }
+    expect(parameters(`(x = ${text}) => x`)?.[0]).toEqual(parameter('x', { default: known }))
   })
 
   it('patterns have names by position, their properties, and hidden defaults', () => {
@@ -96,18 +97,18 @@ describe('signatures of functions', () => {
       parameter('arg0'),
       parameter('arg1', {
         properties: [
-          { name: 'scale', default: [2] },
-          { name: 'bias', default: [] },
-          { name: 'inner', default: [] },
+          { name: 'scale', default: { value: 2 } },
+          { name: 'bias', default: null },
+          { name: 'inner', default: null },
         ],
       }),
-      parameter('arg2', { properties: [{ name: 'd', default: [1] }] }),
-      parameter('arg3', { default: [{ e: 3 }] }),
+      parameter('arg2', { properties: [{ name: 'd', default: { value: 1 } }] }),
+      parameter('arg3', { default: { value: { e: 3 } } }),
     ])
     expect(parameters('([a = 1], { b: [c = 1] }, { d: e = 1 }, { ...f }, { [g]: h = 1 }) => 0')).toEqual([
       parameter('arg0', { hasHiddenDefault: true }),
-      parameter('arg1', { properties: [{ name: 'b', default: [] }], hasHiddenDefault: true }),
-      parameter('arg2', { properties: [{ name: 'd', default: [1] }] }),
+      parameter('arg1', { properties: [{ name: 'b', default: null }], hasHiddenDefault: true }),
+      parameter('arg2', { properties: [{ name: 'd', default: { value: 1 } }] }),
       parameter('arg3'),
       parameter('arg4', { hasHiddenDefault: true }),
     ])
