@@ -29,50 +29,64 @@ const COUNTS_BYTES = ['test/memory/{flat,limit}.test.ts']
 const otherDays = (): readonly string[] => testFiles().filter((name) => !isChosen(name))
 const excluded = [...(built ? [...SAME_ON_BOTH, ...otherDays()] : []), ...(checksHeap ? COUNTS_BYTES : [])]
 
-/** The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. */
-const projects = [
-  {
-    extends: true as const,
-    test: {
-      name: 'shared',
-      isolate: false,
-      include: ['test/**/*.test.ts'],
-      exclude: [...excluded, ...ownProcess, ...long],
-      setupFiles: ['test/helpers/leftBehind.ts'],
-    },
-  },
-  { extends: true as const, test: { name: 'own', include: [...ownProcess], exclude: [...excluded, ...long] } },
-  { extends: true as const, test: { name: 'long', include: [...long], exclude: excluded } },
-]
-
 /** Files of examples of the documentation, which test/docs/snippets.ts writes. */
 const EXAMPLES = /tensorfx-docs-\w+\/\d+\/example\.ts$/
 
-export default defineConfig({
+/** How sources become modules. */
+const modules = {
   // Examples run as in Node 22, which replaces types by spaces. esbuild renames variables, and captured graphs would show the new names.
   esbuild: { exclude: [/\.js$/, EXAMPLES] },
   plugins: [
     {
       name: 'strip-types-of-examples',
-      transform: (code, id) => (EXAMPLES.test(id) ? { code: withoutTypes(code), map: null } : null),
+      transform: (code: string, id: string) => (EXAMPLES.test(id) ? { code: withoutTypes(code), map: null } : null),
     },
   ],
   resolve: {
     alias: [{ find: /^tensorfx$/, replacement: file('index') }, { find: /^tensorfx\/(.+)$/, replacement: file('entries/$1') }, ...internals],
   },
+}
+
+/** How the files of every part run. */
+const running = {
+  // The order of files is another one each time (vitest prints its seed), so that a file which leaves something behind is found.
+  sequence: { shuffle: { files: true, tests: false } },
+  testTimeout: 30_000,
+  pool: 'forks' as const,
+  // Passes and the stages of compilations are verified.
+  env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation) },
+  // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
+  setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
+}
+
+/**
+ * The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. None of them `extends` the
+ * configuration: that would evaluate this file, which writes what is generated, once more for each.
+ */
+const projects = [
+  {
+    ...modules,
+    test: {
+      ...running,
+      name: 'shared',
+      isolate: false,
+      include: ['test/**/*.test.ts'],
+      exclude: [...excluded, ...ownProcess, ...long],
+      setupFiles: [...running.setupFiles, 'test/helpers/leftBehind.ts'],
+    },
+  },
+  { ...modules, test: { ...running, name: 'own', include: [...ownProcess], exclude: [...excluded, ...long] } },
+  { ...modules, test: { ...running, name: 'long', include: [...long], exclude: excluded } },
+]
+
+export default defineConfig({
+  ...modules,
   test: {
+    ...running,
     // The mutants of `npm run mutate` run in processes that it starts itself.
     ...(process.env.TENSORFX_MUTATE === undefined ? { projects } : { include: ['test/**/*.test.ts'] }),
-    // The order of files is another one each time (vitest prints its seed), so that a file which leaves something behind is found.
-    sequence: { shuffle: { files: true, tests: false } },
-    testTimeout: 30_000,
-    pool: 'forks',
     // All cores: by default vitest leaves one idle, which is half of two.
     maxWorkers: '100%',
-    // Passes and the stages of compilations are verified.
-    env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation) },
-    // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
-    setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
     // Which of PyTorch's tests are here is read from the suite on the sources.
     reporters: ['default', ...(built || checksHeap ? [] : [new PortedReporter()]), new ClosingReporter()],
   },

@@ -175,7 +175,8 @@ const groupText = (group, operators, pathTo) => [
 /** Writes the lists of the groups, and the names of the operators outside of core. */
 function writeGroups(ops, operators, aliases) {
   const { groups, groupOf } = groupsIn(ops)
-  const inGroup = (group) => operators.filter((op) => groupOf(op.source ?? op.file, op.functional ?? op.constant) === group)
+  const groupsOf = new Map(operators.map((op) => [op, groupOf(op.source ?? op.file, op.functional ?? op.constant)]))
+  const inGroup = (group) => operators.filter((op) => groupsOf.get(op) === group)
   const listed = groups.filter((group) => group !== ALIASES)
   for (const group of listed) write(join(ops, 'generated/groups', `${group}.ts`), groupText(group, inGroup(group), pathsIn(ops)))
   const names = (of) => [...new Set(of.map((op) => op.name.replace(/_$/, '')))].join(' ')

@@ -19,14 +19,17 @@ export function groupsIn(ops) {
 
     /** The group of an operator: its file and its constant. Throws if there is none. */
     groupOf(file, constant) {
-      const [found] = table.filter(({ path }) => matches(path, pathOf(file), constant)).toSorted((a, b) => b.path.length - a.path.length)
+      const place = pathOf(file)
+      const [found] = table.filter(({ path }) => matches(path, place, constant)).toSorted((a, b) => b.path.length - a.path.length)
       if (found === undefined)
-        throw new Error(`src/ops/${pathOf(file)} declares operators, and src/ops/groups.json does not say of which group. Add it to one.`)
+        throw new Error(`src/ops/${place} declares operators, and src/ops/groups.json does not say of which group. Add it to one.`)
       return found.group
     },
 
     /** The paths of the table that none of the operators is at. */
-    unusedPaths: (operators) =>
-      table.filter(({ path }) => !operators.some((op) => matches(path, pathOf(op.file), op.constant))).map(({ path }) => path),
+    unusedPaths(operators) {
+      const places = operators.map((op) => ({ file: pathOf(op.file), constant: op.constant }))
+      return table.filter(({ path }) => !places.some(({ file, constant }) => matches(path, file, constant))).map(({ path }) => path)
+    },
   }
 }
