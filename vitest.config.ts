@@ -1,5 +1,6 @@
 // Tests import the package by its public names, and internals by their path in src (`../../src/kernels/loopIr.ts`). They run on the sources; with
 // TENSORFX_TEST_BUILT=1 both kinds of import lead to dist/, never one to each: a class must not exist twice.
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { withoutTypes } from './scripts/docs/examples.mjs'
@@ -76,7 +77,18 @@ const projects = [
     },
   },
   { ...modules, test: { ...running, name: 'own', include: [...ownProcess], exclude: [...excluded, ...long] } },
-  { ...modules, test: { ...running, name: 'long', include: [...long], exclude: excluded } },
+  {
+    ...modules,
+    test: {
+      ...running,
+      name: 'long',
+      include: [...long],
+      exclude: excluded,
+      // These files mostly wait for processes that they started: half as many again keep the cores busy.
+      maxWorkers: Math.ceil(availableParallelism() * 1.5),
+      sequence: { ...running.sequence, groupOrder: 1 },
+    },
+  },
 ]
 
 export default defineConfig({
@@ -85,6 +97,8 @@ export default defineConfig({
     ...running,
     // The mutants of `npm run mutate` run in processes that it starts itself.
     ...(process.env.TENSORFX_MUTATE === undefined ? { projects } : { include: ['test/**/*.test.ts'] }),
+    // Transformed modules are kept in node_modules, by their contents: a file of tests starts in half the time. `npx vitest --clearCache` empties the folder.
+    experimental: { fsModuleCache: true },
     // All cores: by default vitest leaves one idle, which is half of two.
     maxWorkers: '100%',
     // Which of PyTorch's tests are here is read from the suite on the sources.

@@ -23,6 +23,8 @@ export async function mutationVitest(work, { workers, exclude = [], bail = 0, re
       root,
       watch: false,
       isolate: false,
+      // Kept modules would be without mutants.
+      experimental: { fsModuleCache: false },
       fileParallelism: workers > 1,
       maxWorkers: workers,
       bail,

@@ -160,8 +160,14 @@ test('nests, and takes and gives batches in other dimensions', () => {
 test('an operator without a rule is computed one by one, and says so once', () => {
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   expectLoop((a) => torch.asStrided(a, [2, 2], [1, 2], 1), [sample(3, 2, 4)])
-  expectLoop((a) => torch.asStrided(a, [2, 2], [1, 2], 1), [sample(3, 2, 4)])
-  expect(warn.mock.calls.filter(([text]) => String(text).includes('asStrided') || String(text).includes('as_strided'))).toHaveLength(1)
+  // It is said once in a process, and files of tests share one: an operator that no other file knows.
+  const halved = torch.library.customOp('vmaptest::halved', {
+    schema: '(Tensor x) -> Tensor',
+    forward: (a: Tensor) => a.div(2),
+    fake: (a: Tensor) => torch.emptyLike(a),
+  })
+  for (let call = 0; call < 2; call++) expectLoop((a) => halved(a), [sample(3, 2, 4)])
+  expect(warn.mock.calls.filter(([text]) => String(text).includes('halved'))).toHaveLength(1)
   warn.mockRestore()
 })
 

@@ -124,7 +124,8 @@ for (const mode of ['simd', 'serial'] as const) {
           const limit = op === 'pow' && dtype === 'float32' ? 1 : 0
           const isWrong = (i: number): boolean => {
             // Quotients past 2^29 are not exact in float32's floorDiv and remainder.
-            if (dtype === 'float32' && (op === 'floorDiv' || op === 'remainder') && Math.abs((a[i] as number) / (b[i] as number)) > 2 ** 23) return false
+            if (dtype === 'float32' && (op === 'floorDiv' || op === 'remainder') && Math.abs((a[i] as number) / (b[i] as number)) > 2 ** 23)
+              return false
             const [x, e] = [actual[i] as number, expected[i] as number]
             return x !== e && !(Number.isNaN(x) && Number.isNaN(e)) && !(limit > 0 && maxUlps([x], [e]) <= limit)
           }

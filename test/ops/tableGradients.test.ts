@@ -67,9 +67,7 @@ const given = builtInOps().flatMap((op) => {
 
 describe.each(given)('$op.qualname', ({ op, usable }) => {
   const numbered = usable.map((one, i): [number, ValueCase] => [i + 1, one])
-  it.each(tenth(numbered, ([i]) => `${op.qualname} ${i}`))('has the gradient that its case gives, %i', (_, one) =>
-    checkGivenGradient(op, one),
-  )
+  it.each(tenth(numbered, ([i]) => `${op.qualname} ${i}`))('has the gradient that its case gives, %i', (_, one) => checkGivenGradient(op, one))
 })
 
 describe('the table', () => {
