@@ -1,5 +1,5 @@
-// The layers of the library, which tracers record as one call. A class says that it is one by a static `isLibraryLayer` of its own, which its subclasses do not inherit: they may
-// override forward, and a tracer must look into what the user wrote.
+// The layers of the library, which tracers record as one call. A class says that it is one by a static `layer` of its own with the facts about it,
+// which its subclasses do not count as theirs: they may override forward, and a tracer must look into what the user wrote.
 import { LEAF_MODULE } from '../protocol/index.ts'
 import { getAttribute } from './attributes.ts'
 
@@ -7,7 +7,7 @@ import { getAttribute } from './attributes.ts'
 export const libraryLayer: PropertyDescriptor = {
   configurable: true,
   get(this: object): boolean {
-    return Object.hasOwn(this.constructor, 'isLibraryLayer')
+    return Object.hasOwn(this.constructor, 'layer')
   },
 }
 

@@ -12,6 +12,7 @@ import { Linear } from './linear.ts'
 import { checkInteger, checkNumber, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** Options of {@link MultiheadAttention}. */
 export interface MultiheadAttentionOptions {
@@ -66,7 +67,7 @@ type AttentionPositions = [
  */
 export class MultiheadAttention extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.MultiheadAttention' }
 
   readonly embedDim: number
   readonly numHeads: number

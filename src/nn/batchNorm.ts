@@ -11,6 +11,7 @@ import { ones_, zeros_ } from './init.ts'
 import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
+import type { LayerFacts, SpatialFacts } from './layerFacts.ts'
 
 /** Options of {@link BatchNorm1d} and {@link BatchNorm2d}. */
 export interface BatchNormLayerOptions {
@@ -29,17 +30,13 @@ export interface BatchNormLayerOptions {
 
 export type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
 
-const defaults = (): Required<BatchNormLayerOptions> => ({
-  eps: 1e-5,
-  momentum: 0.1,
-  affine: true,
-  trackRunningStats: true,
-  bias: true,
-  dtype: getDefaultDtype(),
-})
-
 /** What BatchNorm1d and BatchNorm2d share. */
 abstract class BatchNormLayer extends Module {
+  /** @internal */
+  declare static readonly layer: LayerFacts
+  /** @internal Whether a scale is learned and statistics are kept if the options do not say. */
+  static readonly usual: boolean = true
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['track_running_stats', 'momentum', 'eps', 'num_features', 'affine']
   readonly numFeatures: number
@@ -56,9 +53,22 @@ abstract class BatchNormLayer extends Module {
   /** How many batches the running statistics have seen (an int64 scalar). */
   declare numBatchesTracked: Tensor | null
 
-  constructor(where: string, numFeatures: number, given: readonly unknown[]) {
+  constructor(numFeatures: number, ...options: BatchNormArguments)
+  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
+  constructor(...args: readonly unknown[]) {
+    const where = new.target.layer.name
+    const { usual } = new.target
+    const [numFeatures, ...options] = readRequired<[numFeatures: number]>(where, ['numFeatures'], args)
     super()
-    const { eps, momentum, affine, trackRunningStats, bias, dtype } = readOptions(where, defaults(), given)
+    const defaults: Required<BatchNormLayerOptions> = {
+      eps: 1e-5,
+      momentum: 0.1,
+      affine: usual,
+      trackRunningStats: usual,
+      bias: true,
+      dtype: getDefaultDtype(),
+    }
+    const { eps, momentum, affine, trackRunningStats, bias, dtype } = readOptions(where, defaults, options)
     checkInteger(where, 'numFeatures', numFeatures)
     this.numFeatures = numFeatures
     this.eps = eps
@@ -124,14 +134,7 @@ function checkChannels(where: string, input: Tensor, ndims: readonly number[], f
 /** Normalizes each channel of [N, C] or [N, C, L]. PyTorch's `nn.BatchNorm1d`. */
 export class BatchNorm1d extends BatchNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm1d', ['numFeatures'], args)
-    super('nn.BatchNorm1d', numFeatures, options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm1d' }
 
   protected override checkInput(input: Tensor): void {
     checkChannels('nn.BatchNorm1d', input, [2, 3], '[N, C] or [N, C, L]', this.numFeatures)
@@ -141,14 +144,7 @@ export class BatchNorm1d extends BatchNormLayer {
 /** Normalizes each channel of [N, C, H, W]. PyTorch's `nn.BatchNorm2d`. */
 export class BatchNorm2d extends BatchNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm2d', ['numFeatures'], args)
-    super('nn.BatchNorm2d', numFeatures, options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm2d' }
 
   protected override checkInput(input: Tensor): void {
     checkChannels('nn.BatchNorm2d', input, [4], '[N, C, H, W]', this.numFeatures)
@@ -158,14 +154,7 @@ export class BatchNorm2d extends BatchNormLayer {
 /** Normalizes each channel of [N, C, D, H, W]. PyTorch's `nn.BatchNorm3d`. */
 export class BatchNorm3d extends BatchNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.BatchNorm3d', ['numFeatures'], args)
-    super('nn.BatchNorm3d', numFeatures, options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm3d' }
 
   protected override checkInput(input: Tensor): void {
     checkChannels('nn.BatchNorm3d', input, [5], '[N, C, D, H, W]', this.numFeatures)
@@ -174,23 +163,21 @@ export class BatchNorm3d extends BatchNormLayer {
 
 /** What the instance norms share: nothing is learned, and no statistics are kept, unless asked for. */
 abstract class InstanceNormLayer extends BatchNormLayer {
-  protected abstract readonly spatial: number
+  /** @internal */
+  declare static readonly layer: SpatialFacts
+  /** @internal */
+  declare readonly ['constructor']: typeof InstanceNormLayer
 
-  constructor(where: string, numFeatures: number, given: readonly unknown[]) {
-    const off = { ...defaults(), affine: false, trackRunningStats: false }
-    super(where, numFeatures, [readOptions(where, off, given)])
-  }
+  /** @internal */
+  static override readonly usual: boolean = false
 
   protected override checkInput(input: Tensor): void {
-    const form = ['[N, C, L] or [C, L]', '[N, C, H, W] or [C, H, W]', '[N, C, D, H, W] or [C, D, H, W]'][this.spatial - 1] ?? ''
-    const rank = this.spatial + 2
+    const { name, spatial } = this.constructor.layer
+    const form = ['[N, C, L] or [C, L]', '[N, C, H, W] or [C, H, W]', '[N, C, D, H, W] or [C, D, H, W]'][spatial - 1] ?? ''
+    const rank = spatial + 2
     if ((input.ndim === rank || input.ndim === rank - 1) && input.shape[input.ndim - rank + 1] === this.numFeatures) return
     const hint = channelsLastHint('input', input.shape, this.numFeatures, input.ndim === rank ? 1 : 0)
-    throw new ShapeError(`${this.where()}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.${hint}`)
-  }
-
-  private where(): string {
-    return `nn.InstanceNorm${this.spatial}d`
+    throw new ShapeError(`${name}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.${hint}`)
   }
 
   override forward(input: Tensor): Tensor {
@@ -198,7 +185,7 @@ abstract class InstanceNormLayer extends BatchNormLayer {
     // A traced value has no shape to look at.
     if (!(input instanceof Tensor)) return this.normalize(input)
     this.checkInput(input)
-    return input.ndim === this.spatial + 1 ? this.normalize(input.unsqueeze(0)).squeeze(0) : this.normalize(input)
+    return input.ndim === this.constructor.layer.spatial + 1 ? this.normalize(input.unsqueeze(0)).squeeze(0) : this.normalize(input)
   }
 
   private normalize(input: Tensor): Tensor {
@@ -211,44 +198,17 @@ abstract class InstanceNormLayer extends BatchNormLayer {
 /** Normalizes each channel of each sample of [N, C, L]. PyTorch's `nn.InstanceNorm1d`. */
 export class InstanceNorm1d extends InstanceNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  protected override readonly spatial: number = 1
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm1d', ['numFeatures'], args)
-    super('nn.InstanceNorm1d', numFeatures, options)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.InstanceNorm1d', spatial: 1 }
 }
 
 /** Normalizes each channel of each sample of [N, C, H, W]. PyTorch's `nn.InstanceNorm2d`. */
 export class InstanceNorm2d extends InstanceNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  protected override readonly spatial: number = 2
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm2d', ['numFeatures'], args)
-    super('nn.InstanceNorm2d', numFeatures, options)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.InstanceNorm2d', spatial: 2 }
 }
 
 /** Normalizes each channel of each sample of [N, C, D, H, W]. PyTorch's `nn.InstanceNorm3d`. */
 export class InstanceNorm3d extends InstanceNormLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  protected override readonly spatial: number = 3
-
-  constructor(numFeatures: number, ...options: BatchNormArguments)
-  constructor(...args: Named<[['numFeatures', number]], BatchNormArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [numFeatures, ...options] = readRequired<[numFeatures: number]>('nn.InstanceNorm3d', ['numFeatures'], args)
-    super('nn.InstanceNorm3d', numFeatures, options)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.InstanceNorm3d', spatial: 3 }
 }

@@ -4,17 +4,18 @@ import type { Tensor } from '../tensor/index.ts'
 import { cosineSimilarity, pairwiseDistance } from './functional.ts'
 import { OptionLayer } from './optionLayer.ts'
 import type { Trailing } from './options.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** The cosine of the angle between vectors along `dim` (1); lengths below `eps` (1e-8) count as `eps`. PyTorch's `nn.CosineSimilarity`. */
 export class CosineSimilarity extends OptionLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.CosineSimilarity' }
 
   declare readonly dim: number
   declare readonly eps: number
 
   constructor(...options: Trailing<[dim: number, eps: number], { readonly dim?: number; readonly eps?: number }>) {
-    super('nn.CosineSimilarity', { dim: 1, eps: 1e-8 }, options)
+    super({ dim: 1, eps: 1e-8 }, options)
   }
 
   override forward(x1: Tensor, x2: Tensor): Tensor {
@@ -36,14 +37,14 @@ export interface PairwiseDistanceOptions {
 /** The p-norm of the differences of vectors along the last dimension. PyTorch's `nn.PairwiseDistance`. */
 export class PairwiseDistance extends OptionLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.PairwiseDistance' }
 
   declare readonly p: number
   declare readonly eps: number
   declare readonly keepdim: boolean
 
   constructor(...options: Trailing<[p: number, eps: number, keepdim: boolean], PairwiseDistanceOptions>) {
-    super('nn.PairwiseDistance', { p: 2, eps: 1e-6, keepdim: false }, options)
+    super({ p: 2, eps: 1e-6, keepdim: false }, options)
   }
 
   override forward(x1: Tensor, x2: Tensor): Tensor {

@@ -9,6 +9,7 @@ import type { EmbeddingLayerOptions } from './embeddingTable.ts'
 import { embedding, embeddingBag } from './functional.ts'
 import { readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** Options of {@link Embedding.fromPretrained}. */
 export interface PretrainedOptions extends Omit<EmbeddingLayerOptions, 'dtype'> {
@@ -21,7 +22,7 @@ type EmbeddingPositions = [paddingIdx: number | null, maxNorm: number | null, no
 /** Looks up rows: integer indices [..] to [.., embeddingDim]. PyTorch's `nn.Embedding`. */
 export class Embedding extends EmbeddingTable {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Embedding' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_embeddings', 'embedding_dim', 'padding_idx']
@@ -112,7 +113,7 @@ const MODES: readonly unknown[] = ['sum', 'mean', 'max']
  */
 export class EmbeddingBag extends EmbeddingTable {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.EmbeddingBag' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = [

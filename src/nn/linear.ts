@@ -10,6 +10,7 @@ import { kaimingUniform_, uniform_ } from './init.ts'
 import { checkInteger, checkNumber, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** Options of {@link Linear}. */
 export interface LinearOptions {
@@ -21,7 +22,7 @@ export interface LinearOptions {
 /** x @ weight^T + bias on the last dimension: [.., inFeatures] to [.., outFeatures]. PyTorch's `nn.Linear`. */
 export class Linear extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Linear' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['in_features', 'out_features']
@@ -72,7 +73,7 @@ export class Linear extends Module {
 /** a^T W b + bias of two inputs: [.., in1Features] and [.., in2Features] to [.., outFeatures]. PyTorch's `nn.Bilinear`. */
 export class Bilinear extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Bilinear' }
 
   readonly in1Features: number
   readonly in2Features: number
@@ -124,7 +125,7 @@ export class Bilinear extends Module {
 /** Returns its input; arguments are accepted and ignored. PyTorch's `nn.Identity`. */
 export class Identity extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Identity' }
 
   // eslint-disable-next-line typescript/no-useless-constructor -- it takes the arguments of the layer that it stands in for
   constructor(..._ignored: readonly unknown[]) {
@@ -146,7 +147,7 @@ export interface FlattenOptions {
 /** Joins the dimensions from `startDim` (1) to `endDim` (-1) into one. PyTorch's `nn.Flatten`. */
 export class Flatten extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Flatten' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['start_dim', 'end_dim']

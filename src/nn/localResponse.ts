@@ -9,6 +9,7 @@ import { localResponseNorm } from './functional.ts'
 import { OptionLayer } from './optionLayer.ts'
 import { checkInteger, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** Options of {@link LocalResponseNorm} and {@link CrossMapLRN2d}. */
 export interface LocalResponseNormOptions {
@@ -27,9 +28,12 @@ abstract class ChannelNorm extends OptionLayer {
   declare readonly beta: number
   declare readonly k: number
 
-  constructor(where: string, size: number, given: readonly unknown[]) {
-    super(where, { alpha: 1e-4, beta: 0.75, k: 1 }, given)
-    checkInteger(where, 'size', size)
+  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>)
+  constructor(...args: Named<[['size', number]], Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [size, ...options] = readRequired<[size: number]>(new.target.layer.name, ['size'], args)
+    super({ alpha: 1e-4, beta: 0.75, k: 1 }, options)
+    checkInteger(new.target.layer.name, 'size', size)
     this.size = size
   }
 
@@ -45,14 +49,7 @@ abstract class ChannelNorm extends OptionLayer {
  */
 export class LocalResponseNorm extends ChannelNorm {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>)
-  constructor(...args: Named<[['size', number]], Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>>)
-  constructor(...args: readonly unknown[]) {
-    const [size, ...options] = readRequired<[size: number]>('nn.LocalResponseNorm', ['size'], args)
-    super('nn.LocalResponseNorm', size, options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.LocalResponseNorm' }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
@@ -80,14 +77,7 @@ function sumOfChannels(x: Tensor, counts: (channel: number, other: number) => bo
  */
 export class CrossMapLRN2d extends ChannelNorm {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(size: number, ...options: Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>)
-  constructor(...args: Named<[['size', number]], Trailing<[alpha: number, beta: number, k: number], LocalResponseNormOptions>>)
-  constructor(...args: readonly unknown[]) {
-    const [size, ...options] = readRequired<[size: number]>('nn.CrossMapLRN2d', ['size'], args)
-    super('nn.CrossMapLRN2d', size, options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.CrossMapLRN2d' }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)

@@ -10,6 +10,7 @@ import { ones_, zeros_ } from './init.ts'
 import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** The shape of the last dimensions, of which one number means the last. */
 function shapeOf(where: string, normalizedShape: number | readonly number[]): readonly number[] {
@@ -17,6 +18,18 @@ function shapeOf(where: string, normalizedShape: number | readonly number[]): re
   checkArgument(Array.isArray(shape), where, 'normalizedShape', 'an integer or an array of integers', shape)
   for (const size of shape) checkInteger(where, 'normalizedShape', size)
   return [...shape]
+}
+
+/** A norm with a scale, and with a shift of that shape. */
+abstract class AffineNorm extends Module {
+  abstract weight: Parameter | null
+  abstract bias: Parameter | null
+
+  /** Scale 1, shift 0. */
+  resetParameters(): void {
+    if (this.weight !== null) ones_(this.weight)
+    if (this.bias !== null) zeros_(this.bias)
+  }
 }
 
 /** Options of {@link LayerNorm}. */
@@ -30,9 +43,9 @@ export interface LayerNormLayerOptions {
 }
 
 /** Normalizes over the last dimensions, which must have the shape `normalizedShape` (one number: the last dimension). PyTorch's `nn.LayerNorm`. */
-export class LayerNorm extends Module {
+export class LayerNorm extends AffineNorm {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.LayerNorm' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['normalized_shape', 'eps', 'elementwise_affine']
@@ -65,12 +78,6 @@ export class LayerNorm extends Module {
     this.bias = elementwiseAffine && bias ? new Parameter(zeros(shape, { dtype })) : null
   }
 
-  /** Scale 1, shift 0. */
-  resetParameters(): void {
-    if (this.weight !== null) ones_(this.weight)
-    if (this.bias !== null) zeros_(this.bias)
-  }
-
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     const { weight, bias, eps } = this
@@ -94,9 +101,9 @@ export interface GroupNormLayerOptions {
 }
 
 /** Normalizes groups of channels of [N, C, ..]. PyTorch's `nn.GroupNorm`. */
-export class GroupNorm extends Module {
+export class GroupNorm extends AffineNorm {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.GroupNorm' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['num_groups', 'num_channels', 'eps', 'affine']
@@ -132,12 +139,6 @@ export class GroupNorm extends Module {
     this.bias = affine && bias ? new Parameter(zeros([numChannels], { dtype })) : null
   }
 
-  /** Scale 1, shift 0. */
-  resetParameters(): void {
-    if (this.weight !== null) ones_(this.weight)
-    if (this.bias !== null) zeros_(this.bias)
-  }
-
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     const { weight, bias, eps } = this
@@ -161,7 +162,7 @@ export interface RMSNormLayerOptions {
 /** Divides by the root mean square over the last dimensions, which must have the shape `normalizedShape`. PyTorch's `nn.RMSNorm`. */
 export class RMSNorm extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.RMSNorm' }
 
   readonly normalizedShape: readonly number[]
   readonly eps: number | null

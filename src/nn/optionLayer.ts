@@ -1,13 +1,18 @@
 // Layers that are a function and its options: each option is a property.
 import { Module } from '../module/index.ts'
 import type { Reduction } from '../ops/index.ts'
-import { checkArgument } from '../protocol/index.ts'
+import { checkArgument, checkCount } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkNumber, readOptions } from './options.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** A layer whose properties are its options. Subclasses declare them, and check those that may have a number for each dimension: `sizes`. */
 export abstract class OptionLayer extends Module {
-  constructor(where: string, defaults: object, given: readonly unknown[], sizes: readonly string[] = []) {
+  /** @internal */
+  declare static readonly layer: LayerFacts
+
+  constructor(defaults: object, given: readonly unknown[], sizes: readonly string[] = []) {
+    const where = new.target.layer.name
     super()
     const options = readOptions(where, defaults, given)
     for (const [name, value] of Object.entries(defaults))
@@ -28,9 +33,13 @@ export const MEAN: Required<LossLayerOptions> = { reduction: 'mean' }
 
 /** A loss. Its options `weight` and `posWeight`, tensors or null, are buffers; the others are properties. */
 export abstract class LossLayer extends Module {
+  /** @internal */
+  declare static readonly layer: LayerFacts
+
   declare readonly reduction: Reduction
 
-  constructor(where: string, defaults: object, given: readonly unknown[]) {
+  constructor(defaults: object, given: readonly unknown[]) {
+    const where = new.target.layer.name
     super()
     const { weight, posWeight, ...options }: WeightOptions = readOptions(where, defaults, given)
     const reduction: unknown = Reflect.get(options, 'reduction')
@@ -38,6 +47,14 @@ export abstract class LossLayer extends Module {
     if (weight !== undefined) this.registerBuffer('weight', weight)
     if (posWeight !== undefined) this.registerBuffer('posWeight', posWeight)
     Object.assign(this, options)
+  }
+}
+
+/** A loss whose only option is how it is reduced. */
+export abstract class PlainLoss extends LossLayer {
+  constructor(options: LossLayerOptions = {}) {
+    checkCount(new.target.layer.name, arguments, 1)
+    super(MEAN, [options])
   }
 }
 

@@ -7,11 +7,12 @@ import { channelShuffle } from './functional.ts'
 import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Upsample } from './upsample.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
 /** One dimension as several; one size may be -1. PyTorch's `nn.Unflatten`. */
 export class Unflatten extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Unflatten' }
 
   readonly dim: number
   readonly unflattenedSize: readonly number[]
@@ -45,7 +46,7 @@ export class Unflatten extends Module {
 /** Takes channels from each group in turn. PyTorch's `nn.ChannelShuffle`. */
 export class ChannelShuffle extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.ChannelShuffle' }
 
   readonly groups: number
 
@@ -81,7 +82,7 @@ const UPSAMPLING: Required<UpsamplingOptions> = { size: null, scaleFactor: null 
 /** Repeats the pixels of [N, C, H, W]. PyTorch's `nn.UpsamplingNearest2d`. */
 export class UpsamplingNearest2d extends Upsample {
   /** @internal */
-  static override readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.UpsamplingNearest2d' }
 
   constructor(...options: UpsamplingArguments) {
     super({ ...readOptions('nn.UpsamplingNearest2d', UPSAMPLING, options), mode: 'nearest' })
@@ -91,7 +92,7 @@ export class UpsamplingNearest2d extends Upsample {
 /** Interpolates the pixels of [N, C, H, W] in both directions; corners stay corners. PyTorch's `nn.UpsamplingBilinear2d`. */
 export class UpsamplingBilinear2d extends Upsample {
   /** @internal */
-  static override readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.UpsamplingBilinear2d' }
 
   constructor(...options: UpsamplingArguments) {
     super({ ...readOptions('nn.UpsamplingBilinear2d', UPSAMPLING, options), mode: 'bilinear', alignCorners: true })

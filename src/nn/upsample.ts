@@ -1,29 +1,22 @@
 // Layers that rearrange or resize images: Upsample, PixelShuffle, PixelUnshuffle.
 import { Module } from '../module/index.ts'
-import type { InterpolateMode } from '../ops/index.ts'
+import type { InterpolateMode, InterpolateOptions } from '../ops/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { checkCount, py, pyFloat } from '../protocol/index.ts'
 import { interpolate, pixelShuffle, pixelUnshuffle } from './functional.ts'
 import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
+import type { LayerFacts } from './layerFacts.ts'
 
-/** Options of {@link Upsample}. */
-export interface UpsampleOptions {
-  readonly size?: number | readonly number[] | null
-  readonly scaleFactor?: number | readonly number[] | null
-  /** Default 'nearest'. */
-  readonly mode?: InterpolateMode
-  readonly alignCorners?: boolean | null
-  /** Take the scale from the sizes of the result, and not from `scaleFactor`. */
-  readonly recomputeScaleFactor?: boolean | null
-}
+/** Options of {@link Upsample}: those of {@link interpolate}. */
+export interface UpsampleOptions extends Omit<InterpolateOptions, 'antialias'> {}
 
 type Positions = [size: number | readonly number[] | null, scaleFactor: number | readonly number[] | null, mode: InterpolateMode]
 
 /** Resizes the dimensions after the first two. PyTorch's `nn.Upsample`. */
 export class Upsample extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Upsample' }
 
   readonly size: number | readonly number[] | null
   readonly scaleFactor: number | readonly number[] | null
@@ -64,7 +57,7 @@ export class Upsample extends Module {
 /** Groups of r^2 channels become squares of r times r pixels. PyTorch's `nn.PixelShuffle`. */
 export class PixelShuffle extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.PixelShuffle' }
 
   readonly upscaleFactor: number
 
@@ -90,7 +83,7 @@ export class PixelShuffle extends Module {
 /** Squares of r times r pixels become r^2 channels. PyTorch's `nn.PixelUnshuffle`. */
 export class PixelUnshuffle extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.PixelUnshuffle' }
 
   readonly downscaleFactor: number
 

@@ -54,6 +54,11 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
   /** Whether `kernel` gets float32 copies of float16 and bfloat16 tensors, and its results are rounded once, at the end. */
   readonly halvesInFloat32?: true
+  /**
+   * The arguments whose matrices `kernel` takes one by one, for what no loops over elements compute: factors, inverses, determinants. From it follow `halvesInFloat32`, `vmap`
+   * (further leading dimensions) and `onnx` (ONNX has no such operators).
+   */
+  readonly matrices?: readonly ArgumentNames<S>[]
   readonly decompose?: (...args: ArgumentsOf<S>) => Result
   /** The vector-Jacobian product, written with operators. Leave it out for composites. */
   readonly derivative?: DerivativeOf<S, Promotion>
@@ -103,6 +108,7 @@ export type OwnDeclaration<S extends string, Promotion extends PromotionRule, Ba
     | { readonly reduction: object }
     | { readonly functional: object }
     | { readonly decompose: object }
+    | { readonly matrices: readonly string[]; readonly autocast: AutocastClass }
     // The last one is that which TypeScript speaks of if none fits: it names the fact that is missing.
     | { readonly vmap: BatchRule; readonly onnx: OnnxRule; readonly autocast: AutocastClass }
   )

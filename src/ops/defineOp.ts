@@ -85,7 +85,7 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   if (declaration.functional !== undefined && functional === null)
     throw new InternalError(`operator ${qualname}: \`functional\` is not a function of the operator table`)
   checkFacts(qualname, declaration)
-  const { alone } = declaration
+  const { alone, matrices } = declaration
   const fn =
     alone !== undefined
       ? (...args: unknown[]): unknown =>
@@ -115,8 +115,8 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
     scatter: declaration.scatter ?? null,
     dynamicScalars: declaration.dynamicScalars ?? [],
     indices: declaration.indices ?? null,
-    vmap: declaration.vmap ?? functional?.vmap ?? null,
-    onnx: declaration.onnx ?? null,
+    vmap: declaration.vmap ?? functional?.vmap ?? (matrices === undefined ? null : { leading: matrices }),
+    onnx: declaration.onnx ?? (matrices === undefined ? null : NO_LINEAR_ALGEBRA),
     autocast: declaration.autocast ?? 'as is',
     prepare: declaration.prepare ?? null,
     module: declaration.module ?? null,
@@ -126,6 +126,9 @@ export function makeOp(declaration: UntypedDeclaration): OpFunction {
   const call = callAs(op, declaration.recordAs === 'method' ? 'method' : 'function', declaration.recordAs === 'keywords', declaration.before)
   return Object.assign(fn, { op })
 }
+
+/** The rule for ONNX of operators on matrices. */
+const NO_LINEAR_ALGEBRA = { none: 'ONNX has no linear algebra beyond products' } as const
 
 /** What to write for a fact that a declaration lacks. */
 const FACTS = {
@@ -139,11 +142,12 @@ const FACTS = {
  * declarations that are made at run time have none.)
  */
 function checkFacts(qualname: string, declaration: UntypedDeclaration): void {
-  const { pointwise, reduction, functional, decompose } = declaration
+  const { pointwise, reduction, functional, decompose, matrices } = declaration
   if (!/^torch\.(?!ops\.(?!tensorfx\.))/.test(qualname)) return
   if (pointwise !== undefined || reduction !== undefined || functional !== undefined || decompose !== undefined) return
   for (const [name, meaning] of Object.entries(FACTS))
-    if (!Object.hasOwn(declaration, name)) throw new InternalError(`operator ${qualname} declares no \`${name}\`: write ${meaning}`)
+    if (!Object.hasOwn(declaration, name) && (matrices === undefined || name === 'autocast'))
+      throw new InternalError(`operator ${qualname} declares no \`${name}\`: write ${meaning}`)
 }
 
 function derivedMeta(op: OpFacts): OpDef['meta'] {
@@ -162,8 +166,8 @@ function decomposedSpec(qualname: string, decompose: NonNullable<OpDef['decompos
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 
-function declaredKernel({ kernel, halvesInFloat32 }: UntypedDeclaration, meta: OpDef['meta']): OpDef['kernel'] {
-  return kernel !== undefined && halvesInFloat32 === true ? inFloat32(kernel, meta) : (kernel ?? null)
+function declaredKernel({ kernel, halvesInFloat32, matrices }: UntypedDeclaration, meta: OpDef['meta']): OpDef['kernel'] {
+  return kernel !== undefined && (halvesInFloat32 === true || matrices !== undefined) ? inFloat32(kernel, meta) : (kernel ?? null)
 }
 
 function derivedKernel(op: OpFacts, meta: OpDef['meta']): OpDef['kernel'] {

@@ -6,6 +6,7 @@ import { celu, elu, hardsigmoid, hardswish, hardtanh, leakyRelu, mish, relu, rre
 import { OptionLayer } from '../optionLayer.ts'
 import { checkNumber, readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** The option of activations without others. */
 export interface InplaceOptions {
@@ -40,86 +41,60 @@ abstract class Activation extends OptionLayer {
   }
 }
 
+/** The facts of an activation that has a function without options. */
+interface ActivationFacts extends LayerFacts {
+  readonly fn: (input: Tensor) => Tensor
+}
+
 /** An activation without options but `inplace`. */
 abstract class PlainActivation extends Activation {
-  constructor(where: string, given: readonly unknown[]) {
-    super(where, { inplace: false }, given)
+  /** @internal */
+  declare static readonly layer: ActivationFacts
+  /** @internal */
+  declare readonly ['constructor']: typeof PlainActivation
+
+  constructor(...options: OnlyInplace) {
+    super({ inplace: false }, options)
+  }
+
+  protected override activate(input: Tensor): Tensor {
+    return this.constructor.layer.fn(input)
   }
 }
 
 /** max(x, 0). PyTorch's `nn.ReLU`. */
 export class ReLU extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.ReLU', options)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.ReLU', fn: relu }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
     return relu(input, { inplace: this.inplace })
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return relu(input)
   }
 }
 
 /** x * sigmoid(x). PyTorch's `nn.SiLU`. */
 export class SiLU extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.SiLU', options)
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return silu(input)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.SiLU', fn: silu }
 }
 
 /** x * tanh(softplus(x)). PyTorch's `nn.Mish`. */
 export class Mish extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.Mish', options)
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return mish(input)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.Mish', fn: mish }
 }
 
 /** The ELU that keeps mean 0 and variance 1. PyTorch's `nn.SELU`. */
 export class SELU extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.SELU', options)
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return selu(input)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.SELU', fn: selu }
 }
 
 /** x * relu6(x + 3) / 6. PyTorch's `nn.Hardswish`. */
 export class Hardswish extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.Hardswish', options)
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return hardswish(input)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.Hardswish', fn: hardswish }
 
   override extraRepr(): string {
     return ''
@@ -129,15 +104,7 @@ export class Hardswish extends PlainActivation {
 /** relu6(x + 3) / 6. PyTorch's `nn.Hardsigmoid`. */
 export class Hardsigmoid extends PlainActivation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: OnlyInplace) {
-    super('nn.Hardsigmoid', options)
-  }
-
-  protected override activate(input: Tensor): Tensor {
-    return hardsigmoid(input)
-  }
+  static override readonly layer: ActivationFacts = { name: 'nn.Hardsigmoid', fn: hardsigmoid }
 
   override extraRepr(): string {
     return ''
@@ -147,14 +114,14 @@ export class Hardsigmoid extends PlainActivation {
 /** x where positive, else negativeSlope * x. PyTorch's `nn.LeakyReLU`. */
 export class LeakyReLU extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.LeakyReLU' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static override readonly constants: readonly string[] = ['negative_slope']
   declare readonly negativeSlope: number
 
   constructor(...options: Trailing<[negativeSlope: number, inplace: boolean], InplaceOptions & { readonly negativeSlope?: number }>) {
-    super('nn.LeakyReLU', { negativeSlope: 0.01, inplace: false }, options)
+    super({ negativeSlope: 0.01, inplace: false }, options)
   }
 
   protected override activate(input: Tensor): Tensor {
@@ -169,14 +136,14 @@ export class LeakyReLU extends Activation {
 /** x where positive, else alpha * (e^x - 1). PyTorch's `nn.ELU`. */
 export class ELU extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.ELU' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static override readonly constants: readonly string[] = ['alpha']
   declare readonly alpha: number
 
   constructor(...options: Trailing<[alpha: number, inplace: boolean], InplaceOptions & { readonly alpha?: number }>) {
-    super('nn.ELU', { alpha: 1, inplace: false }, options)
+    super({ alpha: 1, inplace: false }, options)
   }
 
   protected override activate(input: Tensor): Tensor {
@@ -191,12 +158,12 @@ export class ELU extends Activation {
 /** max(0, x) + min(0, alpha * (e^(x / alpha) - 1)). PyTorch's `nn.CELU`. */
 export class CELU extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.CELU' }
 
   declare readonly alpha: number
 
   constructor(...options: Trailing<[alpha: number, inplace: boolean], InplaceOptions & { readonly alpha?: number }>) {
-    super('nn.CELU', { alpha: 1, inplace: false }, options)
+    super({ alpha: 1, inplace: false }, options)
   }
 
   protected override activate(input: Tensor): Tensor {
@@ -217,13 +184,13 @@ export interface HardtanhOptions extends InplaceOptions {
 /** x, but at least `minVal` (-1) and at most `maxVal` (1). PyTorch's `nn.Hardtanh`. */
 export class Hardtanh extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Hardtanh' }
 
   declare readonly minVal: number
   declare readonly maxVal: number
 
   constructor(...options: Trailing<[minVal: number, maxVal: number, inplace: boolean], HardtanhOptions>) {
-    super('nn.Hardtanh', { minVal: -1, maxVal: 1, inplace: false }, options)
+    super({ minVal: -1, maxVal: 1, inplace: false }, options)
     checkNumber('nn.Hardtanh', 'minVal', this.minVal, 'a number', () => true)
     checkNumber('nn.Hardtanh', 'maxVal', this.maxVal, 'a number', () => true)
     if (!(this.minVal < this.maxVal)) throw new ArgumentError(`nn.Hardtanh: minVal must be below maxVal, got ${this.minVal} and ${this.maxVal}.`)
@@ -241,7 +208,7 @@ export class Hardtanh extends Activation {
 /** x, but at least 0 and at most 6. PyTorch's `nn.ReLU6`. */
 export class ReLU6 extends Hardtanh {
   /** @internal */
-  static override readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.ReLU6' }
 
   constructor(...options: OnlyInplace) {
     super(0, 6, readOptions('nn.ReLU6', { inplace: false }, options))
@@ -255,7 +222,7 @@ export class ReLU6 extends Hardtanh {
 /** x above the threshold, elsewhere `value`. PyTorch's `nn.Threshold`. */
 export class Threshold extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Threshold' }
 
   readonly threshold: number
   readonly value: number
@@ -264,7 +231,7 @@ export class Threshold extends Activation {
   constructor(...args: Named<[['threshold', number], ['value', number]], OnlyInplace>)
   constructor(...args: readonly unknown[]) {
     const [limit, value, ...options] = readRequired<[threshold: number, value: number]>('nn.Threshold', ['threshold', 'value'], args)
-    super('nn.Threshold', { inplace: false }, options)
+    super({ inplace: false }, options)
     checkNumber('nn.Threshold', 'threshold', limit, 'a number', () => true)
     checkNumber('nn.Threshold', 'value', value, 'a number', () => true)
     this.threshold = limit
@@ -289,13 +256,13 @@ export interface RReLUOptions extends InplaceOptions {
 /** x where positive, else x times a slope, drawn between `lower` (1/8) and `upper` (1/3) in training and in the middle of them otherwise. PyTorch's `nn.RReLU`. */
 export class RReLU extends Activation {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.RReLU' }
 
   declare readonly lower: number
   declare readonly upper: number
 
   constructor(...options: Trailing<[lower: number, upper: number, inplace: boolean], RReLUOptions>) {
-    super('nn.RReLU', { lower: 1 / 8, upper: 1 / 3, inplace: false }, options)
+    super({ lower: 1 / 8, upper: 1 / 3, inplace: false }, options)
   }
 
   protected override activate(input: Tensor): Tensor {

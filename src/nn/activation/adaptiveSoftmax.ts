@@ -30,6 +30,7 @@ import { logSoftmax } from '../functional.ts'
 import { Linear } from '../linear.ts'
 import { checkInteger, checkNumber, readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 const NAME = 'nn.AdaptiveLogSoftmaxWithLoss'
 
@@ -55,7 +56,7 @@ export interface AdaptiveLogSoftmaxOptions {
  */
 export class AdaptiveLogSoftmaxWithLoss extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.AdaptiveLogSoftmaxWithLoss' }
 
   readonly inFeatures: number
   readonly nClasses: number

@@ -8,66 +8,59 @@ import { gelu, hardshrink, logsigmoid, softplus, softshrink, softsign, tanhshrin
 import { OptionLayer } from '../optionLayer.ts'
 import { readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
-/** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
-export class Sigmoid extends Module {
+interface PlainFacts extends LayerFacts {
+  readonly fn: (input: Tensor) => Tensor
+}
+
+/** An activation without options. */
+abstract class Plain extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  declare static readonly layer: PlainFacts
+  /** @internal */
+  declare readonly ['constructor']: typeof Plain
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    return sigmoid(input)
+    return this.constructor.layer.fn(input)
   }
+}
+
+/** 1 / (1 + e^-x). PyTorch's `nn.Sigmoid`. */
+export class Sigmoid extends Plain {
+  /** @internal */
+  static override readonly layer: PlainFacts = { name: 'nn.Sigmoid', fn: sigmoid }
 }
 
 /** Hyperbolic tangent. PyTorch's `nn.Tanh`. */
-export class Tanh extends Module {
+export class Tanh extends Plain {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return tanh(input)
-  }
+  static override readonly layer: PlainFacts = { name: 'nn.Tanh', fn: tanh }
 }
 
 /** log(sigmoid(x)). PyTorch's `nn.LogSigmoid`. */
-export class LogSigmoid extends Module {
+export class LogSigmoid extends Plain {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return logsigmoid(input)
-  }
+  static override readonly layer: PlainFacts = { name: 'nn.LogSigmoid', fn: logsigmoid }
 }
 
 /** x / (1 + |x|). PyTorch's `nn.Softsign`. */
-export class Softsign extends Module {
+export class Softsign extends Plain {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return softsign(input)
-  }
+  static override readonly layer: PlainFacts = { name: 'nn.Softsign', fn: softsign }
 }
 
 /** x - tanh(x). PyTorch's `nn.Tanhshrink`. */
-export class Tanhshrink extends Module {
+export class Tanhshrink extends Plain {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return tanhshrink(input)
-  }
+  static override readonly layer: PlainFacts = { name: 'nn.Tanhshrink', fn: tanhshrink }
 }
 
 /** x times the normal distribution's cumulative probability. PyTorch's `nn.GELU`. */
 export class GELU extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.GELU' }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['approximate']
@@ -95,8 +88,8 @@ export class GELU extends Module {
 abstract class Shrink extends OptionLayer {
   declare readonly lambd: number
 
-  constructor(where: string, given: readonly unknown[]) {
-    super(where, { lambd: 0.5 }, given)
+  constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
+    super({ lambd: 0.5 }, options)
   }
 
   override extraRepr(): string {
@@ -107,11 +100,7 @@ abstract class Shrink extends OptionLayer {
 /** 0 where |x| is at most `lambd` (0.5). PyTorch's `nn.Hardshrink`. */
 export class Hardshrink extends Shrink {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
-    super('nn.Hardshrink', options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.Hardshrink' }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
@@ -122,11 +111,7 @@ export class Hardshrink extends Shrink {
 /** x brought nearer to 0 by `lambd` (0.5). PyTorch's `nn.Softshrink`. */
 export class Softshrink extends Shrink {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(...options: Trailing<[lambd: number], { readonly lambd?: number }>) {
-    super('nn.Softshrink', options)
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.Softshrink' }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
@@ -137,13 +122,13 @@ export class Softshrink extends Shrink {
 /** log(1 + e^(beta x)) / beta; x itself where beta x is above the threshold. PyTorch's `nn.Softplus`. */
 export class Softplus extends OptionLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Softplus' }
 
   declare readonly beta: number
   declare readonly threshold: number
 
   constructor(...options: Trailing<[beta: number, threshold: number], { readonly beta?: number; readonly threshold?: number }>) {
-    super('nn.Softplus', { beta: 1, threshold: 20 }, options)
+    super({ beta: 1, threshold: 20 }, options)
   }
 
   override forward(input: Tensor): Tensor {

@@ -10,6 +10,7 @@ import { constant_ } from '../init.ts'
 import { checkInteger, readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** Options of {@link PReLU}. */
 export interface PReLUOptions {
@@ -23,7 +24,7 @@ export interface PReLUOptions {
 /** x where positive, else x times a learned slope. PyTorch's `nn.PReLU`. */
 export class PReLU extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.PReLU' }
 
   readonly numParameters: number
   readonly init: number

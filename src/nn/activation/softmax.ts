@@ -7,14 +7,19 @@ import type { Tensor } from '../../tensor/index.ts'
 import { glu, logSoftmax, softmax, softmin } from '../functional.ts'
 import { readOptions } from '../options.ts'
 import type { Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** What activations along a dimension share. */
 abstract class AlongDimension extends Module {
+  /** @internal */
+  declare static readonly layer: LayerFacts
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['dim']
   readonly dim: number
 
-  constructor(where: string, given: readonly unknown[], usual: number | null = null) {
+  constructor(given: readonly unknown[], usual: number | null = null) {
+    const where = new.target.layer.name
     super()
     const { dim } = readOptions<{ dim: number | null }>(where, { dim: usual }, given)
     if (dim === null || !Number.isInteger(dim))
@@ -30,10 +35,10 @@ abstract class AlongDimension extends Module {
 /** exp(x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmax`. */
 export class Softmax extends AlongDimension {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Softmax' }
 
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
-    super('nn.Softmax', options)
+    super(options)
   }
 
   override forward(input: Tensor): Tensor {
@@ -45,10 +50,10 @@ export class Softmax extends AlongDimension {
 /** log(softmax(x)) along `dim`. PyTorch's `nn.LogSoftmax`. */
 export class LogSoftmax extends AlongDimension {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.LogSoftmax' }
 
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
-    super('nn.LogSoftmax', options)
+    super(options)
   }
 
   override forward(input: Tensor): Tensor {
@@ -60,10 +65,10 @@ export class LogSoftmax extends AlongDimension {
 /** exp(-x) normalized to sum 1 along `dim`. PyTorch's `nn.Softmin`. */
 export class Softmin extends AlongDimension {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Softmin' }
 
   constructor(...options: [dim: number] | [{ readonly dim: number }]) {
-    super('nn.Softmin', options)
+    super(options)
   }
 
   override forward(input: Tensor): Tensor {
@@ -75,10 +80,10 @@ export class Softmin extends AlongDimension {
 /** The first half of the channels times the sigmoid of the second, along `dim` (-1). PyTorch's `nn.GLU`. */
 export class GLU extends AlongDimension {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.GLU' }
 
   constructor(...options: Trailing<[dim: number], { readonly dim?: number }>) {
-    super('nn.GLU', options, -1)
+    super(options, -1)
   }
 
   override forward(input: Tensor): Tensor {
@@ -90,7 +95,7 @@ export class GLU extends AlongDimension {
 /** Softmax over the channels of [N, C, H, W] or [C, H, W]. PyTorch's `nn.Softmax2d`. */
 export class Softmax2d extends Module {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.Softmax2d' }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)

@@ -5,10 +5,12 @@ import type { Pair } from '../../ops/index.ts'
 import { checkCount, py, valueText } from '../../protocol/index.ts'
 import { getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { ConvNd } from './convParts.ts'
+import { CONV_POSITIONS, ConvNd } from './convParts.ts'
+import type { ConvPositions } from './convParts.ts'
 import { conv1d, conv2d, conv3d, pad } from '../functional.ts'
 import { readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
+import type { FunctionFacts } from '../layerFacts.ts'
 
 /** Options of {@link Conv1d}, {@link Conv2d} and {@link Conv3d}; numbers hold for every spatial dimension. */
 export interface ConvLayerOptions {
@@ -46,24 +48,35 @@ const defaults = (): Required<ConvLayerOptions> => ({
 
 /** What the convolutions share. */
 abstract class ConvLayer extends ConvNd {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof conv1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof ConvLayer
+
   readonly paddingMode: PaddingMode
 
-  constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
+  constructor(...args: readonly unknown[]) {
+    const where = new.target.layer.name
+    const [inChannels, outChannels, kernelSize, ...given] = readRequired<ConvPositions>(where, CONV_POSITIONS, args)
     const options = readOptions(where, defaults(), given)
     const { padding, paddingMode } = options
     if (typeof padding === 'string' && padding !== 'same' && padding !== 'valid')
       throw new ArgumentError(`${where}: padding must be sizes, 'same' or 'valid', got ${valueText(padding)}.`)
     if (!PADDING_MODES.includes(paddingMode))
       throw new ArgumentError(`${where}: paddingMode must be one of ${PADDING_MODES.join(', ')}, got ${valueText(paddingMode)}.`)
-    super(where, [spatial, false], inChannels, outChannels, kernelSize, options)
+    super(false, inChannels, outChannels, kernelSize, options)
     this.paddingMode = paddingMode
     if (padding === 'same' && this.stride.some((s) => s !== 1))
       throw new ArgumentError(`${where}: padding 'same' needs stride 1, got stride ${py(this.stride)}.`)
   }
 
-  /** The convolution `fn` of the input. It adds a border of zeros itself; any other stands around the input before. */
-  protected convolve(fn: typeof conv1d, input: Tensor): Tensor {
+  override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
+    const { fn } = this.constructor.layer
     const { weight, bias, stride, paddingMode, padding, kernelSize, dilation, groups } = this
+    // The function adds a border of zeros itself; any other stands around the input before.
     if (paddingMode === 'zeros' || padding === 'valid') return fn(input, weight, bias, stride, padding, dilation, groups)
     // As much before as after; of an odd total, more after.
     const amounts = kernelSize.flatMap((k, d) => {
@@ -82,45 +95,13 @@ abstract class ConvLayer extends ConvNd {
 /** Convolution over [N, inChannels, length]. PyTorch's `nn.Conv1d`. */
 export class Conv1d extends ConvLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.Conv1d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.Conv1d', 1, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.convolve(conv1d, input)
-  }
+  static override readonly layer: FunctionFacts<typeof conv1d> = { name: 'nn.Conv1d', spatial: 1, fn: conv1d }
 }
 
 /** Convolution over [N, inChannels, height, width]. PyTorch's `nn.Conv2d`. */
 export class Conv2d extends ConvLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.Conv2d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.Conv2d', 2, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.convolve(conv2d, input)
-  }
+  static override readonly layer: FunctionFacts<typeof conv1d> = { name: 'nn.Conv2d', spatial: 2, fn: conv2d }
 }
 
 /**
@@ -130,21 +111,5 @@ export class Conv2d extends ConvLayer {
  */
 export class Conv3d extends ConvLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.Conv3d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.Conv3d', 3, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.convolve(conv3d, input)
-  }
+  static override readonly layer: FunctionFacts<typeof conv1d> = { name: 'nn.Conv3d', spatial: 3, fn: conv3d }
 }

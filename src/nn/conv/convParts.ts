@@ -9,6 +9,7 @@ import { py } from '../../protocol/index.ts'
 import { calculateFanInAndFanOut, kaimingUniform_, uniform_ } from '../init.ts'
 import { checkInteger, perDimension } from '../options.ts'
 import { Parameter } from '../parameter.ts'
+import type { SpatialFacts } from '../layerFacts.ts'
 
 /** Throws ArgumentError unless the channels can be divided into groups. */
 function checkChannels(where: string, inChannels: number, outChannels: number, groups: number): void {
@@ -38,8 +39,15 @@ interface ConvNdOptions {
   readonly dtype: DType
 }
 
+/** The required arguments of convolutions. */
+export type ConvPositions = [inChannels: number, outChannels: number, kernelSize: Pair]
+export const CONV_POSITIONS: readonly string[] = ['inChannels', 'outChannels', 'kernelSize']
+
 /** A convolution over `spatial` dimensions, transposed or not. */
 export abstract class ConvNd extends Module {
+  /** @internal */
+  declare static readonly layer: SpatialFacts
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['stride', 'padding', 'dilation', 'groups', 'in_channels', 'out_channels', 'kernel_size']
   readonly inChannels: number
@@ -54,14 +62,9 @@ export abstract class ConvNd extends Module {
   /** [outChannels] */
   bias: Parameter | null
 
-  constructor(
-    where: string,
-    [spatial, transposed]: readonly [number, boolean],
-    inChannels: number,
-    outChannels: number,
-    kernelSize: Pair,
-    { stride, padding, dilation, groups, bias, dtype }: ConvNdOptions,
-  ) {
+  constructor(transposed: boolean, inChannels: number, outChannels: number, kernelSize: Pair, options: ConvNdOptions) {
+    const { name: where, spatial } = new.target.layer
+    const { stride, padding, dilation, groups, bias, dtype } = options
     super()
     checkChannels(where, inChannels, outChannels, groups)
     this.inChannels = inChannels

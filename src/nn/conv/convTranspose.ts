@@ -5,10 +5,12 @@ import type { Pair } from '../../ops/index.ts'
 import { checkCount, py, valueText } from '../../protocol/index.ts'
 import { formatShape, getDefaultDtype } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { ConvNd } from './convParts.ts'
+import { CONV_POSITIONS, ConvNd } from './convParts.ts'
+import type { ConvPositions } from './convParts.ts'
 import { convTranspose1d, convTranspose2d, convTranspose3d } from '../functional.ts'
 import { perDimension, readOptions, readOutputSize, readRequired } from '../options.ts'
 import type { Named, OutputSize, Trailing } from '../options.ts'
+import type { FunctionFacts } from '../layerFacts.ts'
 
 /** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}; numbers hold for every spatial dimension. */
 export interface ConvTransposeLayerOptions {
@@ -32,10 +34,19 @@ export type ConvTransposeArguments = Trailing<
 
 /** What the transposed convolutions share. */
 abstract class ConvTransposeLayer extends ConvNd {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof convTranspose1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof ConvTransposeLayer
+
   declare readonly padding: readonly number[]
   readonly outputPadding: readonly number[]
 
-  constructor(where: string, spatial: number, inChannels: number, outChannels: number, kernelSize: Pair, given: readonly unknown[]) {
+  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
+  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
+  constructor(...args: readonly unknown[]) {
+    const { name: where, spatial } = new.target.layer
+    const [inChannels, outChannels, kernelSize, ...given] = readRequired<ConvPositions>(where, CONV_POSITIONS, args)
     const defaults: Required<ConvTransposeLayerOptions> = {
       stride: 1,
       padding: 0,
@@ -50,14 +61,14 @@ abstract class ConvTransposeLayer extends ConvNd {
     perDimension(where, 'padding', options.padding, spatial, 0)
     const { paddingMode }: { readonly paddingMode: unknown } = options
     if (paddingMode !== 'zeros') throw new ArgumentError(`${where}: paddingMode must be 'zeros', got ${valueText(paddingMode)}.`)
-    super(where, [spatial, true], inChannels, outChannels, kernelSize, options)
+    super(true, inChannels, outChannels, kernelSize, options)
     this.outputPadding = perDimension(where, 'outputPadding', options.outputPadding, spatial, 0)
   }
 
-  /** The transposed convolution `fn` of the input, whose result has the size that the caller wants. */
-  protected convolve(fn: typeof convTranspose1d, input: Tensor, outputSize: OutputSize): Tensor {
+  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 2)
+    const { name: where, fn } = this.constructor.layer
     const { weight, bias, stride, padding, outputPadding, groups, dilation } = this
-    const where = `nn.${this.getName()}`
     const wanted = readOutputSize(where, outputSize)
     const more = wanted === null ? outputPadding : this.outputPaddingFor(where, input, wanted)
     return fn(input, weight, bias, stride, padding, more, groups, dilation)
@@ -89,23 +100,7 @@ abstract class ConvTransposeLayer extends ConvNd {
 /** Transposed convolution over [N, inChannels, length]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose1d`. */
 export class ConvTranspose1d extends ConvTransposeLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.ConvTranspose1d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.ConvTranspose1d', 1, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    return this.convolve(convTranspose1d, input, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof convTranspose1d> = { name: 'nn.ConvTranspose1d', spatial: 1, fn: convTranspose1d }
 }
 
 /**
@@ -115,43 +110,11 @@ export class ConvTranspose1d extends ConvTransposeLayer {
  */
 export class ConvTranspose2d extends ConvTransposeLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.ConvTranspose2d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.ConvTranspose2d', 2, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    return this.convolve(convTranspose2d, input, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof convTranspose1d> = { name: 'nn.ConvTranspose2d', spatial: 2, fn: convTranspose2d }
 }
 
 /** Transposed convolution over [N, inChannels, depth, height, width]; `outputSize` chooses among the sizes that the stride makes possible. PyTorch's `nn.ConvTranspose3d`. */
 export class ConvTranspose3d extends ConvTransposeLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(inChannels: number, outChannels: number, kernelSize: Pair, ...options: ConvTransposeArguments)
-  constructor(...args: Named<[['inChannels', number], ['outChannels', number], ['kernelSize', Pair]], ConvTransposeArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [inChannels, outChannels, kernelSize, ...options] = readRequired<[inChannels: number, outChannels: number, kernelSize: Pair]>(
-      'nn.ConvTranspose3d',
-      ['inChannels', 'outChannels', 'kernelSize'],
-      args,
-    )
-    super('nn.ConvTranspose3d', 3, inChannels, outChannels, kernelSize, options)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    return this.convolve(convTranspose3d, input, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof convTranspose1d> = { name: 'nn.ConvTranspose3d', spatial: 3, fn: convTranspose3d }
 }

@@ -6,6 +6,7 @@ import { fold, unfold } from '../functional.ts'
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** Options of {@link Unfold} and {@link Fold}; numbers hold for both dimensions. */
 export interface PatchLayerOptions {
@@ -23,8 +24,9 @@ abstract class PatchLayer extends OptionLayer {
   declare readonly padding: Pair
   declare readonly stride: Pair
 
-  constructor(where: string, kernelSize: Pair, given: readonly unknown[]) {
-    super(where, { dilation: 1, padding: 0, stride: 1 }, given, ['dilation', 'padding', 'stride'])
+  constructor(kernelSize: Pair, given: readonly unknown[]) {
+    const where = new.target.layer.name
+    super({ dilation: 1, padding: 0, stride: 1 }, given, ['dilation', 'padding', 'stride'])
     this.kernelSize = ownCopy(kernelSize)
     perDimension(where, 'kernelSize', kernelSize, 2, 1)
     perDimension(where, 'dilation', this.dilation, 2, 1)
@@ -40,13 +42,13 @@ abstract class PatchLayer extends OptionLayer {
 /** The patches of images [N, C, H, W] or [C, H, W] as columns [N, C kh kw, L]. PyTorch's `nn.Unfold`. */
 export class Unfold extends PatchLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Unfold' }
 
   constructor(kernelSize: Pair, ...options: PatchArguments)
   constructor(...args: Named<[['kernelSize', Pair]], PatchArguments>)
   constructor(...args: readonly unknown[]) {
     const [kernelSize, ...options] = readRequired<[kernelSize: Pair]>('nn.Unfold', ['kernelSize'], args)
-    super('nn.Unfold', kernelSize, options)
+    super(kernelSize, options)
   }
 
   override forward(input: Tensor): Tensor {
@@ -58,7 +60,7 @@ export class Unfold extends PatchLayer {
 /** Images of size `outputSize` as the sums of their patches, which are columns [N, C kh kw, L]: the gradient of {@link Unfold}. PyTorch's `nn.Fold`. */
 export class Fold extends PatchLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.Fold' }
 
   readonly outputSize: Pair
 
@@ -66,7 +68,7 @@ export class Fold extends PatchLayer {
   constructor(...args: Named<[['outputSize', Pair], ['kernelSize', Pair]], PatchArguments>)
   constructor(...args: readonly unknown[]) {
     const [outputSize, kernelSize, ...options] = readRequired<[outputSize: Pair, kernelSize: Pair]>('nn.Fold', ['outputSize', 'kernelSize'], args)
-    super('nn.Fold', kernelSize, options)
+    super(kernelSize, options)
     perDimension('nn.Fold', 'outputSize', outputSize, 2, 1)
     this.outputSize = ownCopy(outputSize)
   }

@@ -5,6 +5,7 @@ import type { Tensor } from '../../tensor/index.ts'
 import { ctcLoss, gaussianNllLoss, klDiv, poissonNllLoss } from '../functional.ts'
 import { LossLayer, MEAN, OptionLayer } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /**
  * The Kullback-Leibler divergence of log-probabilities from a target: the mean over all elements, or with reduction 'batchmean' the sum divided by the size of dimension 0.
@@ -14,14 +15,14 @@ import type { Trailing } from '../options.ts'
  */
 export class KLDivLoss extends OptionLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.KLDivLoss' }
 
   declare readonly reduction: Reduction | 'batchmean'
   declare readonly logTarget: boolean
 
   constructor(options: KlDivOptions = {}) {
     checkCount('nn.KLDivLoss', arguments, 1)
-    super('nn.KLDivLoss', { ...MEAN, logTarget: false }, [options])
+    super({ ...MEAN, logTarget: false }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -33,14 +34,14 @@ export class KLDivLoss extends OptionLayer {
 /** The negative log-likelihood of counts in a Poisson distribution whose rate, or its logarithm, is the input. PyTorch's `nn.PoissonNLLLoss`. */
 export class PoissonNLLLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.PoissonNLLLoss' }
 
   declare readonly logInput: boolean
   declare readonly full: boolean
   declare readonly eps: number
 
   constructor(...options: Trailing<[logInput: boolean, full: boolean], PoissonOptions>) {
-    super('nn.PoissonNLLLoss', { logInput: true, full: false, eps: 1e-8, ...MEAN }, options)
+    super({ logInput: true, full: false, eps: 1e-8, ...MEAN }, options)
   }
 
   override forward(logInput: Tensor, target: Tensor): Tensor {
@@ -53,14 +54,14 @@ export class PoissonNLLLoss extends LossLayer {
 /** The negative log-likelihood of targets in normal distributions of which the means and variances are given. PyTorch's `nn.GaussianNLLLoss`. */
 export class GaussianNLLLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.GaussianNLLLoss' }
 
   declare readonly full: boolean
   declare readonly eps: number
 
   constructor(options: GaussianOptions = {}) {
     checkCount('nn.GaussianNLLLoss', arguments, 1)
-    super('nn.GaussianNLLLoss', { full: false, eps: 1e-6, ...MEAN }, [options])
+    super({ full: false, eps: 1e-6, ...MEAN }, [options])
   }
 
   override forward(input: Tensor, target: Tensor, variance: Tensor): Tensor {
@@ -77,13 +78,13 @@ export class GaussianNLLLoss extends LossLayer {
  */
 export class CTCLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.CTCLoss' }
 
   declare readonly blank: number
   declare readonly zeroInfinity: boolean
 
   constructor(...options: Trailing<[blank: number, reduction: Reduction, zeroInfinity: boolean], CtcOptions>) {
-    super('nn.CTCLoss', { blank: 0, ...MEAN, zeroInfinity: false }, options)
+    super({ blank: 0, ...MEAN, zeroInfinity: false }, options)
   }
 
   override forward(logProbs: Tensor, targets: Tensor, inputLengths: Tensor | readonly number[], targetLengths: Tensor | readonly number[]): Tensor {

@@ -10,6 +10,7 @@ import { LossLayer, MEAN } from '../optionLayer.ts'
 import { checkInteger, readRequired } from '../options.ts'
 import type { Named } from '../options.ts'
 import type { CrossEntropyLossOptions } from './loss.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** Options of {@link LinearCrossEntropyLoss}. */
 export interface LinearCrossEntropyLossOptions extends Omit<CrossEntropyLossOptions, 'ignoreIndex'> {
@@ -28,7 +29,7 @@ export interface LinearCrossEntropyLossOptions extends Omit<CrossEntropyLossOpti
  */
 export class LinearCrossEntropyLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.LinearCrossEntropyLoss' }
 
   readonly inFeatures: number
   readonly numClasses: number
@@ -49,7 +50,7 @@ export class LinearCrossEntropyLoss extends LossLayer {
     )
     const where = 'nn.LinearCrossEntropyLoss'
     const { dtype, options: hints, ...own } = options
-    super(where, { outFeatures: [], weight: null, ignoreIndex: null, ...MEAN, labelSmoothing: 0 }, [own])
+    super({ outFeatures: [], weight: null, ignoreIndex: null, ...MEAN, labelSmoothing: 0 }, [own])
     checkInteger(where, 'inFeatures', inFeatures)
     checkInteger(where, 'numClasses', numClasses)
     if (hints !== undefined && hints !== null) throw new ArgumentError(`${where}: option 'options' must be null, got ${valueText(hints)}.`)

@@ -13,19 +13,15 @@ import {
   smoothL1Loss,
   softMarginLoss,
 } from '../functional.ts'
-import { LossLayer, MEAN } from '../optionLayer.ts'
+import { LossLayer, MEAN, PlainLoss } from '../optionLayer.ts'
 import type { LossLayerOptions } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** Mean of (input - target)^2. PyTorch's `nn.MSELoss`. */
-export class MSELoss extends LossLayer {
+export class MSELoss extends PlainLoss {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(options: LossLayerOptions = {}) {
-    checkCount('nn.MSELoss', arguments, 1)
-    super('nn.MSELoss', MEAN, [options])
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.MSELoss' }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     checkCount(this, arguments, 2)
@@ -34,14 +30,9 @@ export class MSELoss extends LossLayer {
 }
 
 /** Mean of |input - target|. PyTorch's `nn.L1Loss`. */
-export class L1Loss extends LossLayer {
+export class L1Loss extends PlainLoss {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(options: LossLayerOptions = {}) {
-    checkCount('nn.L1Loss', arguments, 1)
-    super('nn.L1Loss', MEAN, [options])
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.L1Loss' }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     checkCount(this, arguments, 2)
@@ -52,13 +43,13 @@ export class L1Loss extends LossLayer {
 /** Squared error below `beta` (1), absolute error above. PyTorch's `nn.SmoothL1Loss`. */
 export class SmoothL1Loss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.SmoothL1Loss' }
 
   declare readonly beta: number
 
   constructor(options: LossLayerOptions & { readonly beta?: number } = {}) {
     checkCount('nn.SmoothL1Loss', arguments, 1)
-    super('nn.SmoothL1Loss', { ...MEAN, beta: 1 }, [options])
+    super({ ...MEAN, beta: 1 }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -70,13 +61,13 @@ export class SmoothL1Loss extends LossLayer {
 /** Squared error below `delta` (1), absolute error times `delta` above. PyTorch's `nn.HuberLoss`. */
 export class HuberLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.HuberLoss' }
 
   declare readonly delta: number
 
   constructor(options: LossLayerOptions & { readonly delta?: number } = {}) {
     checkCount('nn.HuberLoss', arguments, 1)
-    super('nn.HuberLoss', { ...MEAN, delta: 1 }, [options])
+    super({ ...MEAN, delta: 1 }, [options])
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -86,14 +77,9 @@ export class HuberLoss extends LossLayer {
 }
 
 /** log(1 + e^(-target * input)), for targets 1 and -1. PyTorch's `nn.SoftMarginLoss`. */
-export class SoftMarginLoss extends LossLayer {
+export class SoftMarginLoss extends PlainLoss {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(options: LossLayerOptions = {}) {
-    checkCount('nn.SoftMarginLoss', arguments, 1)
-    super('nn.SoftMarginLoss', MEAN, [options])
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.SoftMarginLoss' }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     checkCount(this, arguments, 2)
@@ -114,14 +100,14 @@ export interface CrossEntropyLossOptions extends LossLayerOptions {
 /** Cross entropy of logits [N, C, ..] against classes (integers [N, ..]) or class probabilities. PyTorch's `nn.CrossEntropyLoss`. */
 export class CrossEntropyLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.CrossEntropyLoss' }
 
   declare weight: Tensor | null
   declare readonly ignoreIndex: number
   declare readonly labelSmoothing: number
 
   constructor(...options: Trailing<[weight: Tensor | null], CrossEntropyLossOptions>) {
-    super('nn.CrossEntropyLoss', { weight: null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }, options)
+    super({ weight: null, ignoreIndex: -100, ...MEAN, labelSmoothing: 0 }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -140,13 +126,13 @@ export interface NLLLossOptions extends LossLayerOptions {
 /** Negative log likelihood of log-probabilities [N, C, ..] against classes. PyTorch's `nn.NLLLoss`. */
 export class NLLLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.NLLLoss' }
 
   declare weight: Tensor | null
   declare readonly ignoreIndex: number
 
   constructor(...options: Trailing<[weight: Tensor | null], NLLLossOptions>) {
-    super('nn.NLLLoss', { weight: null, ignoreIndex: -100, ...MEAN }, options)
+    super({ weight: null, ignoreIndex: -100, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -165,12 +151,12 @@ export interface WeightedLossOptions extends LossLayerOptions {
 /** Binary cross entropy of probabilities. PyTorch's `nn.BCELoss`. */
 export class BCELoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.BCELoss' }
 
   declare weight: Tensor | null
 
   constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
-    super('nn.BCELoss', { weight: null, ...MEAN }, options)
+    super({ weight: null, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -182,12 +168,12 @@ export class BCELoss extends LossLayer {
 /** The mean over the classes of the binary cross entropy of logits [.., C]. PyTorch's `nn.MultiLabelSoftMarginLoss`. */
 export class MultiLabelSoftMarginLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.MultiLabelSoftMarginLoss' }
 
   declare weight: Tensor | null
 
   constructor(...options: Trailing<[weight: Tensor | null], WeightedLossOptions>) {
-    super('nn.MultiLabelSoftMarginLoss', { weight: null, ...MEAN }, options)
+    super({ weight: null, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -206,13 +192,13 @@ export interface BCEWithLogitsLossOptions extends LossLayerOptions {
 /** Binary cross entropy of logits against probabilities of the same shape. PyTorch's `nn.BCEWithLogitsLoss`. */
 export class BCEWithLogitsLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.BCEWithLogitsLoss' }
 
   declare weight: Tensor | null
   declare posWeight: Tensor | null
 
   constructor(...options: Trailing<[weight: Tensor | null], BCEWithLogitsLossOptions>) {
-    super('nn.BCEWithLogitsLoss', { weight: null, ...MEAN, posWeight: null }, options)
+    super({ weight: null, ...MEAN, posWeight: null }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {

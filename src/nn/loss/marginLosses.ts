@@ -12,19 +12,19 @@ import {
   tripletMarginLoss,
   tripletMarginWithDistanceLoss,
 } from '../functional.ts'
-import { LossLayer, MEAN } from '../optionLayer.ts'
-import type { LossLayerOptions } from '../optionLayer.ts'
+import { LossLayer, MEAN, PlainLoss } from '../optionLayer.ts'
 import type { Trailing } from '../options.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** The input where the target is 1, and max(0, margin - input) where it is -1; the margin is 1. PyTorch's `nn.HingeEmbeddingLoss`. */
 export class HingeEmbeddingLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.HingeEmbeddingLoss' }
 
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
-    super('nn.HingeEmbeddingLoss', { margin: 1, ...MEAN }, options)
+    super({ margin: 1, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -36,12 +36,12 @@ export class HingeEmbeddingLoss extends LossLayer {
 /** max(0, margin - target * (input1 - input2)); the margin is 0. PyTorch's `nn.MarginRankingLoss`. */
 export class MarginRankingLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.MarginRankingLoss' }
 
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
-    super('nn.MarginRankingLoss', { margin: 0, ...MEAN }, options)
+    super({ margin: 0, ...MEAN }, options)
   }
 
   override forward(input1: Tensor, input2: Tensor, target: Tensor): Tensor {
@@ -53,12 +53,12 @@ export class MarginRankingLoss extends LossLayer {
 /** 1 - cos of two vectors where the target is 1, and max(0, cos - margin) where it is -1; the margin is 0. PyTorch's `nn.CosineEmbeddingLoss`. */
 export class CosineEmbeddingLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.CosineEmbeddingLoss' }
 
   declare readonly margin: number
 
   constructor(...options: Trailing<[margin: number], MarginOptions>) {
-    super('nn.CosineEmbeddingLoss', { margin: 0, ...MEAN }, options)
+    super({ margin: 0, ...MEAN }, options)
   }
 
   override forward(input1: Tensor, input2: Tensor, target: Tensor): Tensor {
@@ -70,14 +70,14 @@ export class CosineEmbeddingLoss extends LossLayer {
 /** How much the other classes of [N, C] come within the margin (1) of the target's, to the power p (1 or 2). PyTorch's `nn.MultiMarginLoss`. */
 export class MultiMarginLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.MultiMarginLoss' }
 
   declare readonly p: number
   declare readonly margin: number
   declare weight: Tensor | null
 
   constructor(...options: Trailing<[p: number, margin: number, weight: Tensor | null], MultiMarginOptions>) {
-    super('nn.MultiMarginLoss', { p: 1, margin: 1, weight: null, ...MEAN }, options)
+    super({ p: 1, margin: 1, weight: null, ...MEAN }, options)
   }
 
   override forward(input: Tensor, target: Tensor): Tensor {
@@ -88,14 +88,9 @@ export class MultiMarginLoss extends LossLayer {
 }
 
 /** How much the other classes of [N, C] come within 1 of the targets', of which a row lists several and then -1. PyTorch's `nn.MultiLabelMarginLoss`. */
-export class MultiLabelMarginLoss extends LossLayer {
+export class MultiLabelMarginLoss extends PlainLoss {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(options: LossLayerOptions = {}) {
-    checkCount('nn.MultiLabelMarginLoss', arguments, 1)
-    super('nn.MultiLabelMarginLoss', MEAN, [options])
-  }
+  static override readonly layer: LayerFacts = { name: 'nn.MultiLabelMarginLoss' }
 
   override forward(input: Tensor, target: Tensor): Tensor {
     checkCount(this, arguments, 2)
@@ -106,7 +101,7 @@ export class MultiLabelMarginLoss extends LossLayer {
 /** max(0, |anchor - positive| - |anchor - negative| + margin), with the p-norm of rows; the margin is 1. PyTorch's `nn.TripletMarginLoss`. */
 export class TripletMarginLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.TripletMarginLoss' }
 
   declare readonly margin: number
   declare readonly p: number
@@ -114,7 +109,7 @@ export class TripletMarginLoss extends LossLayer {
   declare readonly swap: boolean
 
   constructor(...options: Trailing<[margin: number, p: number, eps: number, swap: boolean], TripletOptions>) {
-    super('nn.TripletMarginLoss', { margin: 1, p: 2, eps: 1e-6, swap: false, ...MEAN }, options)
+    super({ margin: 1, p: 2, eps: 1e-6, swap: false, ...MEAN }, options)
   }
 
   override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
@@ -131,7 +126,7 @@ export class TripletMarginLoss extends LossLayer {
  */
 export class TripletMarginWithDistanceLoss extends LossLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: LayerFacts = { name: 'nn.TripletMarginWithDistanceLoss' }
 
   declare distanceFunction: ((a: Tensor, b: Tensor) => Tensor) | null
   declare readonly margin: number
@@ -139,7 +134,7 @@ export class TripletMarginWithDistanceLoss extends LossLayer {
 
   constructor(options: TripletDistanceOptions = {}) {
     checkCount('nn.TripletMarginWithDistanceLoss', arguments, 1)
-    super('nn.TripletMarginWithDistanceLoss', { distanceFunction: null, margin: 1, swap: false, ...MEAN }, [options])
+    super({ distanceFunction: null, margin: 1, swap: false, ...MEAN }, [options])
     this.distanceFunction ??= new PairwiseDistance()
   }
 

@@ -7,6 +7,7 @@ import { fractionalMaxPool2d, fractionalMaxPool3d } from '../functional.ts'
 import { perDimension, readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
 import type { Pooled, WindowSizes } from './pool.ts'
+import type { FunctionFacts } from '../layerFacts.ts'
 
 /** Options of the fractional pools: give `outputSize` or `outputRatio`. */
 export interface FractionalPoolLayerOptions<Indices extends boolean = boolean> {
@@ -25,16 +26,25 @@ type FractionalArguments<I extends boolean> = Trailing<
 >
 
 abstract class FractionalMaxPoolLayer<I extends boolean> extends Module {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof fractionalMaxPool2d>
+  /** @internal */
+  declare readonly ['constructor']: typeof FractionalMaxPoolLayer
+
   readonly kernelSize: WindowSizes
   readonly outputSize: WindowSizes | null
   readonly outputRatio: WindowSizes | null
   readonly returnIndices: boolean
   declare _randomSamples: Tensor | null
 
-  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
+  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<I>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], FractionalArguments<I>>)
+  constructor(...args: readonly unknown[]) {
+    const { name: where, spatial } = new.target.layer
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>(where, ['kernelSize'], args)
     super()
     const defaults: Required<FractionalPoolLayerOptions> = { outputSize: null, outputRatio: null, returnIndices: false, _randomSamples: null }
-    const { outputSize, outputRatio, returnIndices, _randomSamples } = readOptions(where, defaults, given)
+    const { outputSize, outputRatio, returnIndices, _randomSamples } = readOptions(where, defaults, options)
     perDimension(where, 'kernelSize', kernelSize, spatial, 1)
     if ((outputSize === null) === (outputRatio === null)) throw new ArgumentError(`${where}: give outputSize or outputRatio, one of them.`)
     if (outputSize !== null) perDimension(where, 'outputSize', outputSize, spatial, 1)
@@ -45,8 +55,10 @@ abstract class FractionalMaxPoolLayer<I extends boolean> extends Module {
     this.registerBuffer('_randomSamples', _randomSamples)
   }
 
-  protected pool(input: Tensor, fn: typeof fractionalMaxPool2d): Pooled<I>
-  protected pool(input: Tensor, fn: typeof fractionalMaxPool2d): Tensor | readonly [Tensor, Tensor] {
+  override forward(input: Tensor): Pooled<I>
+  override forward(input: Tensor): Tensor | readonly [Tensor, Tensor] {
+    checkCount(this, arguments, 1)
+    const { fn } = this.constructor.layer
     const { kernelSize, outputSize, outputRatio, returnIndices, _randomSamples } = this
     const options = { outputSize, outputRatio, _randomSamples }
     return returnIndices ? fn(input, kernelSize, { ...options, returnIndices }) : fn(input, kernelSize, options)
@@ -60,19 +72,7 @@ abstract class FractionalMaxPoolLayer<I extends boolean> extends Module {
  */
 export class FractionalMaxPool2d<Indices extends boolean = false> extends FractionalMaxPoolLayer<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], FractionalArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.FractionalMaxPool2d', ['kernelSize'], args)
-    super('nn.FractionalMaxPool2d', 2, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, fractionalMaxPool2d)
-  }
+  static override readonly layer: FunctionFacts<typeof fractionalMaxPool2d> = { name: 'nn.FractionalMaxPool2d', spatial: 2, fn: fractionalMaxPool2d }
 }
 
 /**
@@ -82,17 +82,5 @@ export class FractionalMaxPool2d<Indices extends boolean = false> extends Fracti
  */
 export class FractionalMaxPool3d<Indices extends boolean = false> extends FractionalMaxPoolLayer<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: FractionalArguments<Indices>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], FractionalArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.FractionalMaxPool3d', ['kernelSize'], args)
-    super('nn.FractionalMaxPool3d', 3, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, fractionalMaxPool3d)
-  }
+  static override readonly layer: FunctionFacts<typeof fractionalMaxPool2d> = { name: 'nn.FractionalMaxPool3d', spatial: 3, fn: fractionalMaxPool3d }
 }

@@ -6,6 +6,7 @@ import type { Named, Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
 import { readRequired } from '../options.ts'
+import type { FunctionFacts } from '../layerFacts.ts'
 
 /** Options of the power-average pools. */
 export interface LPPoolOptions {
@@ -17,16 +18,26 @@ export interface LPPoolOptions {
 type LPPoolArguments = Trailing<[stride: WindowSizes | null, ceilMode: boolean], LPPoolOptions>
 
 abstract class LPPoolLayer extends WindowLayer {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof lpPool1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof LPPoolLayer
+
   readonly normType: number
   declare readonly ceilMode: boolean
 
-  constructor(where: string, spatial: number, normType: number, kernelSize: WindowSizes, given: readonly unknown[]) {
-    super(where, spatial, kernelSize, { stride: null, ceilMode: false }, given)
+  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
+  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const names = ['normType', 'kernelSize']
+    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(new.target.layer.name, names, args)
+    super(kernelSize, { stride: null, ceilMode: false }, options)
     this.normType = normType
   }
 
-  protected pool(input: Tensor, fn: typeof lpPool1d): Tensor {
-    return fn(input, this.normType, this.kernelSize, this.stride, this.ceilMode)
+  override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
+    return this.constructor.layer.fn(input, this.normType, this.kernelSize, this.stride, this.ceilMode)
   }
 
   override extraRepr(): string {
@@ -37,65 +48,17 @@ abstract class LPPoolLayer extends WindowLayer {
 /** The p-norm of windows of [N, C, L], p being `normType`. PyTorch's `nn.LPPool1d`. */
 export class LPPool1d extends LPPoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
-  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
-      'nn.LPPool1d',
-      ['normType', 'kernelSize'],
-      args,
-    )
-    super('nn.LPPool1d', 1, normType, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.pool(input, lpPool1d)
-  }
+  static override readonly layer: FunctionFacts<typeof lpPool1d> = { name: 'nn.LPPool1d', spatial: 1, fn: lpPool1d }
 }
 
 /** The p-norm of windows of [N, C, H, W], p being `normType`. PyTorch's `nn.LPPool2d`. */
 export class LPPool2d extends LPPoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
-  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
-      'nn.LPPool2d',
-      ['normType', 'kernelSize'],
-      args,
-    )
-    super('nn.LPPool2d', 2, normType, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.pool(input, lpPool2d)
-  }
+  static override readonly layer: FunctionFacts<typeof lpPool1d> = { name: 'nn.LPPool2d', spatial: 2, fn: lpPool2d }
 }
 
 /** The p-norm of windows of [N, C, D, H, W], p being `normType`. PyTorch's `nn.LPPool3d`. */
 export class LPPool3d extends LPPoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(normType: number, kernelSize: WindowSizes, ...options: LPPoolArguments)
-  constructor(...args: Named<[['normType', number], ['kernelSize', WindowSizes]], LPPoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [normType, kernelSize, ...options] = readRequired<[normType: number, kernelSize: WindowSizes]>(
-      'nn.LPPool3d',
-      ['normType', 'kernelSize'],
-      args,
-    )
-    super('nn.LPPool3d', 3, normType, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.pool(input, lpPool3d)
-  }
+  static override readonly layer: FunctionFacts<typeof lpPool1d> = { name: 'nn.LPPool3d', spatial: 3, fn: lpPool3d }
 }

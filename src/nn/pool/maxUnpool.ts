@@ -6,6 +6,7 @@ import { readOutputSize, readRequired } from '../options.ts'
 import type { Named, OutputSize, Trailing } from '../options.ts'
 import { WindowLayer } from './pool.ts'
 import type { WindowSizes } from './pool.ts'
+import type { FunctionFacts } from '../layerFacts.ts'
 
 /** Options of the unpooling layers. */
 export interface MaxUnpoolOptions {
@@ -17,66 +18,40 @@ export interface MaxUnpoolOptions {
 type UnpoolArguments = Trailing<[stride: WindowSizes | null, padding: WindowSizes], MaxUnpoolOptions>
 
 abstract class MaxUnpoolLayer extends WindowLayer {
-  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
-    super(where, spatial, kernelSize, { stride: null, padding: 0 }, given)
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof maxUnpool1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof MaxUnpoolLayer
+
+  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>(new.target.layer.name, ['kernelSize'], args)
+    super(kernelSize, { stride: null, padding: 0 }, options)
   }
 
-  protected unpool(fn: typeof maxUnpool1d, input: Tensor, indices: Tensor, given: OutputSize): Tensor {
-    const outputSize = readOutputSize(`nn.${this.getName()}`, given)
-    return fn(input, indices, this.kernelSize, { stride: this.stride, padding: this.padding, outputSize })
+  override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
+    checkCount(this, arguments, 3)
+    const { name, fn } = this.constructor.layer
+    const { kernelSize, stride, padding } = this
+    return fn(input, indices, kernelSize, { stride, padding, outputSize: readOutputSize(name, outputSize) })
   }
 }
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool1d`. */
 export class MaxUnpool1d extends MaxUnpoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool1d', ['kernelSize'], args)
-    super('nn.MaxUnpool1d', 1, kernelSize, options)
-  }
-
-  override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 3)
-    return this.unpool(maxUnpool1d, input, indices, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof maxUnpool1d> = { name: 'nn.MaxUnpool1d', spatial: 1, fn: maxUnpool1d }
 }
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool2d`. */
 export class MaxUnpool2d extends MaxUnpoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool2d', ['kernelSize'], args)
-    super('nn.MaxUnpool2d', 2, kernelSize, options)
-  }
-
-  override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 3)
-    return this.unpool(maxUnpool2d, input, indices, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof maxUnpool1d> = { name: 'nn.MaxUnpool2d', spatial: 2, fn: maxUnpool2d }
 }
 
 /** Puts values back to the positions that a maximum pool gave; zeros elsewhere. `outputSize` is that of the pool's input. PyTorch's `nn.MaxUnpool3d`. */
 export class MaxUnpool3d extends MaxUnpoolLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: UnpoolArguments)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], UnpoolArguments>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxUnpool3d', ['kernelSize'], args)
-    super('nn.MaxUnpool3d', 3, kernelSize, options)
-  }
-
-  override forward(input: Tensor, indices: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 3)
-    return this.unpool(maxUnpool3d, input, indices, outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof maxUnpool1d> = { name: 'nn.MaxUnpool3d', spatial: 3, fn: maxUnpool3d }
 }

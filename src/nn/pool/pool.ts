@@ -19,6 +19,7 @@ import {
 import { OptionLayer } from '../optionLayer.ts'
 import { perDimension, readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
+import type { FunctionFacts, SpatialFacts } from '../layerFacts.ts'
 
 /** One size for all dimensions, or one for each. */
 export type WindowSizes = number | readonly number[]
@@ -43,12 +44,16 @@ const MAX_POOL: Required<MaxPoolOptions> = { stride: null, padding: 0, dilation:
 
 /** What layers with windows share: the sizes of the windows and how they move. */
 export abstract class WindowLayer extends OptionLayer {
+  /** @internal */
+  declare static readonly layer: SpatialFacts
+
   readonly kernelSize: WindowSizes
   declare readonly stride: WindowSizes
   declare readonly padding: WindowSizes
 
-  constructor(where: string, spatial: number, kernelSize: WindowSizes, defaults: object, given: readonly unknown[]) {
-    super(where, defaults, given, ['padding', 'dilation'])
+  constructor(kernelSize: WindowSizes, defaults: object, given: readonly unknown[]) {
+    const { name: where, spatial } = new.target.layer
+    super(defaults, given, ['padding', 'dilation'])
     perDimension(where, 'kernelSize', kernelSize, spatial, 1)
     this.kernelSize = ownCopy(kernelSize)
     const { stride = null, padding = 0 }: { readonly stride?: WindowSizes | null; readonly padding?: WindowSizes } = this
@@ -63,19 +68,30 @@ export abstract class WindowLayer extends OptionLayer {
 }
 
 abstract class MaxPoolLayer<I extends boolean> extends WindowLayer {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof maxPool1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof MaxPoolLayer
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'dilation', 'ceil_mode']
   declare readonly dilation: WindowSizes
   declare readonly ceilMode: boolean
   declare readonly returnIndices: boolean
 
-  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
-    super(where, spatial, kernelSize, MAX_POOL, given)
+  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<I>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<I>>)
+  constructor(...args: readonly unknown[]) {
+    const { name: where, spatial } = new.target.layer
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>(where, ['kernelSize'], args)
+    super(kernelSize, MAX_POOL, options)
     perDimension(where, 'dilation', this.dilation, spatial, 1)
   }
 
-  protected pool(input: Tensor, fn: typeof maxPool1d): Pooled<I>
-  protected pool(input: Tensor, fn: typeof maxPool1d): Tensor | readonly [Tensor, Tensor] {
+  override forward(input: Tensor): Pooled<I>
+  override forward(input: Tensor): Tensor | readonly [Tensor, Tensor] {
+    checkCount(this, arguments, 1)
+    const { fn } = this.constructor.layer
     const { kernelSize, stride, padding, dilation, ceilMode, returnIndices } = this
     if (returnIndices) return fn(input, kernelSize, { stride, padding, dilation, ceilMode, returnIndices })
     return fn(input, kernelSize, { stride, padding, dilation, ceilMode, returnIndices: false })
@@ -89,55 +105,19 @@ abstract class MaxPoolLayer<I extends boolean> extends WindowLayer {
 /** Maximum over windows of [N, C, L]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool1d`. */
 export class MaxPool1d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool1d', ['kernelSize'], args)
-    super('nn.MaxPool1d', 1, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, maxPool1d)
-  }
+  static override readonly layer: FunctionFacts<typeof maxPool1d> = { name: 'nn.MaxPool1d', spatial: 1, fn: maxPool1d }
 }
 
 /** Maximum over windows of [N, C, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool2d`. */
 export class MaxPool2d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool2d', ['kernelSize'], args)
-    super('nn.MaxPool2d', 2, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, maxPool2d)
-  }
+  static override readonly layer: FunctionFacts<typeof maxPool1d> = { name: 'nn.MaxPool2d', spatial: 2, fn: maxPool2d }
 }
 
 /** Maximum over windows of [N, C, D, H, W]; with `returnIndices` also the positions. PyTorch's `nn.MaxPool3d`. */
 export class MaxPool3d<Indices extends boolean = false> extends MaxPoolLayer<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: MaxPoolArguments<Indices>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], MaxPoolArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.MaxPool3d', ['kernelSize'], args)
-    super('nn.MaxPool3d', 3, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, maxPool3d)
-  }
+  static override readonly layer: FunctionFacts<typeof maxPool1d> = { name: 'nn.MaxPool3d', spatial: 3, fn: maxPool3d }
 }
 
 /** Options of {@link AvgPool1d}. */
@@ -163,7 +143,7 @@ const AVG_POOL: Required<AvgPoolLayerOptions> = { stride: null, padding: 0, ceil
 /** Mean over windows of [N, C, L]. PyTorch's `nn.AvgPool1d`. */
 export class AvgPool1d extends WindowLayer {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: SpatialFacts = { name: 'nn.AvgPool1d', spatial: 1 }
 
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad']
@@ -173,8 +153,8 @@ export class AvgPool1d extends WindowLayer {
   constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolLayerOptions>)
   constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolLayerOptions>>)
   constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool1d', ['kernelSize'], args)
-    super('nn.AvgPool1d', 1, kernelSize, AVG_POOL, options)
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>(new.target.layer.name, ['kernelSize'], args)
+    super(kernelSize, AVG_POOL, options)
   }
 
   override forward(input: Tensor): Tensor {
@@ -183,68 +163,59 @@ export class AvgPool1d extends WindowLayer {
   }
 }
 
+type AvgPoolFunction = (input: Tensor, kernelSize: WindowSizes, options: AvgPoolDivisorOptions) => Tensor
+
 abstract class AvgPoolWithDivisor extends WindowLayer {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<AvgPoolFunction>
+  /** @internal */
+  declare readonly ['constructor']: typeof AvgPoolWithDivisor
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['kernel_size', 'stride', 'padding', 'ceil_mode', 'count_include_pad', 'divisor_override']
   declare readonly ceilMode: boolean
   declare readonly countIncludePad: boolean
   declare readonly divisorOverride: number | null
 
-  constructor(where: string, spatial: number, kernelSize: WindowSizes, given: readonly unknown[]) {
-    super(where, spatial, kernelSize, { ...AVG_POOL, divisorOverride: null }, given)
+  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>)
+  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolDivisorOptions>>)
+  constructor(...args: readonly unknown[]) {
+    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>(new.target.layer.name, ['kernelSize'], args)
+    super(kernelSize, { ...AVG_POOL, divisorOverride: null }, options)
   }
 
-  protected pool(input: Tensor, fn: (input: Tensor, kernelSize: WindowSizes, options: AvgPoolDivisorOptions) => Tensor): Tensor {
+  override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
     const { stride, padding, ceilMode, countIncludePad, divisorOverride } = this
-    return fn(input, this.kernelSize, { stride, padding, ceilMode, countIncludePad, divisorOverride })
+    return this.constructor.layer.fn(input, this.kernelSize, { stride, padding, ceilMode, countIncludePad, divisorOverride })
   }
 }
 
 /** Mean over windows of [N, C, H, W]. PyTorch's `nn.AvgPool2d`. */
 export class AvgPool2d extends AvgPoolWithDivisor {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolDivisorOptions>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool2d', ['kernelSize'], args)
-    super('nn.AvgPool2d', 2, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.pool(input, avgPool2d)
-  }
+  static override readonly layer: FunctionFacts<AvgPoolFunction> = { name: 'nn.AvgPool2d', spatial: 2, fn: avgPool2d }
 }
 
 /** Mean over windows of [N, C, D, H, W]. PyTorch's `nn.AvgPool3d`. */
 export class AvgPool3d extends AvgPoolWithDivisor {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(kernelSize: WindowSizes, ...options: Trailing<AvgPositions, AvgPoolDivisorOptions>)
-  constructor(...args: Named<[['kernelSize', WindowSizes]], Trailing<AvgPositions, AvgPoolDivisorOptions>>)
-  constructor(...args: readonly unknown[]) {
-    const [kernelSize, ...options] = readRequired<[kernelSize: WindowSizes]>('nn.AvgPool3d', ['kernelSize'], args)
-    super('nn.AvgPool3d', 3, kernelSize, options)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return this.pool(input, avgPool3d)
-  }
+  static override readonly layer: FunctionFacts<AvgPoolFunction> = { name: 'nn.AvgPool3d', spatial: 3, fn: avgPool3d }
 }
 
 /** The size of the result in each dimension; null keeps that of the input. */
 export type AdaptiveSizes = number | readonly (number | null)[]
 
 abstract class AdaptivePool extends Module {
+  /** @internal */
+  declare static readonly layer: SpatialFacts
+
   /** Attributes that FxGraphDrawer prints, in this order; PyTorch's `__constants__`. */
   static readonly constants: readonly string[] = ['output_size']
   readonly outputSize: AdaptiveSizes
 
-  constructor(where: string, spatial: number, outputSize: AdaptiveSizes) {
+  constructor(outputSize: AdaptiveSizes) {
+    const { name: where, spatial } = new.target.layer
     super()
     if (typeof outputSize !== 'number') checkArgument(Array.isArray(outputSize), where, 'outputSize', 'a number or an array of sizes', outputSize)
     const sizes = typeof outputSize === 'number' ? outputSize : outputSize.map((size) => size ?? 1)
@@ -257,18 +228,37 @@ abstract class AdaptivePool extends Module {
   }
 }
 
+abstract class AdaptiveAvgPool extends AdaptivePool {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof adaptiveAvgPool2d>
+  /** @internal */
+  declare readonly ['constructor']: typeof AdaptiveAvgPool
+
+  constructor(outputSize: AdaptiveSizes)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], []>)
+  constructor(...args: readonly unknown[]) {
+    const [outputSize] = readRequired<[outputSize: AdaptiveSizes]>(new.target.layer.name, ['outputSize'], args, false)
+    super(outputSize)
+  }
+
+  override forward(input: Tensor): Tensor {
+    checkCount(this, arguments, 1)
+    return this.constructor.layer.fn(input, this.outputSize)
+  }
+}
+
 /** Mean over windows chosen so that the output has `outputSize`. PyTorch's `nn.AdaptiveAvgPool1d`. */
 export class AdaptiveAvgPool1d extends AdaptivePool {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static override readonly layer: SpatialFacts = { name: 'nn.AdaptiveAvgPool1d', spatial: 1 }
 
   declare readonly outputSize: number | readonly number[]
 
   constructor(outputSize: number | readonly number[])
   constructor(...args: Named<[['outputSize', number | readonly number[]]], []>)
   constructor(...args: readonly unknown[]) {
-    const [outputSize] = readRequired<[outputSize: number | readonly number[]]>('nn.AdaptiveAvgPool1d', ['outputSize'], args, false)
-    super('nn.AdaptiveAvgPool1d', 1, outputSize)
+    const [outputSize] = readRequired<[outputSize: number | readonly number[]]>(new.target.layer.name, ['outputSize'], args, false)
+    super(outputSize)
   }
 
   override forward(input: Tensor): Tensor {
@@ -278,53 +268,40 @@ export class AdaptiveAvgPool1d extends AdaptivePool {
 }
 
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool2d`. */
-export class AdaptiveAvgPool2d extends AdaptivePool {
+export class AdaptiveAvgPool2d extends AdaptiveAvgPool {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(outputSize: AdaptiveSizes)
-  constructor(...args: Named<[['outputSize', AdaptiveSizes]], []>)
-  constructor(...args: readonly unknown[]) {
-    const [outputSize] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveAvgPool2d', ['outputSize'], args, false)
-    super('nn.AdaptiveAvgPool2d', 2, outputSize)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return adaptiveAvgPool2d(input, this.outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof adaptiveAvgPool2d> = { name: 'nn.AdaptiveAvgPool2d', spatial: 2, fn: adaptiveAvgPool2d }
 }
 
 /** Mean over windows chosen so that the output has `outputSize` (null: the input's size). PyTorch's `nn.AdaptiveAvgPool3d`. */
-export class AdaptiveAvgPool3d extends AdaptivePool {
+export class AdaptiveAvgPool3d extends AdaptiveAvgPool {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(outputSize: AdaptiveSizes)
-  constructor(...args: Named<[['outputSize', AdaptiveSizes]], []>)
-  constructor(...args: readonly unknown[]) {
-    const [outputSize] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveAvgPool3d', ['outputSize'], args, false)
-    super('nn.AdaptiveAvgPool3d', 3, outputSize)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    return adaptiveAvgPool3d(input, this.outputSize)
-  }
+  static override readonly layer: FunctionFacts<typeof adaptiveAvgPool2d> = { name: 'nn.AdaptiveAvgPool3d', spatial: 3, fn: adaptiveAvgPool3d }
 }
 
 type AdaptiveMaxArguments<I extends boolean> = Trailing<[returnIndices: I], { readonly returnIndices?: I }>
 
 abstract class AdaptiveMaxPool<I extends boolean> extends AdaptivePool {
+  /** @internal */
+  declare static readonly layer: FunctionFacts<typeof adaptiveMaxPool1d>
+  /** @internal */
+  declare readonly ['constructor']: typeof AdaptiveMaxPool
+
   readonly returnIndices: boolean
 
-  constructor(where: string, spatial: number, outputSize: AdaptiveSizes, given: readonly unknown[]) {
-    super(where, spatial, outputSize)
-    this.returnIndices = readOptions(where, { returnIndices: false }, given).returnIndices
+  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<I>)
+  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<I>>)
+  constructor(...args: readonly unknown[]) {
+    const where = new.target.layer.name
+    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>(where, ['outputSize'], args)
+    super(outputSize)
+    this.returnIndices = readOptions(where, { returnIndices: false }, options).returnIndices
   }
 
-  protected pool(input: Tensor, fn: typeof adaptiveMaxPool1d): Pooled<I>
-  protected pool(input: Tensor, fn: typeof adaptiveMaxPool1d): Tensor | readonly [Tensor, Tensor] {
+  override forward(input: Tensor): Pooled<I>
+  override forward(input: Tensor): Tensor | readonly [Tensor, Tensor] {
+    checkCount(this, arguments, 1)
+    const { fn } = this.constructor.layer
     return this.returnIndices ? fn(input, this.outputSize, true) : fn(input, this.outputSize)
   }
 }
@@ -332,53 +309,17 @@ abstract class AdaptiveMaxPool<I extends boolean> extends AdaptivePool {
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool1d`. */
 export class AdaptiveMaxPool1d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
-  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool1d', ['outputSize'], args)
-    super('nn.AdaptiveMaxPool1d', 1, outputSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, adaptiveMaxPool1d)
-  }
+  static override readonly layer: FunctionFacts<typeof adaptiveMaxPool1d> = { name: 'nn.AdaptiveMaxPool1d', spatial: 1, fn: adaptiveMaxPool1d }
 }
 
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool2d`. */
 export class AdaptiveMaxPool2d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
-  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool2d', ['outputSize'], args)
-    super('nn.AdaptiveMaxPool2d', 2, outputSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, adaptiveMaxPool2d)
-  }
+  static override readonly layer: FunctionFacts<typeof adaptiveMaxPool1d> = { name: 'nn.AdaptiveMaxPool2d', spatial: 2, fn: adaptiveMaxPool2d }
 }
 
 /** Maximum over windows chosen so that the output has `outputSize`; with `returnIndices` also the positions. PyTorch's `nn.AdaptiveMaxPool3d`. */
 export class AdaptiveMaxPool3d<Indices extends boolean = false> extends AdaptiveMaxPool<Indices> {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
-
-  constructor(outputSize: AdaptiveSizes, ...options: AdaptiveMaxArguments<Indices>)
-  constructor(...args: Named<[['outputSize', AdaptiveSizes]], AdaptiveMaxArguments<Indices>>)
-  constructor(...args: readonly unknown[]) {
-    const [outputSize, ...options] = readRequired<[outputSize: AdaptiveSizes]>('nn.AdaptiveMaxPool3d', ['outputSize'], args)
-    super('nn.AdaptiveMaxPool3d', 3, outputSize, options)
-  }
-
-  override forward(input: Tensor): Pooled<Indices> {
-    checkCount(this, arguments, 1)
-    return this.pool(input, adaptiveMaxPool3d)
-  }
+  static override readonly layer: FunctionFacts<typeof adaptiveMaxPool1d> = { name: 'nn.AdaptiveMaxPool3d', spatial: 3, fn: adaptiveMaxPool3d }
 }

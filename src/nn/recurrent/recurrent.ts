@@ -13,6 +13,7 @@ import { PackedSequence } from './packedSequence.ts'
 import { Parameter } from '../parameter.ts'
 import { GRU_STEP, LSTM_STEP, checkStates, first, recurrenceOf } from './recurrentCells.ts'
 import type { Nonlinearity, Recurrence } from './recurrentCells.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** A parameter of a module by its name. */
 function parameterOf(module: Module, name: string): Tensor | null {
@@ -244,7 +245,7 @@ export interface RNNOptions extends RecurrentOptions {
  * sequence the output is packed too. PyTorch's `nn.RNN`. */
 export class RNN extends Recurrent {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.RNN' }
 
   readonly nonlinearity: Nonlinearity
 
@@ -286,7 +287,7 @@ type LSTMStates = readonly [h: Tensor, c: Tensor]
 /** Long short-term memory along a sequence; `forward(input, [h, c])` gives [output, [last h, last c]]. PyTorch's `nn.LSTM`. */
 export class LSTM extends Recurrent {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.LSTM' }
 
   protected override recurrence(): Recurrence {
     return LSTM_STEP
@@ -319,7 +320,7 @@ export interface LSTM {
 /** Gated recurrent units along a sequence; `forward(input, h)` gives [output, last h]. PyTorch's `nn.GRU`. */
 export class GRU extends Recurrent {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.GRU' }
 
   protected override recurrence(): Recurrence {
     return GRU_STEP

@@ -11,6 +11,7 @@ import { uniform_ } from '../init.ts'
 import { checkInteger, readOptions, readRequired } from '../options.ts'
 import type { Named, Trailing } from '../options.ts'
 import { Parameter } from '../parameter.ts'
+import type { LayerFacts } from '../layerFacts.ts'
 
 /** A step of a recurrent network. The state is [h], of an LSTM [h, c]. `fromInput` is the projection of the input, with its bias. */
 export interface Recurrence {
@@ -126,7 +127,7 @@ const cellDefaults = (): Required<CellOptions> => ({ bias: true, dtype: getDefau
 /** One step of an {@link RNN}: `forward(input, h)` gives the next h. PyTorch's `nn.RNNCell`. */
 export class RNNCell extends Cell {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.RNNCell' }
 
   readonly nonlinearity: Nonlinearity
 
@@ -155,7 +156,7 @@ export class RNNCell extends Cell {
 /** One step of an {@link LSTM}: `forward(input, [h, c])` gives the next [h, c]. PyTorch's `nn.LSTMCell`. */
 export class LSTMCell extends Cell {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.LSTMCell' }
 
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>)
   constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<[bias: boolean], CellOptions>>)
@@ -177,7 +178,7 @@ export class LSTMCell extends Cell {
 /** One step of a {@link GRU}: `forward(input, h)` gives the next h. PyTorch's `nn.GRUCell`. */
 export class GRUCell extends Cell {
   /** @internal */
-  static readonly isLibraryLayer: boolean = true
+  static readonly layer: LayerFacts = { name: 'nn.GRUCell' }
 
   constructor(inputSize: number, hiddenSize: number, ...options: Trailing<[bias: boolean], CellOptions>)
   constructor(...args: Named<[['inputSize', number], ['hiddenSize', number]], Trailing<[bias: boolean], CellOptions>>)

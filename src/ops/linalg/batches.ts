@@ -1,7 +1,7 @@
 // Kernels of linear algebra: each matrix of a batch is read as float64, computed in JavaScript, and written back in the dtype of the tensor.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { exactElements, formatShape, numelOf, tensorFromValues } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { sizeAt } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 import type { Dense } from './dense.ts'
@@ -14,6 +14,14 @@ export function checkMatrix(op: string, self: Tensor, square = false): void {
     )
   if (!self.isFloatingPoint()) throw new DTypeError(`${op}: expected floating-point numbers, got ${self.dtype}. Convert first: x.float().`)
 }
+
+/** The rule for the result of an operator on square matrices that gives matrices of their sizes. */
+export const squareSpec =
+  (op: string) =>
+  (self: Tensor): TensorSpec => {
+    checkMatrix(op, self, true)
+    return { shape: self.sizes, dtype: self.dtype }
+  }
 
 /** The matrices of a batch. */
 export function matricesOf(self: Tensor): readonly Dense[] {

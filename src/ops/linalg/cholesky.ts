@@ -7,7 +7,7 @@ import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { tril } from '../triangular.ts'
 import { diagonal } from '../view/diagonal.ts'
 import { transpose } from '../view/permute.ts'
-import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
 import { choleskyOf, transposed } from './dense.ts'
 import { diagEmbed } from './diagonals.ts'
 import { matmul } from './matmul.ts'
@@ -49,14 +49,9 @@ export const cholesky: Op['cholesky'] = defineOp({
   schema: 'cholesky(Tensor self, *, bool upper=False) -> Tensor',
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
-  meta: (self) => {
-    checkMatrix('torch.linalg.cholesky', self, true)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: squareSpec('torch.linalg.cholesky'),
   kernel: (self, upper) => {
     checkMatrix('torch.linalg.cholesky', self, true)
     const { factors, infos } = factorsOf(self, upper)
@@ -80,9 +75,7 @@ export const cholesky: Op['cholesky'] = defineOp({
 export const choleskyEx: Op['choleskyEx'] = defineOp({
   schema: 'cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky_ex', self, true)

@@ -43,9 +43,7 @@ export const qr: OpFunction<
 > = defineOp({
   schema: "qr(Tensor self, str mode='reduced') -> (Tensor, Tensor)",
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
   meta: (self, mode) => {
     checkMatrix('torch.linalg.qr', self)
@@ -113,9 +111,7 @@ function inverseGaps(values: Tensor): Tensor {
 export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?: 'L' | 'U' }) => readonly [Tensor, Tensor]> = defineOp({
   schema: "eigh(Tensor self, str UPLO='L') -> (Tensor, Tensor)",
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
   meta: (self, triangle) => {
     checkMatrix('torch.linalg.eigh', self, true)
@@ -175,9 +171,7 @@ export const eigvalsh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly U
 export const svd: Op['svd'] = defineOp({
   schema: 'svd(Tensor self, bool full_matrices=True) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
   meta: (self, full) => {
     checkMatrix('torch.linalg.svd', self)

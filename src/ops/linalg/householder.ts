@@ -81,9 +81,7 @@ export const householderProduct: Op['householderProduct'] = defineOp({
 export const geqrf: Op['geqrf'] = defineOp({
   schema: 'geqrf(Tensor self) -> (Tensor, Tensor)',
   method: true,
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.geqrf', self)

@@ -28,9 +28,7 @@ const SOLVE = 'torch.linalg.ldl_solve'
 export const ldlFactorEx: Op['ldlFactorEx'] = defineOp({
   schema: 'ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
   meta: (self) => {
     checkMatrix(FACTOR, self, true)
@@ -130,9 +128,7 @@ function pivotsOf(pivots: Tensor, n: number): readonly (readonly number[])[] {
 export const ldlSolve: Op['ldlSolve'] = defineOp({
   schema: 'ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['LD', 'pivots', 'B'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['LD', 'pivots', 'B'],
   autocast: 'as is',
   meta: (factors, pivots, b) => solveSpec(factors, pivots, b),
   kernel: (factors, pivots, b) => {

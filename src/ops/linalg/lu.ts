@@ -38,9 +38,7 @@ const smaller = (t: Tensor): number => Math.min(sizeAt(t.sizes, -2), sizeAt(t.si
 export const luFactorEx: Op['luFactorEx'] = defineOp({
   schema: 'lu_factor_ex(Tensor self, *, bool pivot=True, bool check_errors=False) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.lu_factor_ex', self)

@@ -63,9 +63,7 @@ function numbersFor(batch: readonly number[], limit: number | Tensor): (matrix: 
 export const pseudoInverse: OpFunction<(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: boolean) => Tensor> = defineOp({
   schema: 'pseudo_inverse(Tensor self, any? atol, any? rtol, bool hermitian) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.pinv', self)

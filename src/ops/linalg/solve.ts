@@ -17,7 +17,7 @@ import { transpose } from '../view/permute.ts'
 import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
 import { at, dense, expOf, luOf, solveOf, solveTriangularOf } from './dense.ts'
 import type { Dense } from './dense.ts'
 import { matmul } from './matmul.ts'
@@ -61,9 +61,7 @@ export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineO
   schema: 'solve_matrix(Tensor A, Tensor B) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['rejectsData'],
-  halvesInFloat32: true,
-  vmap: { leading: ['A', 'B'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['A', 'B'],
   autocast: 'as is',
   meta: (a, b) => systemSpec('torch.linalg.solve', a, b),
   kernel: (a, b) => {
@@ -113,9 +111,7 @@ export const linalgSolve: Op['linalgSolve'] = defineOp({
 export const triangularSolve: OpFunction<(a: Tensor, b: Tensor, upper: boolean, unitriangular: boolean) => Tensor> = defineOp({
   schema: 'triangular_solve(Tensor A, Tensor B, bool upper, bool unitriangular) -> Tensor',
   namespace: 'torch.ops.tensorfx',
-  halvesInFloat32: true,
-  vmap: { leading: ['A', 'B'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['A', 'B'],
   autocast: 'as is',
   meta: (a, b) => systemSpec('torch.linalg.solve_triangular', a, b),
   kernel: (a, b, upper, unit) => {
@@ -169,14 +165,9 @@ export const inv: Op['inv'] = defineOp({
   schema: 'inv(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
   tags: ['rejectsData'],
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'float32',
-  meta: (self) => {
-    checkMatrix('torch.linalg.inv', self, true)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: squareSpec('torch.linalg.inv'),
   kernel: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
     return solved(self, self, (matrix, _, batch) => {
@@ -223,9 +214,7 @@ const perMatrix = (t: Tensor): Tensor => unsqueeze(unsqueeze(t, -1), -1)
 export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
   schema: 'slogdet(Tensor self) -> (Tensor, Tensor)',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.slogdet', self, true)
@@ -258,9 +247,7 @@ export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
 export const linalgDet: Op['linalgDet'] = defineOp({
   schema: 'det(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.det', self, true)
@@ -340,14 +327,9 @@ export const logdet: Op['logdet'] = defineOp({
 export const linalgMatrixExp: Op['linalgMatrixExp'] = defineOp({
   schema: 'matrix_exp(Tensor self) -> Tensor',
   namespace: 'torch.linalg',
-  halvesInFloat32: true,
-  vmap: { leading: ['self'] },
-  onnx: { none: 'ONNX has no linear algebra beyond products' },
+  matrices: ['self'],
   autocast: 'as is',
-  meta: (self) => {
-    checkMatrix('torch.linalg.matrix_exp', self, true)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: squareSpec('torch.linalg.matrix_exp'),
   kernel: (self) => {
     checkMatrix('torch.linalg.matrix_exp', self, true)
     return tensorOf(
