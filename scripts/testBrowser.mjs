@@ -1,4 +1,4 @@
-// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then the pages that show graphs, and pages with a
+// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then the pages that show graphs and runs, and pages with a
 // Content-Security-Policy. Where there is none, it says so and succeeds.
 import { existsSync, mkdirSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
 const { build, preview } = await import('vite')
 const { checkGraphPages } = await import('./pages/graphPages.mjs')
+const { checkReportPages } = await import('./pages/reportPages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
 await build({ configFile, logLevel: 'error' })
@@ -35,7 +36,9 @@ try {
   }
   mkdirSync(`${root}demo-report`, { recursive: true })
   await page.screenshot({ path: `${root}demo-report/browser.png`, fullPage: true })
-  failures += await checkGraphPages(browser, `${root}demo-report/pages`, { inAllThemes: process.env.TENSORFX_FULL === '1' })
+  const options = { inAllThemes: process.env.TENSORFX_FULL === '1' }
+  failures += await checkGraphPages(browser, `${root}demo-report/pages`, options)
+  failures += await checkReportPages(browser, `${root}demo-report/pages`, options)
   failures += await checkCsp(browser)
 } finally {
   await browser.close()

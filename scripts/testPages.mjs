@@ -1,14 +1,20 @@
-// npm run test:pages: drives the pages of graphs in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
+// npm run test:pages: drives the pages of graphs and of runs in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
 // Chromium, it says so and succeeds. Part of npm run test:browser.
 import { fileURLToPath } from 'node:url'
 import { launch } from './browser.mjs'
 import { checkGraphPages } from './pages/graphPages.mjs'
+import { checkReportPages } from './pages/reportPages.mjs'
 
+const CHECKS = { graphs: checkGraphPages, runs: checkReportPages }
+/** `npm run test:pages -- runs` drives only those. */
+const chosen = process.argv.slice(2)
 const browser = await launch('test:pages')
 let failures = 0
 if (browser !== null) {
   try {
-    failures = await checkGraphPages(browser, fileURLToPath(new URL('../demo-report/pages', import.meta.url)))
+    for (const [name, check] of Object.entries(CHECKS))
+      if (chosen.length === 0 || chosen.includes(name))
+        failures += await check(browser, fileURLToPath(new URL('../demo-report/pages', import.meta.url)))
   } finally {
     await browser.close()
   }

@@ -22,7 +22,7 @@ class Block extends nn.Module {
 }
 
 /** ResNet-18 with fewer channels. */
-class ResNet extends nn.Module {
+export class ResNet extends nn.Module {
   constructor(width = 16) {
     super()
     const layer = (from, to, stride) => new nn.Sequential(new Block(from, to, stride), new Block(to, to, 1))

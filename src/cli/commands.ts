@@ -191,6 +191,25 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     run: async (line, { terminal }) => (await import('./graph.ts')).diffGraphs(line, terminal),
   },
   {
+    name: 'report',
+    forms: [{ words: 'DIR [--diff OTHER] [--out PAGE] [--open]', text: 'writes a page that shows a run which was traced' }],
+    operands: [{ name: 'DIR', text: 'the folder of the trace: TENSORFX_TRACE=DIR node program.mjs, or trace({ dir }) of tensorfx/debug/trace' }],
+    options: [
+      { name: '--diff', value: 'OTHER', text: 'the folder of a later run: the page shows both, and what differs' },
+      {
+        name: '--process',
+        value: 'N',
+        type: { kind: 'whole number', least: 1 },
+        text: 'the number of the process; default: the one that started last',
+      },
+      { name: '--out', value: 'PAGE', text: 'default: report.html in DIR' },
+      { name: '--open', value: null, text: 'opens the page in the browser' },
+      { name: '--chrome', value: null, text: 'also writes trace.json beside the page, for chrome://tracing and ui.perfetto.dev' },
+    ],
+    ending: 'Prints what was found. The exit code is 0 whatever that is, and 2 if there is no trace.',
+    run: async (line, output) => (await import('./report.ts')).reportRun(line, output),
+  },
+  {
     name: 'doctor',
     forms: [{ words: '', text: 'shows what this machine offers, and what the environment variables say' }],
     operands: [],

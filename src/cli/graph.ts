@@ -1,7 +1,4 @@
 // `tensorfx graph`, `tensorfx view` and `tensorfx diff`: saved graphs as text, as pages, and compared.
-import { spawn } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { pathToFileURL } from 'node:url'
 import { basename, extname } from 'node:path'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
@@ -12,6 +9,7 @@ import type { ViewNode } from '../fx/viewer/index.ts'
 import { installCompile } from '../install/compile.ts'
 import { Module } from '../module/index.ts'
 import type { Line, Output, Result } from './line.ts'
+import { writePage } from './pages.ts'
 import { formatOf } from './savedGraphs.ts'
 import { PLAIN, paint } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
@@ -58,28 +56,6 @@ export async function printGraph({ operands, options }: Line): Promise<Result> {
   return { text: text.trimEnd(), code: 0, data: { file: path, form: form.slice(2), text, graph: graphToJson(gm.graph) } }
 }
 
-/** The program that opens a file in the user's browser, and its words. */
-export function openerOf(platform: string, path: string): readonly [command: string, ...words: string[]] {
-  const url = pathToFileURL(path).href
-  if (platform === 'darwin') return ['open', url]
-  return platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', url] : ['xdg-open', url]
-}
-
-/** Opens a page. Returns when the program has been started. Throws ArgumentError if it is not there. */
-async function open(path: string): Promise<void> {
-  const [command, ...words] = openerOf(process.platform, path)
-  await new Promise<void>((done, fail) => {
-    const child = spawn(command, words, { stdio: 'ignore', detached: true })
-    child.on('spawn', () => {
-      child.unref()
-      done()
-    })
-    child.on('error', (error) =>
-      fail(new ArgumentError(`the page ${path} was written, but ${command} cannot open it: ${error.message}. Open the file yourself.`)),
-    )
-  })
-}
-
 /** Runs `tensorfx view`. */
 export async function viewGraph({ operands, options }: Line, { note }: Output): Promise<Result> {
   const path = one(operands)
@@ -88,15 +64,7 @@ export async function viewGraph({ operands, options }: Line, { note }: Output): 
   const page = graphPage(gm, { title: basename(path), ...(before === undefined ? {} : { before: read(before) }) })
   const bare = path.replace(/[\\/]+$/, '')
   const out = options.get('--out') ?? `${bare.slice(0, bare.length - extname(bare).length)}.html`
-  try {
-    writeFileSync(out, page)
-  } catch (error) {
-    throw new ArgumentError(`${out} cannot be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-  }
-  if (options.has('--open')) {
-    note(`opening ${out}`)
-    await open(out)
-  }
+  await writePage(out, page, options.has('--open') ? note : null)
   return { text: `Wrote ${out}: ${gm.graph.nodes.length} nodes`, code: 0, data: { file: path, page: out, nodes: gm.graph.nodes.length } }
 }
 

@@ -58,7 +58,7 @@ class NodeFileStore implements FileStore {
   }
 
   write(path: string, content: string | Uint8Array): void {
-    this.#makeFolder(this.#path.dirname(path))
+    makeFolder(this.#fs, this.#path, this.#path.dirname(path))
     // A file of its own until it is complete: a full disk or a crash leaves the old file or the new one, never a part.
     const unfinished = `${path}.${hostProcess()?.pid ?? 0}.${this.#written++}.tmp`
     try {
@@ -67,33 +67,6 @@ class NodeFileStore implements FileStore {
     } catch (error) {
       this.remove(unfinished)
       throw error
-    }
-  }
-
-  /**
-   * Makes a folder and those above it that are missing. Node's own recursive mkdir loops for ever where a folder exists but cannot hold others, such as /proc.
-   */
-  #makeFolder(folder: string): void {
-    const missing: string[] = []
-    for (let path = this.#path.resolve(folder); !this.#isFolder(path); path = this.#path.dirname(path)) {
-      missing.push(path)
-      if (this.#path.dirname(path) === path) break
-    }
-    for (const path of missing.toReversed()) {
-      try {
-        this.#fs.mkdirSync(path)
-      } catch (error) {
-        // Another process may have made it in the meantime.
-        if (!this.#isFolder(path)) throw new ArgumentError(`the folder ${path} cannot be made.`, { cause: error })
-      }
-    }
-  }
-
-  #isFolder(path: string): boolean {
-    try {
-      return this.#fs.statSync(path).isDirectory()
-    } catch {
-      return false
     }
   }
 
@@ -106,6 +79,33 @@ class NodeFileStore implements FileStore {
 
   read(path: string): Uint8Array | null {
     return this.#fs.existsSync(path) ? new Uint8Array(this.#fs.readFileSync(path)) : null
+  }
+}
+
+/**
+ * Makes a folder and those above it that are missing. Node's own recursive mkdir loops for ever where a folder exists but cannot hold others, such as /proc. Throws
+ * ArgumentError if one cannot be made.
+ */
+export function makeFolder(fs: typeof import('node:fs'), { dirname, resolve }: typeof import('node:path'), folder: string): void {
+  const isFolder = (path: string): boolean => {
+    try {
+      return fs.statSync(path).isDirectory()
+    } catch {
+      return false
+    }
+  }
+  const missing: string[] = []
+  for (let path = resolve(folder); !isFolder(path); path = dirname(path)) {
+    missing.push(path)
+    if (dirname(path) === path) break
+  }
+  for (const path of missing.toReversed()) {
+    try {
+      fs.mkdirSync(path)
+    } catch (error) {
+      // Another process may have made it in the meantime.
+      if (!isFolder(path)) throw new ArgumentError(`the folder ${path} cannot be made.`, { cause: error })
+    }
   }
 }
 

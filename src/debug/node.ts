@@ -4,6 +4,7 @@ import { hostProcess } from '../protocol/host.ts'
 
 interface BuiltinModules {
   'node:fs': typeof import('node:fs')
+  'node:os': typeof import('node:os')
   'node:path': typeof import('node:path')
   'node:url': typeof import('node:url')
   'node:module': typeof import('node:module')

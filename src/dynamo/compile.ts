@@ -5,7 +5,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { harmless } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
-import { checkCallable, checkCount, checkOptions, isCallable, isFunction, isModule, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCallable, checkCount, checkOptions, isCallable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { labelOf, lookupBackend } from './backends.ts'
@@ -31,6 +31,14 @@ export interface CompileOptions {
   readonly skipReplay?: boolean
   /** Called with each captured graph before the backend gets it. Like any listener of events, it cannot make the program fail: what it throws is logged. */
   readonly onGraph?: (gm: GraphModule, exampleInputs: readonly unknown[]) => void
+  /** A trace, from `trace` of tensorfx/debug/trace, which then records this function, and only those that were compiled with it. */
+  readonly trace?: FunctionTrace
+}
+
+/** Records what compiled functions do. */
+export interface FunctionTrace {
+  /** Records the function of this number, as events name it. */
+  readonly follow: (fn: number) => void
 }
 
 /** A compiled function. */
@@ -79,8 +87,18 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   // A module of another copy of the library can be called, but not captured.
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: argument 'fn' must be a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
-  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true }, PYTORCH_OPTIONS)
+  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true, trace: true }, PYTORCH_OPTIONS)
+  const { trace } = options
+  if (trace !== undefined)
+    checkArgument(
+      isObject(trace) && isFunction(trace.follow),
+      'compile',
+      'options.trace',
+      'a trace, as trace() of tensorfx/debug/trace makes them',
+      trace,
+    )
   const compiled = newCompiled(target, options)
+  trace?.follow(compiled.reports.fn)
   compiledFunctions.add(compiled)
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
     return compiled.call(this, args)

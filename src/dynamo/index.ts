@@ -1,6 +1,6 @@
 // compile(): lazy capture, the trace tree, graph breaks, backends, explain.
 export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './compile.ts'
-export type { CompileOptions, Compiled, CompiledModule } from './compile.ts'
+export type { CompileOptions, Compiled, CompiledModule, FunctionTrace } from './compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,

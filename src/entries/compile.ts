@@ -28,6 +28,7 @@ export type {
   CompileOptions,
   Compiled,
   CompiledModule,
+  FunctionTrace,
   Config,
   KernelSummary,
 } from '../dynamo/index.ts'

@@ -14,6 +14,7 @@ export {
   newId,
   onEvent,
   remover,
+  runName,
   setAside,
   wants,
 } from './stream.ts'

@@ -126,7 +126,8 @@ export const newId = (of: 'fn' | 'call' | 'graph'): number => ++last[of]
 
 // ---- events ----
 
-const run = Math.round(performance.timeOrigin).toString(36)
+/** The name of this run of the program. */
+export const runName: string = Math.round(performance.timeOrigin).toString(36)
 
 /** Counts a fact, and tells those who listen to its kind; `describe` makes the event. */
 export function announce(fact: Fact & { readonly kind: EventKind }, describe: () => EventBody): void {
@@ -137,7 +138,7 @@ export function announce(fact: Fact & { readonly kind: EventKind }, describe: ()
 /** Tells those who listen. Ask {@link wants} first where the event's fields cost something. */
 export function emit(body: EventBody): void {
   if (!wants(body.kind)) return
-  const event: CompileEvent = Object.freeze({ id: ++last.event, run, time: performance.now(), ...scope, ...body })
+  const event: CompileEvent = Object.freeze({ id: ++last.event, run: runName, time: performance.now(), ...scope, ...body })
   for (const { kinds, tell } of listeners) if (kinds.has(body.kind)) tell(event)
 }
 

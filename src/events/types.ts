@@ -193,6 +193,8 @@ export interface PassEvent {
   readonly after: number | null
   readonly created: readonly string[]
   readonly erased: readonly string[]
+  /** The value after a pass that changed it, as text: the code of a graph, or the latest result of a compilation. Null if nothing changed, or the pass failed. */
+  readonly text: string | null
   /** What a pass that failed has thrown. */
   readonly error: string | null
 }
@@ -214,8 +216,13 @@ export interface FuseEvent {
   readonly kind: 'fuse'
   readonly program: string
   readonly groups: readonly { readonly kind: string; readonly members: readonly string[] }[]
-  /** Pairs of nodes that share data and stay in different kernels. */
-  readonly refused: readonly { readonly first: string; readonly second: string; readonly reason: string }[]
+  /** Pairs of nodes that share data and stay in different kernels. `origins`: the graph nodes that they come from. */
+  readonly refused: readonly {
+    readonly first: string
+    readonly second: string
+    readonly reason: string
+    readonly origins: readonly [first: string, second: string]
+  }[]
 }
 
 /** Memory was planned. */
@@ -224,9 +231,10 @@ export interface MemoryEvent {
   readonly program: string
   /** The size of the arena that temporaries share. */
   readonly arenaBytes: number
-  /** Temporaries: their place in the arena, and the first and last step that touch them. */
+  /** Temporaries: the graph node that they come from, their place in the arena, and the first and last step that touch them. */
   readonly lifetimes: readonly {
     readonly buffer: string
+    readonly origin: string | null
     readonly bytes: number
     readonly offset: number
     readonly first: number

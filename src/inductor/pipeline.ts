@@ -114,7 +114,12 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
   )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
-  const { runs } = runPasses(stages, compilation, { observers: [tellingStages, ...compileObservers()] }, (c) => c.nodes)
+  const { runs } = runPasses(
+    stages,
+    compilation,
+    { observers: [tellingStages, ...compileObservers()] },
+    { nodes: (c) => c.nodes, text: (c) => c.text },
+  )
   const program = compilation.get('program')
   const { fn, graph } = currentScope()
   const kernels = compilation.get('kernels').map((kernel) => kernel.report)

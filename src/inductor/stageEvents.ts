@@ -59,7 +59,12 @@ function tellFusion(c: Compilation): void {
     kind: 'fuse',
     program: c.name,
     groups: groups.map((group) => ({ kind: group.kind, members: nodesOf(group).map(label) })),
-    refused: refused.map(({ first, second, reason }) => ({ first: label(first), second: label(second), reason })),
+    refused: refused.map(({ first, second, reason }) => ({
+      first: label(first),
+      second: label(second),
+      reason,
+      origins: [first.origin, second.origin] as const,
+    })),
   })
 }
 
@@ -69,6 +74,7 @@ function tellMemory(c: Compilation): void {
   const placement = c.get('placement')
   const lifetimes = lifetimesOf(c.get('ir'), c.get('groups'), placement).map(({ buffer, first, last }) => ({
     buffer: buffer.name,
+    origin: buffer.producer?.origin ?? null,
     bytes: buffer.numel * dtypeInfo[buffer.dtype].size,
     offset: offsets.get(buffer) ?? 0,
     first,

@@ -2,7 +2,8 @@
 import { TensorfxError } from '../errors/index.ts'
 import { budget, memoryLimit, scratchUses } from './budget.ts'
 import { MAX_BYTES, heapStats, largestFree } from './heap.ts'
-import { memoryOwners, ownerText, recordedOnHeap, recordsLines, sizeText } from './owners.ts'
+import { memoryOwners, ownerText, recordedOnHeap, recordsLines } from './owners.ts'
+import { sizeText } from './sizeText.ts'
 import type { MemoryOwner } from './owners.ts'
 
 /** How many owners a message lists. */

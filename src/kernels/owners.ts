@@ -89,16 +89,6 @@ export function recordedOnHeap(): { readonly count: number; readonly bytes: numb
   return { count: heapRecords.size, bytes }
 }
 
-/** `512.0 MiB` */
-export function sizeText(bytes: number): string {
-  const units = ['KiB', 'MiB', 'GiB', 'TiB']
-  if (bytes < 1024) return `${bytes} bytes`
-  let value = bytes
-  let unit = -1
-  for (; value >= 1024 && unit < units.length - 1; unit++) value /= 1024
-  return `${value.toFixed(1)} ${units[unit] ?? ''}`
-}
-
 /** `3 x float32 [2, 3] by torch.add, train.ts:12 in step` */
 export function ownerText({ operator, shape, dtype, count, frames }: MemoryOwner): string {
   const frame = frames?.at(-1)

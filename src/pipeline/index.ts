@@ -2,4 +2,4 @@
 export { replaced } from './pass.ts'
 export type { Pass, PassObserver, PassRun, Replaced } from './pass.ts'
 export { PassError, isVerifying, runPasses, setVerification } from './runPasses.ts'
-export type { PassesResult, RunPassesOptions } from './runPasses.ts'
+export type { PassFacts, PassesResult, RunPassesOptions } from './runPasses.ts'

@@ -54,13 +54,13 @@ export function isVerifying(): boolean {
 
 /**
  * Runs passes on a value, one after the other. Throws PassError before a pass if one of its `requires` has not run, and after a pass if the value does not verify.
- * Errors of passes themselves are rethrown unchanged. `nodesOf` gives the nodes of a value, for those who listen to events.
+ * Errors of passes themselves are rethrown unchanged. `facts` tells those who listen to events what a value holds.
  */
 export function runPasses<T>(
   passes: readonly Pass<T>[],
   value: T,
   options: RunPassesOptions<T> = {},
-  nodesOf: ((value: T) => Iterable<Named>) | null = null,
+  facts: PassFacts<T> | null = null,
 ): PassesResult<T> {
   const { observers = [], verify = isVerifying() } = options
   const done = new Set(options.done ?? [])
@@ -74,7 +74,7 @@ export function runPasses<T>(
         `pass '${pass.name}' needs ${missing.map((name) => `'${name}'`).join(', ')} to run before it; add it to the list, before this one.`,
       )
     for (const observer of observers) observer.before?.(pass, current)
-    const nodes = wants('pass') && nodesOf !== null ? [...nodesOf(current)] : null
+    const nodes = wants('pass') && facts !== null ? [...facts.nodes(current)] : null
     const start = performance.now()
     let changed: boolean
     try {
@@ -83,14 +83,17 @@ export function runPasses<T>(
       else ({ value: current, changed } = result)
     } catch (error) {
       for (const observer of observers) observer.failed?.(pass, current, error)
-      if (wants('pass')) emit(passEvent(pass.name, { changed: false, milliseconds: performance.now() - start }, nodes, null, [error]))
+      if (wants('pass')) emit(passEvent(pass.name, { changed: false, milliseconds: performance.now() - start }, nodes, null, null, [error]))
       throw error
     }
     const run: PassRun = { name: pass.name, changed, milliseconds: performance.now() - start }
     if (verify !== false) verifyAfter(pass, current, verify === true ? null : verify)
     runs.push(run)
     done.add(pass.name)
-    if (wants('pass')) emit(passEvent(pass.name, run, nodes, nodesOf === null ? null : [...nodesOf(current)], null))
+    if (wants('pass')) {
+      const text = changed ? (facts?.text(current) ?? null) : null
+      emit(passEvent(pass.name, run, nodes, facts === null ? null : [...facts.nodes(current)], text, null))
+    }
     for (const observer of observers) observer.after?.(pass, current, run)
   }
   return { value: current, changed: runs.some((run) => run.changed), runs }
@@ -101,11 +104,18 @@ interface Named {
   readonly name: string
 }
 
+/** What events say of a value that passes work on. */
+export interface PassFacts<T> {
+  readonly nodes: (value: T) => Iterable<Named>
+  readonly text: (value: T) => string
+}
+
 function passEvent(
   name: string,
   { changed, milliseconds }: Pick<PassRun, 'changed' | 'milliseconds'>,
   before: readonly Named[] | null,
   after: readonly Named[] | null,
+  text: string | null,
   failure: readonly [unknown] | null,
 ): PassEvent {
   const [error] = failure ?? []
@@ -122,6 +132,7 @@ function passEvent(
     after: after?.length ?? null,
     created: without(after, before),
     erased: without(before, after),
+    text,
     error: failure === null ? null : error instanceof Error ? `${error.name}: ${error.message}` : valueText(error),
   }
 }

@@ -11,6 +11,7 @@ export interface Variable {
 /** The variables by name. Programs only load the names of those that they read: this table is loaded by the command. */
 export const VARIABLES = {
   TENSORFX_LOGS: { text: 'what compile logs to standard error: graph_breaks,recompiles,+dynamo,-inductor' },
+  TENSORFX_TRACE: { text: 'the folder that a trace of the program is written to: tensorfx report shows it' },
   TENSORFX_VERIFY: { text: '1: graphs are verified after each pass' },
   TENSORFX_FX_GRAPH_SHOW_STRIDE: { text: '1: printed graphs show strides' },
   TENSORFX_FX_GRAPH_SHOW_DEVICE: { text: '1: printed graphs show devices' },

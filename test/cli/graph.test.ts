@@ -10,7 +10,7 @@ import { symbolicTrace } from 'tensorfx/fx'
 import { graphToJson } from 'tensorfx/fx/json'
 import { saveGraphModule } from 'tensorfx/interop'
 import { runTensorfx } from '../../src/cli/commands.ts'
-import { openerOf } from '../../src/cli/graph.ts'
+import { openerOf } from '../../src/cli/pages.ts'
 import type { Result } from '../../src/cli/line.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx graphs '))

@@ -1,6 +1,6 @@
 // Sums of a profile's events by name, and their table. PyTorch's `key_averages()`.
 import { ArgumentError } from '../../errors/index.ts'
-import { sizeText } from '../../kernels/owners.ts'
+import { sizeText } from '../../kernels/sizeText.ts'
 import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { table } from '../table.ts'
 import type { ProfileEvent, ProfileKind } from './recorder.ts'

@@ -6,7 +6,7 @@ import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { Graph } from '../graph/graph.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { FxGraphDrawer } from './graphDrawer.ts'
-import { PassResult, nodesIn } from './pass.ts'
+import { PassResult, graphFacts } from './pass.ts'
 
 /** What a pass did. Created nodes are named as in the graph after the pass, erased nodes as in the graph before it. */
 export interface PassRecord {
@@ -92,7 +92,7 @@ export class GraphTransformObserver {
       return replaced(made instanceof GraphModule ? made : gm)
     }
     const observers = [{ after: (_pass: unknown, gm: GraphModule) => this.end(gm), failed: () => this.end() }]
-    runPasses([{ name: this.#passName, run }], this.#gm, { observers }, nodesIn)
+    runPasses([{ name: this.#passName, run }], this.#gm, { observers }, graphFacts)
     for (const result of results) return result
     throw new InternalError('runPasses returned without running the pass')
   }

@@ -2,10 +2,9 @@
 // (torch.fx.passes.infra.pass_base).
 import { ArgumentError } from '../../errors/index.ts'
 import { isVerifying, replaced, runPasses as run } from '../../pipeline/index.ts'
-import type { Pass, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
+import type { Pass, PassFacts, PassObserver, PassesResult, RunPassesOptions } from '../../pipeline/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, isClass, isFunction, isObject, withName } from '../../protocol/index.ts'
-import type { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import type { Interpreter } from '../run/interpreter.ts'
 import { Transformer } from '../trace/transformer.ts'
@@ -126,8 +125,8 @@ const recompiling: PassObserver<GraphModule> = {
   },
 }
 
-/** The nodes of a module, for events. */
-export const nodesIn = (gm: GraphModule): Iterable<Node> => gm.graph.nodes
+/** What events say of a module. */
+export const graphFacts: PassFacts<GraphModule> = { nodes: (gm) => gm.graph.nodes, text: (gm) => String(gm.graph) }
 
 /**
  * Runs passes over a module in order, and recompiles it after each pass that changed something. Where verification is on (`verify`, or setVerification), lints the
@@ -147,6 +146,6 @@ export function runPasses(passes: readonly AnyPass[], gm: GraphModule, options: 
     passes.map((pass) => asPass(pass)),
     gm,
     { ...options, observers: [recompiling, ...observers], verify: verify === true ? lint : verify },
-    nodesIn,
+    graphFacts,
   )
 }

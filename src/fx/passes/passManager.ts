@@ -6,7 +6,7 @@ import { checkCount, isFunction, checkOptions } from '../../protocol/index.ts'
 import { GraphError } from '../graph/errors.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { Dependencies } from './dependencies.ts'
-import { PassResult, asPass, nodesIn, passName } from './pass.ts'
+import { PassResult, asPass, graphFacts, passName } from './pass.ts'
 import type { PassBase } from './pass.ts'
 
 /** A pass of a PassManager. A function must return a PassResult; see passResultWrapper. */
@@ -126,7 +126,7 @@ export class PassManager {
     const lint = (module: GraphModule): void => module.graph.lint()
     try {
       const observers = [own, ...this.#observers]
-      const { value, changed } = runPasses(this.passes.map(strict), gm, { observers, verify: isVerifying() && lint }, nodesIn)
+      const { value, changed } = runPasses(this.passes.map(strict), gm, { observers, verify: isVerifying() && lint }, graphFacts)
       return new PassResult(value, changed)
     } catch (error) {
       const message = `An error occurred when running the '${started.at(-1)}' pass after the following passes: [${started.slice(0, -1).join(', ')}]`

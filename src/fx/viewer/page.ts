@@ -2,6 +2,7 @@
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkCount, checkOptions } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
+import { escapeHtml, htmlDocument } from './document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
 import { graphView } from './graphView.ts'
 import { Arranger, openAtFirst } from './layout/arrange.ts'
@@ -9,7 +10,6 @@ import { categoryOf } from './layout/boxes.ts'
 import { Layouts } from './layout/layered.ts'
 import { pack, unpack } from './pageData.ts'
 import type { PackedPage } from './pageData.ts'
-import { DARK, LIGHT, properties } from './theme.ts'
 import type { GraphView } from './view.ts'
 
 /** Options of {@link graphPage}. */
@@ -49,7 +49,7 @@ function dataOf(view: GraphView): PackedPage {
 
 function pageOf(view: GraphView): string {
   const data = dataOf(view)
-  const title = escape(view.name)
+  const title = escapeHtml(view.name)
   const categories = [...new Set(unpack(data.graph).nodes.map(categoryOf))]
   const legend = categories.map((name) => `<span><i style="background:var(--category-${name})"></i>${name}</span>`).join('')
   const count = view.isDiff
@@ -57,17 +57,7 @@ function pageOf(view: GraphView): string {
         .map((change) => `<span class="${change}">${view.nodes.filter((n) => n.change === change).length} ${change}</span>`)
         .join(' ')
     : `${view.nodes.length} nodes`
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>:root { color-scheme: light dark; ${properties(LIGHT)} } @media (prefers-color-scheme: dark) { :root { ${properties(DARK)} } } ${PAGE_STYLE}</style>
-</head>
-<body>
-${header(title, count)}
+  const body = `${header(title, count)}
 <main><canvas id="canvas" tabindex="0" aria-label="The graph. Arrow keys go from node to node."></canvas>
 <div class="legend">${legend}</div>
 <div class="corner"><canvas id="minimap" aria-label="The whole graph, and the part that is in view"></canvas><div class="zoom"><button type="button" id="in" title="Zoom in (+)" aria-label="Zoom in">+</button><button type="button" id="out" title="Zoom out (-)" aria-label="Zoom out">−</button></div></div></main>
@@ -78,12 +68,8 @@ ${header(title, count)}
 ${HELP}
 <div id="said" class="unseen" role="status"></div>
 <div id="print"></div>
-<noscript>This page draws the graph with JavaScript.</noscript>
-<script id="data" type="application/json">${JSON.stringify(data).replaceAll('<', '\\u003c')}</script>
-<script>${PAGE_SCRIPT}</script>
-</body>
-</html>
-`
+<noscript>This page draws the graph with JavaScript.</noscript>`
+  return htmlDocument({ title: view.name, style: PAGE_STYLE, body, data, script: PAGE_SCRIPT })
 }
 
 const header = (title: string, count: string): string => `<header>
@@ -110,5 +96,3 @@ const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
 const HELP = `<dialog id="help" aria-labelledby="help-title"><h2 id="help-title">Keys</h2><dl>${KEYS.map(
   ([keys, what]) => `<dt>${keys.map((key) => `<kbd>${key}</kbd>`).join(' ')}</dt><dd>${what}</dd>`,
 ).join('')}</dl><button type="button" id="close-help">Close</button></dialog>`
-
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')

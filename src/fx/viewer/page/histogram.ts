@@ -1,6 +1,6 @@
 // The distribution of a tensor's values, as a small picture and in words.
 import type { ViewStatistics, ViewTensor } from '../view.ts'
-import { element } from './dom.ts'
+import { element } from './elements/dom.ts'
 
 /** A number with about four digits. */
 export function short(value: number): string {

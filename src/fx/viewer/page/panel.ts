@@ -1,7 +1,7 @@
 // What is known of the selected node, with links to the nodes that it reads and that read it.
 import { categoryOf, operation } from '../layout/boxes.ts'
 import type { PageGraph, PageNode } from '../pageData.ts'
-import { element } from './dom.ts'
+import { element } from './elements/dom.ts'
 import { tensorView } from './histogram.ts'
 
 /** More links than these are counted. */

@@ -1,7 +1,7 @@
 // The search field with the list of what was found.
 import { categoryOf, operation } from '../layout/boxes.ts'
 import type { PageNode } from '../pageData.ts'
-import { byId, element } from './dom.ts'
+import { byId, element } from './elements/dom.ts'
 import { find, kindCounts, parseQuery } from './search.ts'
 
 /** As many results are listed; the graph shows all of them. */

@@ -1,0 +1,2 @@
+export function runSituations(folder: string): void
+export function plantedLines(): ReadonlyMap<string, number>
