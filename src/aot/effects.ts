@@ -1,6 +1,6 @@
 // What a call of aotFunction does besides computing. Results that are arguments, views of them, or several views of one memory are not outputs of the graph, but made at each call of arguments and
 // outputs; and arguments may get another shape, other memory, or another relation to gradients.
-import { attachGradNode, enableGrad, isNode, noGrad, producerOf } from '../autograd/index.ts'
+import { enableGrad, isNode, noGrad, producerOf } from '../autograd/index.ts'
 import type { Edge } from '../autograd/index.ts'
 import { becomeView, isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
@@ -34,14 +34,6 @@ export function originOf(tensor: Tensor): Edge {
   let node: Edge = tensor.requiresGrad ? (producerOf(tensor) ?? tensor) : null
   while (isNode(node) && node.isView) node = node.targets[0] ?? null
   return node
-}
-
-/** A tensor that stands for a graph input which is no leaf, so that the function may write to it: its history leads to the input. */
-export function notALeaf(input: Tensor, mode: ProxyTensorMode): Tensor {
-  const tensor = Tensor.fake(input)
-  mode.track(tensor, mode.nodeOf(input))
-  attachGradNode([tensor], [input], (grads) => grads, { name: 'InputBackward' })
-  return tensor
 }
 
 export class Effects {

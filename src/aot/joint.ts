@@ -14,7 +14,7 @@ import { attachBackward } from './callTape.ts'
 import type { BackwardCode, BackwardPart } from './callTape.ts'
 import type { CompileGraph, CompiledCode } from './compiled.ts'
 import { drawNumbers, withoutDrawing } from './draws.ts'
-import { notALeaf, originOf } from './effects.ts'
+import { originOf } from './effects.ts'
 import type { Effects } from './effects.ts'
 import { announceGraph, announceJoint, announcePartition } from './graphEvent.ts'
 import { backwardModule, forwardModule } from './jointParts.ts'
@@ -23,6 +23,7 @@ import { memoryRead, minCutPartition } from './partition.ts'
 import type { Partition } from './partition.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 import { backwardOfSome } from './someHeads.ts'
+import { standIn } from './standIns.ts'
 
 /** How a joint graph is split and compiled. */
 export interface JointOptions {
@@ -158,7 +159,7 @@ export function traceJoint(
     placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
     return leaf
   })
-  const given = options.effects === undefined ? leaves : leaves.map((leaf, i) => (inputs[i]?.isLeaf === false ? notALeaf(leaf, mode) : leaf))
+  const given = options.effects === undefined ? leaves : leaves.map((leaf, i) => standIn(present(inputs[i], 'an input'), leaf, mode))
   const memories = given.map((tensor) => mode.memoryOf(tensor))
   const starts = given.map(originOf)
   try {

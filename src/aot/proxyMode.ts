@@ -69,8 +69,8 @@ export class ProxyTensorMode implements DispatchMode {
   readonly #storages = new Map<Storage, Tensor>()
   readonly #shared = new Set<Storage>()
   #parameters = 0
-  /** The history that each constant had before the trace. */
-  readonly #histories = new Map<Tensor, Pick<Tensor, 'requiresGrad' | 'gradFn' | 'outputNr'>>()
+  /** The history that each constant, and what it is a view of, had before the trace. */
+  readonly #histories = new Map<Tensor, Pick<Tensor, 'ownHistory' | 'gradFn' | 'outputNr'>>()
   /** Whether an input or a constant requires grad. */
   #anyGrad = false
   readonly #nodes = new Map<Tensor, Node>()
@@ -171,9 +171,12 @@ export class ProxyTensorMode implements DispatchMode {
     }
     const name = tensor.isParameter ? `_param_constant${this.#parameters++}` : `_tensor_constant${this.constants.size - this.#parameters}`
     this.constants.set(name, tensor)
-    const { requiresGrad, gradFn, outputNr } = tensor
-    this.#histories.set(tensor, { requiresGrad, gradFn, outputNr })
     this.#anyGrad ||= tensor.requiresGrad
+    for (const one of [tensor, tensor.viewBase]) {
+      if (one === null || this.#histories.has(one)) continue
+      const { ownHistory, gradFn, outputNr } = one
+      this.#histories.set(one, { ownHistory, gradFn, outputNr })
+    }
     const node = this.#constantsAsInputs
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
       : this.graph.createNode('get_attr', name)
@@ -251,7 +254,7 @@ export class ProxyTensorMode implements DispatchMode {
   /** What stands for a constant as it was before the trace: a leaf that wants gradients for itself, any other one as a tensor with the history of then. */
   beforeTrace(constant: Tensor): Tensor {
     const history = this.#histories.get(constant)
-    return history?.requiresGrad === true && history.gradFn === null ? constant : Object.assign(Tensor.fake(constant), history)
+    return history?.ownHistory === true && history.gradFn === null ? constant : Object.assign(Tensor.fake(constant), history)
   }
 
   /** Gives the constants back the history that they had. A write that the trace recorded gave them one in which there are only fake tensors. */

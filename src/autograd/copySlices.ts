@@ -1,6 +1,6 @@
 // A write to a view changes the tensor behind it: the base gets a history in which a window of what it was is replaced by what was written.
 import { present } from '../errors/index.ts'
-import { indexSelect, permute, reshape, scatter, where, windowPlaces, zeros } from '../ops/index.ts'
+import { coveringOrder, permute, reshape, scatter, where, windowCopy, windowPlaces, zeros } from '../ops/index.ts'
 import { inverseOrder } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
@@ -32,16 +32,20 @@ export class CopySlices extends GradNode {
   }
 
   apply(grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] {
-    // In the order of the base's memory. The window is found by positions, and not by strides: under vmap the memory of a gradient is that of all examples.
     const grad = present(grads[0], 'the gradient of the base')
+    // In the order of the base's memory.
     const whole = permute(grad, this.#order)
-    const places = reshape(windowPlaces(this.#shape, this.#strides, this.#first), [-1])
-    const outside = (): Tensor => {
-      const inside = scatter(zeros([grad.numel], { dtype: 'bool' }), 0, places, 1)
-      return permute(where(reshape(inside, whole.sizes), 0, whole), inverseOrder(this.#order))
-    }
+    const written = windowCopy(whole, this.#shape, this.#strides, this.#first)
     // What was written leads to the base, too: whenever a gradient is wanted, its own is.
-    return [needs[0] === true ? outside() : null, reshape(indexSelect(reshape(whole, [-1]), 0, places), this.#shape)]
+    return [needs[0] === true ? permute(this.#outside(whole), inverseOrder(this.#order)) : null, written]
+  }
+
+  /** The gradient of what was not written. */
+  #outside(whole: Tensor): Tensor {
+    if (coveringOrder(this.#shape, this.#strides, whole.numel) !== null) return zeros(whole.sizes, { dtype: whole.dtype })
+    const places = reshape(windowPlaces(this.#shape, this.#strides, this.#first), [-1])
+    const inside = scatter(zeros([whole.numel], { dtype: 'bool' }), 0, places, 1)
+    return where(reshape(inside, whole.sizes), 0, whole)
   }
 
   release(): null {

@@ -8,6 +8,7 @@ export {
   allState,
   callState,
   changeOf,
+  historyOwnerOf,
   keyOf,
   metTensorState,
   operatorState,

@@ -1,15 +1,15 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { formatShape, inverseOrder, memoryOrder } from '../../tensor/index.ts'
+import { formatShape, inverseOrder, memoryOrder, numelOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
-import { scatterAdd } from './indexing.ts'
+import { indexSelect, scatterAdd } from './indexing.ts'
 import { permute } from './permute.ts'
-import { contiguous, reshape } from './reshape.ts'
+import { clone, contiguous, reshape } from './reshape.ts'
 import { scatterInto, scatterSpec } from './scatterWindow.ts'
 import { checkWindow, storedElementsOf, viewSpec } from './strides.ts'
 
@@ -61,6 +61,23 @@ export function windowPlaces(size: readonly number[], stride: readonly number[],
   return size.reduce((sum, count, i) => add(sum, along(count, i)), add(zeros(size, { dtype: 'int64' }), first))
 }
 
+/** The order in memory of a window's dimensions, if it is one on all of `count` elements, each once; null if it is not. */
+export const coveringOrder = (size: readonly number[], stride: readonly number[], count: number): readonly number[] | null =>
+  numelOf(size) === count ? memoryOrder(size, stride) : null
+
+/**
+ * A copy of a window on `whole`, whose elements lie in memory in their order. It is found by positions, not by strides: under vmap the memory of `whole` is that of all examples.
+ */
+export function windowCopy(whole: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
+  const order = coveringOrder(size, stride, whole.numel)
+  if (order === null) return reshape(indexSelect(reshape(whole, [-1]), 0, reshape(windowPlaces(size, stride, first), [-1])), size)
+  const inMemory = reshape(
+    whole,
+    order.map((dim) => sizeAt(size, dim)),
+  )
+  return clone(permute(inMemory, inverseOrder(order)))
+}
+
 /** The gradient of a window on elements without gaps: those that occur in it several times get the sum. */
 function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride: readonly number[], first: number): Tensor {
   const order = memoryOrder(self.sizes, self.steps)
@@ -68,8 +85,10 @@ function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride
     throw new UnsupportedError(
       `backward of torch.as_strided: self of shape ${formatShape(self.sizes)} has gaps in its memory, or elements that share a place; call contiguous() first.`,
     )
-  const places = reshape(windowPlaces(size, stride, first), [-1])
-  const inMemory = scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, places, reshape(g, [-1]))
+  const covering = coveringOrder(size, stride, self.numel)
+  const added = (): Tensor =>
+    scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(windowPlaces(size, stride, first), [-1]), reshape(g, [-1]))
+  const inMemory = covering === null ? added() : clone(permute(g, covering))
   const sizes = order.map((dim) => sizeAt(self.sizes, dim))
   return permute(reshape(inMemory, sizes), inverseOrder(order))
 }
