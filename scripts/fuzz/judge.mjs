@@ -1,7 +1,9 @@
 // Whether a program means the same compiled as eagerly. Operators that compute elements one by one, and their gradients, must agree in every bit. Sums and matrix products may
 // add up in another order: they may be at most twice as far from a float64 reference as eager, plus 4 units in the last place. Since eager can be exact by
-// luck, its distance is the largest of several runs, with data moved by one unit in the last place.
+// luck, its distance is the largest of several runs, with data moved by one unit in the last place. For sums of many summands that is too little: what their roundings can come to is a bound that
+// spread.mjs derives from the program.
 import { compareNotes, numbersIn, runProgram } from './run.mjs'
+import { spreadTracker } from './spread.mjs'
 
 /** Operators that only move or choose elements, or compute exactly. */
 const EXACT =
@@ -61,6 +63,18 @@ function tolerances(api, program, eager) {
   const taint = runProgram(api, program, { taint: tracker })
   const reference = runProgram(api, program, { dtype: 'float64' })
   const others = [3, 5, 7].map((perturb) => runProgram(api, program, { perturb }))
+  let spread = null
+  /** Whether two orders of the same sums can be as far apart. */
+  const withinSpread = (i, k, mine, theirs) => {
+    spread ??= runProgram(api, program, { taint: spreadTracker(api) })
+    const note = spread.notes[i]
+    const bounds = note?.label === eager.notes[i].label ? shotsOf(note.value)[k]?.taint : null
+    return (
+      Array.isArray(bounds) &&
+      mine.length === theirs.length &&
+      mine.every((x, e) => Object.is(x, theirs[e]) || Math.abs(x - theirs[e]) <= (bounds[e] ?? 0))
+    )
+  }
   const at = (run, i) => (run.notes[i] === undefined || run.notes[i].label !== eager.notes[i].label ? [] : shotsOf(run.notes[i].value).map(numbersIn))
   return (i) => {
     const shots = eager.notes[i] === undefined ? [] : shotsOf(eager.notes[i].value)
@@ -78,7 +92,7 @@ function tolerances(api, program, eager) {
       const eps = ulpOf[a.dtype] ?? 2 ** -24
       const scale = Math.max(1, largest(exact.filter(Number.isFinite)))
       const eagerDistance = Math.max(distance(mine, exact), ...noisy.map((run) => (run[k]?.length === exact.length ? distance(run[k], exact) : 0)))
-      return distance(theirs, exact) <= 2 * eagerDistance + 8 * eps * scale + (a.unit ?? 0)
+      return distance(theirs, exact) <= 2 * eagerDistance + 8 * eps * scale + (a.unit ?? 0) || (a.tensor === true && withinSpread(i, k, mine, theirs))
     }
   }
 }
