@@ -2,6 +2,7 @@
 import { installBackends } from '../dynamo/index.ts'
 import { compileFx } from '../inductor/index.ts'
 import { installDefaultBackends } from './backends.ts'
+import { installKernels } from './kernels.ts'
 
 let isInstalled = false
 
@@ -9,6 +10,7 @@ let isInstalled = false
 export function installCompiler(): void {
   if (isInstalled) return
   isInstalled = true
+  installKernels()
   installDefaultBackends()
   installBackends({ inductor: { backend: compileFx, options: {} } })
 }

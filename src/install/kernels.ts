@@ -1,6 +1,12 @@
-// The composition root of kernels: every kernel is checked against the specification of the loop IR before it is emitted.
+// The composition root of kernels that programs or the compiler make: all scalar operations, and every kernel is checked against the specification of the loop IR before it is
+// emitted. Programs that only call operators leave the check out.
 import { installVerifier } from '../kernels/compile.ts'
 import { verifyKernel } from '../kernels/index.ts'
+import { rareOps } from '../kernels/rareOps.ts'
+import { addScalarOps } from '../kernels/scalarOps.ts'
 
-/** Lets kernels be checked. */
-export const installKernels = (): void => installVerifier(verifyKernel)
+/** Adds all scalar operations, and lets kernels be checked. */
+export function installKernels(): void {
+  addScalarOps(rareOps)
+  installVerifier(verifyKernel)
+}

@@ -5,11 +5,12 @@ import { allAliases } from '../ops/aliases.ts'
 import { allclose, compareMethods, equal } from '../ops/compare.ts'
 import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/table.ts'
+import { rareOps } from '../kernels/rareOps.ts'
+import { addScalarOps } from '../kernels/scalarOps.ts'
 import { newTensorMethods } from '../ops/newTensors.ts'
 import { explainMissingTargets, nameTarget } from '../protocol/index.ts'
 import { programFirst } from '../provenance/index.ts'
 import { installMethods } from '../tensor/index.ts'
-import { installKernels } from './kernels.ts'
 import { installTensorBase } from './tensorBase.ts'
 import { explainTensorNames } from './unknownNames.ts'
 
@@ -23,7 +24,7 @@ export function installTensors(): void {
   if (isInstalled) return
   isInstalled = true
   setStackText(programFirst)
-  installKernels()
+  addScalarOps(rareOps)
   installTensorBase()
   for (const methods of [autogradMethods, compareMethods, newTensorMethods]) installMethods(methods)
   for (const operator of [...allOperators, ...allAliases]) registerOp(operator)

@@ -3,7 +3,7 @@ import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
 import { KernelError } from './errors.ts'
 import type { CallExpr, Combine, Expr, Index, LoopVar, Memory, Size, Stmt, Variable } from './loopIr.ts'
-import { isExpensive, scalarOps } from './scalarOps.ts'
+import { isExpensive, scalarOp } from './scalarOps.ts'
 
 /** The operands of an expression, in order of evaluation. */
 export function operandsOf(expr: Expr): readonly Expr[] {
@@ -15,7 +15,7 @@ export function operandsOf(expr: Expr): readonly Expr[] {
 }
 
 /** The dtype that a call computes in: that of its operands, except for conditions. */
-export const operandDType = ({ op, args, dtype }: CallExpr): DType => args[scalarOps[op].conditions]?.dtype ?? dtype
+export const operandDType = ({ op, args, dtype }: CallExpr): DType => args[scalarOp(op).conditions]?.dtype ?? dtype
 
 /** The expressions that a statement itself evaluates (not those of a loop's body). */
 export function expressionsOf(stmt: Stmt): readonly Expr[] {

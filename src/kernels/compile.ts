@@ -5,8 +5,8 @@ import type { CompiledKernel } from './boundedCache.ts'
 import { heapGuard, heapMemory } from './heap.ts'
 import type { Kernel, Param, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
+import { hostFunctions } from './scalarOps.ts'
 import { emitKernel } from './wasm/emit.ts'
-import { hostFunctions } from './wasm/operations.ts'
 
 let compiled = 0
 

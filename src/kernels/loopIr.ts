@@ -33,7 +33,7 @@ import { dtypeInfo, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
 import { KernelError } from './errors.ts'
 import { converted, rounded } from './numbers.ts'
-import { scalarOps } from './scalarOps.ts'
+import { scalarOp } from './scalarOps.ts'
 import type { ScalarOp } from './scalarOps.ts'
 import type { DerivedSize, Size, SizeParam } from './sizes.ts'
 
@@ -349,7 +349,7 @@ export function cast(value: Expr, dtype: DType): Expr {
 
 /** A scalar operation. Its operands must have the same dtype, except for the condition of `where`. Throws KernelError when an operand is missing. */
 export function call(op: ScalarOp, ...args: readonly Expr[]): Expr {
-  const { arity, conditions, yieldsBool } = scalarOps[op]
+  const { arity, conditions, yieldsBool } = scalarOp(op)
   const first = args[conditions]
   if (first === undefined || args.length < arity) throw new KernelError(`${op} takes ${arity} operands, not ${args.length}`)
   const last = args[1]

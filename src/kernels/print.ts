@@ -6,7 +6,7 @@ import { ExprFacts, effectsOf, forEachStmt, expressionsOf, operandsOf } from './
 import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
 import type { ArrayPlace, Expr, Index, Kernel, LocalArray, LoopVar, Param, Scratch, Size, Stmt, Variable } from './loopIr.ts'
-import { scalarOps } from './scalarOps.ts'
+import { scalarOp } from './scalarOps.ts'
 import { sizeText } from './sizes.ts'
 
 /** What follows a constant of a dtype; where nothing is listed, the dtype's abbreviation. */
@@ -113,7 +113,7 @@ class Printer {
         return mask === null ? element : `(${mask} ? ${element} : 0)`
       }
       default: {
-        const { symbol } = scalarOps[expr.op]
+        const { symbol } = scalarOp(expr.op)
         const args = expr.args.map((arg) => this.expr(arg))
         return symbol === null ? `${expr.op}(${args.join(', ')})` : `(${args.join(` ${symbol} `)})`
       }

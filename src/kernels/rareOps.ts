@@ -1,4 +1,7 @@
-// Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes.
+// Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes. Programs on
+// tensorfx/core have them with the groups of operators that need them.
+import { commonOps } from './commonOps.ts'
+import type { RareOp, ScalarOp } from './scalarOpNames.ts'
 import { FUNCTION, operation } from './scalarOpRecord.ts'
 import type { ScalarOpRecord } from './scalarOpRecord.ts'
 import { airyAi, besselI, besselJ, besselK, besselY, erfcx, incompleteGamma, ndtri, scaledBesselI, scaledBesselK } from './besselFunctions.ts'
@@ -6,56 +9,6 @@ import { chebyshev, hermiteH, hermiteHe, laguerre, legendre, shiftedChebyshev } 
 import { digamma, erfc, erfinv, lgamma, polygamma, zeta } from './specialFunctions.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
 import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
-
-export type RareOp =
-  | 'tan'
-  | 'asin'
-  | 'acos'
-  | 'atan'
-  | 'atan2'
-  | 'sinh'
-  | 'cosh'
-  | 'asinh'
-  | 'acosh'
-  | 'atanh'
-  | 'log2'
-  | 'log10'
-  | 'hypot'
-  | 'erfc'
-  | 'erfinv'
-  | 'lgamma'
-  | 'digamma'
-  | 'polygamma'
-  | 'i0'
-  | 'i0e'
-  | 'i1'
-  | 'i1e'
-  | 'besselJ0'
-  | 'besselJ1'
-  | 'besselY0'
-  | 'besselY1'
-  | 'besselK0'
-  | 'besselK1'
-  | 'scaledBesselK0'
-  | 'scaledBesselK1'
-  | 'airyAi'
-  | 'erfcx'
-  | 'ndtri'
-  | 'igamma'
-  | 'igammac'
-  | 'zeta'
-  | 'chebyshevT'
-  | 'chebyshevU'
-  | 'chebyshevV'
-  | 'chebyshevW'
-  | 'shiftedChebyshevT'
-  | 'shiftedChebyshevU'
-  | 'shiftedChebyshevV'
-  | 'shiftedChebyshevW'
-  | 'hermiteH'
-  | 'hermiteHe'
-  | 'laguerre'
-  | 'legendre'
 
 function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
   const callee: HostFunction = { name, arity, run }
@@ -124,3 +77,6 @@ export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
   laguerre: rare('laguerre', laguerre, 2),
   legendre: rare('legendre', legendre, 2),
 }
+
+/** All scalar operations. */
+export const scalarOps: Readonly<Record<ScalarOp, ScalarOpRecord>> = { ...commonOps, ...rareOps }

@@ -18,7 +18,7 @@ import type {
   Variable,
 } from './loopIr.ts'
 import { effectsOf, expressionsOf, operandsOf, strideAlong } from './analysis.ts'
-import { dtypesOf, isDefinedFor, scalarOps } from './scalarOps.ts'
+import { dtypesOf, isDefinedFor, scalarOp } from './scalarOps.ts'
 import { paramsIn } from './sizes.ts'
 
 /** The modes of the loops that a loop may be inside of. */
@@ -315,7 +315,7 @@ class Verifier {
   }
 
   private call(expr: CallExpr): void {
-    const { arity, conditions, yieldsBool } = scalarOps[expr.op]
+    const { arity, conditions, yieldsBool } = scalarOp(expr.op)
     if (expr.args.length !== arity) this.fail(`${expr.op} takes ${arity} operands, not ${expr.args.length}`)
     for (const condition of expr.args.slice(0, conditions)) this.expr(condition, 'bool')
     let dtype: DType | null = null

@@ -3,10 +3,13 @@ import { dtypeInfo } from '../../src/kernels/dtype.ts'
 import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
 import { readElement, writeElement } from '../../src/kernels/elements.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
+import { rareOps } from '../../src/kernels/rareOps.ts'
 import { runReference } from '../../src/kernels/reference.ts'
+import { addScalarOps, hostFunctions } from '../../src/kernels/scalarOps.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
-import { hostFunctions } from '../../src/kernels/wasm/operations.ts'
+
+addScalarOps(rareOps)
 
 export type Args = Readonly<Record<string, StorageArray | number>>
 

@@ -7,7 +7,8 @@ import { accumulate, at, bufferParam, call, cast, constant, declare, forLoop, lo
 import type { Expr } from '../../src/kernels/loopIr.ts'
 import { bfloat16Bits, float16Bits } from '../../src/kernels/halfPrecision.ts'
 import { converted } from '../../src/kernels/numbers.ts'
-import { isDefinedFor, scalarOperation, scalarOps } from '../../src/kernels/scalarOps.ts'
+import { scalarOps } from '../../src/kernels/rareOps.ts'
+import { isDefinedFor, scalarOperation } from '../../src/kernels/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
 import { arrayOf, runBoth, runWasm, valuesOf } from './harness.ts'
 

@@ -8,10 +8,10 @@ import { KernelError } from '../../src/kernels/errors.ts'
 import { isCostly } from '../../src/kernels/analysis.ts'
 import { converted, erf, nearest, rounded, saturated } from '../../src/kernels/numbers.ts'
 import { printKernel } from '../../src/kernels/print.ts'
-import { isDefinedFor, isExpensive, scalarOperation, scalarOps } from '../../src/kernels/scalarOps.ts'
+import { scalarOps } from '../../src/kernels/rareOps.ts'
+import { hostFunctions, isDefinedFor, isExpensive, scalarOp, scalarOperation } from '../../src/kernels/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
-import { hostFunctions } from '../../src/kernels/wasm/operations.ts'
 import { arrayOf, maxUlps, numbersOf, runBoth } from './harness.ts'
 
 const OPS = Object.keys(scalarOps) as ScalarOp[]
@@ -54,6 +54,12 @@ describe('each operation', () => {
       const result = yieldsBool ? 'bool' : dtype
       expect(maxUlps(numbersOf(result, actual['out']), numbersOf(result, oracle['out'])), dtype).toBeLessThanOrEqual(2)
     }
+  })
+
+  test('that a program does not have is refused, with the import that adds it', () => {
+    expect(() => scalarOp('hardlyEver' as ScalarOp)).toThrow(
+      "this program does not have the scalar operation hardlyEver; write import 'tensorfx/kernels'",
+    )
   })
 
   test('that has an infix operator prints with it', () => {

@@ -5,6 +5,7 @@ import { opByName } from 'tensorfx/ops'
 import { expect, it } from 'vitest'
 import { findOperators } from '../../scripts/generateOps.mjs'
 import { groupsIn } from '../../scripts/operatorGroups.mjs'
+import { rareOps } from '../../src/kernels/rareOps.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const operators = findOperators()
@@ -51,4 +52,15 @@ it('operators that are looked up at the call are registered under these names', 
   expect(looked.length).toBeGreaterThan(4)
   for (const [constant, name] of looked)
     expect([constant, opByName(name)?.fn.name]).toEqual([constant, operators.find((op) => op.constant === constant)?.name])
+})
+
+it('operators of core compute without the scalar operations that only other groups load', () => {
+  const text = (file: string): string => readFileSync(file, 'utf8')
+  const rare = (file: string): string[] => Object.keys(rareOps).filter((op) => new RegExp(`\\bcall\\('${op}'`).test(text(file)))
+  const files = (inCore: boolean): string[] => [
+    ...new Set(operators.flatMap(({ file, constant }) => ((groupOf(file, constant) === 'core') === inCore ? [file] : []))),
+  ]
+  expect(files(true).flatMap((file) => rare(file).map((op) => `${file}: ${op}`))).toEqual([])
+  // The search does find them.
+  expect(files(false).flatMap(rare).length).toBeGreaterThan(5)
 })

@@ -1,5 +1,5 @@
 // tensorfx/ops/aliases: for programs on tensorfx/core, the other names of operators, of all groups.
-import { installOperators } from '../../install/operators.ts'
+import { installGroup } from '../../install/operators.ts'
 import { allAliases } from '../../ops/aliases.ts'
 
-installOperators(allAliases)
+installGroup(allAliases)

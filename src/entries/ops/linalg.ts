@@ -1,5 +1,5 @@
 // tensorfx/ops/linalg: for programs on tensorfx/core, the operators of this group.
-import { installOperators } from '../../install/operators.ts'
+import { installGroup } from '../../install/operators.ts'
 import { operators } from '../../ops/generated/groups/linalg.ts'
 
-installOperators(operators)
+installGroup(operators)

@@ -9,7 +9,7 @@ import type { DType } from '../dtype.ts'
 import { KernelError } from '../errors.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
-import { scalarOps } from '../scalarOps.ts'
+import { scalarOp } from '../scalarOps.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
@@ -266,7 +266,7 @@ export class StatementEmitter {
       if (index.dynamic.length > 0 || (stride !== 0 && stride !== 1)) simple = false
     }
     forEachExpr(stmt.body, (expr) => {
-      if (expr.kind === 'call') cost += scalarOps[expr.op].cost
+      if (expr.kind === 'call') cost += scalarOp(expr.op).cost
       if (expr.kind === 'load' && expr.mask !== null) simple = false
     })
     return simple && cost <= UNROLL_LIMIT

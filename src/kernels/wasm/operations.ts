@@ -5,7 +5,7 @@ import { forEachExpr, operandDType } from '../analysis.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType, DType, ElementValue } from '../dtype.ts'
 import type { CallExpr, Combine, Stmt } from '../loopIr.ts'
-import { scalarOps } from '../scalarOps.ts'
+import { scalarOp } from '../scalarOps.ts'
 import type { ScalarOp } from '../scalarOps.ts'
 import type { ModuleBuilder, PlainOp } from './assembler.ts'
 import { ModuleFunctions } from './moduleFunctions.ts'
@@ -15,7 +15,7 @@ import type { ScalarSite, WasmScalar } from './scalarCode.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 function codeOf(op: ScalarOp, dtype: DType): WasmScalar {
-  const code = scalarOps[op].wasm[dtypeInfo[dtype].compute]
+  const code = scalarOp(op).wasm[dtypeInfo[dtype].compute]
   if (code === undefined) throw new InternalError(`the operation ${op} is not defined for ${dtype}; verifyKernel should have refused the kernel`)
   return code
 }
@@ -30,13 +30,6 @@ export function functionsFor(module: ModuleBuilder, body: readonly Stmt[]): Modu
   })
   return new ModuleFunctions(module, hosts)
 }
-
-/** The JavaScript functions that modules may import as `math.*`, by name. */
-export const hostFunctions: Readonly<Record<string, HostFunction['run']>> = Object.fromEntries(
-  Object.values(scalarOps)
-    .flatMap(({ wasm }) => Object.values(wasm))
-    .flatMap((code) => (typeof code === 'string' || code.host === null ? [] : [[code.host.name, code.host.run]])),
-)
 
 /** A constant of a dtype. */
 export function constantVal(code: VectorCode, dtype: DType, value: ElementValue): Val {
@@ -65,7 +58,7 @@ function emitOperation(site: ScalarSite, op: ScalarOp, dtype: DType, args: reado
   if (a === undefined || b === undefined || c === undefined) throw new InternalError(`the operation ${op} has no operands`)
   const result =
     typeof operation !== 'string' ? operation.emit(site, a, b, c) : args.length === 1 ? site.code.op1(operation, a) : site.code.op2(operation, a, b)
-  const { narrow, yieldsBool } = scalarOps[op]
+  const { narrow, yieldsBool } = scalarOp(op)
   return yieldsBool || narrow === 'closed' ? result : roundToNarrow(site.code, dtype, result)
 }
 
