@@ -1,4 +1,4 @@
-// The engine: walks the tape from the newest node to the oldest, adds up gradients, and delivers them to leaves or to the inputs asked for.
+// The engine: walks the tape (walk.ts), and delivers gradients to leaves or to the inputs asked for.
 // It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
@@ -7,11 +7,11 @@ import { add, onesLike } from '../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { accumulate } from './accumulate.ts'
-import { anomaly, applyChecked } from './anomaly.ts'
+import { anomaly } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
-import { accumulatedHooksOf, applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
-import { isNode, producerOf } from './node.ts'
-import type { Edge, GradNode } from './node.ts'
+import { accumulatedHooksOf, hookState } from './hooks.ts'
+import { Walk, backwardState, reachability } from './walk.ts'
+import type { Root, Sink, Wanted } from './walk.ts'
 
 /** Options of a backward pass. */
 export interface BackwardOptions {
@@ -20,133 +20,6 @@ export interface BackwardOptions {
   /** Whether to record the backward pass itself, for derivatives of derivatives. Default false. */
   readonly createGraph?: boolean
 }
-
-/** Nodes waiting to run, newest first: a binary heap over `seq`. */
-class NodeQueue {
-  readonly #heap: GradNode[] = []
-
-  push(node: GradNode): void {
-    const heap = this.#heap
-    let i = heap.length
-    heap.push(node)
-    while (i > 0) {
-      const parent = (i - 1) >> 1
-      const above = heap[parent]
-      if (above === undefined || above.seq >= node.seq) break
-      heap[i] = above
-      i = parent
-    }
-    heap[i] = node
-  }
-
-  pop(): GradNode | undefined {
-    const heap = this.#heap
-    const top = heap[0]
-    const last = heap.pop()
-    if (last === undefined || top === last) return top
-    let i = 0
-    for (;;) {
-      let child = 2 * i + 1
-      let below = heap[child]
-      const sibling = heap[child + 1]
-      if (below !== undefined && sibling !== undefined && sibling.seq > below.seq) {
-        child++
-        below = sibling
-      }
-      if (below === undefined || below.seq <= last.seq) break
-      heap[i] = below
-      i = child
-    }
-    heap[i] = last
-    return top
-  }
-}
-
-/** The tensors whose gradients the caller wants. */
-interface Wanted {
-  readonly leaves: ReadonlySet<Tensor>
-  readonly outputs: ReadonlyMap<GradNode, ReadonlyMap<number, Tensor>>
-  /** The nodes from which a wanted tensor can be reached. The others are not run. */
-  readonly useful: ReadonlySet<GradNode>
-  /** Whether to stop at the nodes that produced the wanted tensors, and leave their hooks to the caller. */
-  readonly stopThere?: boolean
-}
-
-let walks = 0
-
-/** The nodes that can be reached from some tensors. */
-function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
-  const walk = ++walks
-  const nodes: GradNode[] = []
-  const visit = (edge: Edge): void => {
-    if (!isNode(edge) || edge.visitedBy === walk) return
-    edge.visitedBy = walk
-    nodes.push(edge)
-  }
-  for (const root of roots) visit(producerOf(root))
-  // The list grows while it is walked.
-  for (const node of nodes) for (const target of node.targets) visit(target)
-  return nodes
-}
-
-function reachability(roots: readonly Tensor[], inputs: readonly Tensor[]): Wanted {
-  const leaves = new Set<Tensor>()
-  const outputs = new Map<GradNode, Map<number, Tensor>>()
-  for (const input of inputs) {
-    const node = producerOf(input)
-    if (node === null) leaves.add(input)
-    else {
-      const known = outputs.get(node) ?? new Map<number, Tensor>()
-      known.set(input.outputNr, input)
-      outputs.set(node, known)
-    }
-  }
-  // Sorting all reachable nodes by age puts every target before its users, so that one sweep from the oldest suffices.
-  const useful = new Set<GradNode>()
-  for (const node of nodesBehind(roots).toSorted((a, b) => a.seq - b.seq)) {
-    const reaches = outputs.has(node) || node.targets.some((t) => t !== null && (isNode(t) ? useful.has(t) : leaves.has(t)))
-    if (reaches) useful.add(node)
-  }
-  return { leaves, outputs, useful }
-}
-
-/** A tensor to start from, and its gradient. */
-interface Root {
-  readonly tensor: Tensor
-  readonly grad: Tensor
-}
-
-/**
- * How many edges lead to each leaf that has hooks, from the nodes that this pass may run: when the last has delivered, the hooks can run. Null if no leaf has
- * any.
- */
-function pendingLeaves(roots: readonly Tensor[], nodes: readonly GradNode[], wanted: Wanted | null): Map<Tensor, number> | null {
-  if (hookState.leaves === 0) return null
-  const pending = new Map<Tensor, number>()
-  const count = (target: Edge): void => {
-    if (target !== null && !isNode(target) && hasLeafHooks(target)) pending.set(target, (pending.get(target) ?? 0) + 1)
-  }
-  for (const tensor of roots) if (tensor.gradFn === null) count(tensor)
-  for (const node of nodes) if (wanted === null || wanted.useful.has(node)) node.targets.forEach(count)
-  return pending.size === 0 ? null : pending
-}
-
-/** The backward pass that is under way, for tools that watch operators: how many there are (one may start another), whose derivative is computed, and who hears of it. */
-export const backwardState: {
-  depth: number
-  /** How many backward passes have started so far. */
-  started: number
-  node: GradNode | null
-  /** Called with each node, the gradients that it gave, and those that it was given, before it is released. */
-  onApplied: ((node: GradNode, gradients: readonly (Tensor | null)[], given: readonly (Tensor | null)[]) => void) | null
-} = { depth: 0, started: 0, node: null, onApplied: null }
-
-/** Receives gradients: `one` while the pass is under way, `all` those of the leaves that have no hooks, at its end. */
-interface Sink {
-  one(tensor: Tensor, grad: Tensor): void
-  all(gradients: ReadonlyMap<Tensor, Tensor>): void
-}
-
 /** A sink that keeps the gradients in a map. */
 const intoMap = (results: Map<Tensor, Tensor>): Sink => ({
   one: (tensor, grad) => void results.set(tensor, grad),
@@ -162,112 +35,13 @@ function run(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink:
   try {
     // Looking for NaN reads every gradient, which a capture would compile one by one.
     if (anomaly.enabled) dispatchState.mode?.abandon?.()
-    walk(roots, wanted, keep, sink)
+    const tensors = roots.map(({ tensor }) => tensor)
+    new Walk(tensors, wanted, keep, sink).run(roots)
   } finally {
     backwardState.depth--
     backwardState.node = outer
     allocating.node = outerNode
   }
-}
-
-function walk(roots: readonly Root[], wanted: Wanted | null, keep: boolean, sink: Sink): void {
-  const buffers = new Map<GradNode, (Tensor | null)[]>()
-  const leafGrads = new Map<Tensor, Tensor>()
-  const queue = new NodeQueue()
-  const tensors = roots.map(({ tensor }) => tensor)
-  const nodes = keep && hookState.leaves === 0 ? [] : nodesBehind(tensors)
-  const pending = wanted?.stopThere === true ? null : pendingLeaves(tensors, nodes, wanted)
-
-  const finished = (leaf: Tensor, grad: Tensor): Tensor =>
-    hookState.leaves === 0 || wanted?.stopThere === true ? grad : applyHooks(leafHooksOf(leaf), grad)
-  /** One edge to a leaf has been walked, with or without a gradient. The last one makes its gradient complete. */
-  const arrived = (leaf: Tensor): void => {
-    const left = pending?.get(leaf)
-    if (left === undefined) return
-    pending?.set(leaf, left - 1)
-    const grad = leafGrads.get(leaf)
-    if (left > 1 || grad === undefined) return
-    leafGrads.delete(leaf)
-    sink.one(leaf, finished(leaf, grad))
-  }
-  const deliver = (target: GradNode | Tensor, outputNr: number, grad: Tensor): void => {
-    if (!isNode(target)) {
-      if (wanted !== null && !wanted.leaves.has(target)) return
-      const known = leafGrads.get(target)
-      leafGrads.set(target, known === undefined ? grad : add(known, grad))
-      return
-    }
-    if (wanted !== null && !wanted.useful.has(target)) return
-    let buffer = buffers.get(target)
-    if (buffer === undefined) {
-      buffer = new Array<Tensor | null>(target.numOutputs).fill(null)
-      buffers.set(target, buffer)
-      queue.push(target)
-    }
-    const known = buffer[outputNr] ?? null
-    buffer[outputNr] = known === null ? grad : add(known, grad)
-  }
-
-  const later: (() => void)[] = []
-  const release = (node: GradNode): void => {
-    const afterwards = node.release()
-    if (afterwards !== null) later.push(afterwards)
-  }
-  // Each node is freed as soon as it has been walked, which keeps the peak of memory low; but a pass that may turn out to be impossible frees nothing before its
-  // end, so that what it could walk is still there for others.
-  const walked: GradNode[] | null = !keep && nodes.some((node) => node.released) ? [] : null
-  for (const { tensor, grad } of roots) {
-    deliver(producerOf(tensor) ?? tensor, tensor.outputNr, grad)
-    if (pending !== null && tensor.gradFn === null) arrived(tensor)
-  }
-  for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
-    const grads = buffers.get(node) ?? []
-    buffers.delete(node)
-    for (let i = 0; i < grads.length; i++) {
-      const grad = grads[i] ?? null
-      if (grad === null) continue
-      const asked = wanted?.outputs.get(node)?.get(i)
-      const hooked = wanted?.stopThere === true && asked !== undefined ? grad : applyHooks(node.hooks?.[i], grad)
-      grads[i] = hooked
-      if (asked !== undefined) sink.one(asked, hooked)
-    }
-    if (wanted?.stopThere === true && wanted.outputs.has(node)) continue
-    const { targets } = node
-    const needs = new Array<boolean>(targets.length)
-    let any = false
-    for (let i = 0; i < targets.length; i++) {
-      const target = targets[i] ?? null
-      const need = target !== null && (wanted === null || (isNode(target) ? wanted.useful.has(target) : wanted.leaves.has(target)))
-      needs[i] = need
-      any ||= need
-    }
-    if (!any) continue
-    if (node.released) {
-      throw new AutogradError(
-        `backward: the graph through ${node.name} has been walked before, and what it saved was freed. ` +
-          'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
-      )
-    }
-    backwardState.node = node
-    allocating.node = node
-    const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
-    backwardState.node = null
-    backwardState.onApplied?.(node, results, grads)
-    for (let i = 0; i < targets.length; i++) {
-      const result = results[i] ?? null
-      const target = targets[i] ?? null
-      if (result !== null && target !== null && needs[i] === true) deliver(target, node.outputNrs?.[i] ?? 0, result)
-    }
-    // Leaves hear of it when all edges have been served, in PyTorch's order: that of buckets depends on it.
-    if (pending !== null)
-      for (const target of node.lastGradientFirst ? targets.toReversed() : targets) if (target !== null && !isNode(target)) arrived(target)
-    if (walked !== null) walked.push(node)
-    else if (!keep) release(node)
-  }
-  walked?.forEach(release)
-  for (const afterwards of later) afterwards()
-  if (hookState.leaves > 0) for (const [leaf, grad] of leafGrads) leafGrads.set(leaf, finished(leaf, grad))
-  sink.all(leafGrads)
 }
 
 function checkRoot(name: string, root: Tensor, index: number): void {

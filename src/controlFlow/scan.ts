@@ -15,24 +15,19 @@ export interface ScanOptions {
   readonly reverse?: boolean
 }
 
-/** The operator in graphs: all lists are flat; the result is the last carry, then the stacked results. PyTorch's torch.ops.higher_order.scan. */
-export const scanOp: (
+type ScanCall = readonly [
   combineGraph: Body,
   init: readonly unknown[],
   xs: readonly unknown[],
   dim: number,
   reverse: boolean,
   additional: readonly unknown[],
-) => readonly unknown[] = higherOrder(
+]
+
+/** The operator in graphs: all lists are flat; the result is the last carry, then the stacked results. PyTorch's torch.ops.higher_order.scan. */
+export const scanOp: (...call: ScanCall) => readonly unknown[] = higherOrder(
   'scan',
-  (
-    combineGraph: Body,
-    init: readonly unknown[],
-    xs: readonly unknown[],
-    dim: number,
-    reverse: boolean,
-    additional: readonly unknown[],
-  ): readonly unknown[] => {
+  (...[combineGraph, init, xs, dim, reverse, additional]: ScanCall): readonly unknown[] => {
     const slices = slicesOf('scan', xs, dim)
     const results: (readonly unknown[])[] = []
     let carry = init

@@ -39,6 +39,9 @@ export interface ReproOptions {
   readonly owner?: object
 }
 
+/** What a script is made of. `saveDir` is where storages go that are too large for it; null: all data is in the script. */
+type Repro = readonly [saveDir: string | null, gm: GraphModule, inputs: readonly unknown[], options: ReproOptions]
+
 /** The storages that the last script of each owner needs. */
 const needed = new Map<object, ReadonlySet<string>>()
 
@@ -53,33 +56,20 @@ function replaceStorages(store: FileStore, owner: object, paths: readonly string
  * Writes the script and its inputs: `path` is the script, storages that are too large for it go to `saveDir`; null: all data is in the script. Returns the script's text. If that throws, the files are
  * those from before.
  */
-export function writeRepro(
-  store: FileStore,
-  path: string,
-  saveDir: string | null,
-  gm: GraphModule,
-  inputs: readonly unknown[],
-  options: ReproOptions,
-): string {
-  const source = new ReproSource(store, path, saveDir, gm, inputs, options)
+export function writeRepro(store: FileStore, path: string, ...repro: Repro): string {
+  const source = new ReproSource(store, path, ...repro)
+  const { owner } = repro[3]
   return orTakenBack(source, () => {
     const text = source.text()
     store.write(path, text)
-    if (options.owner !== undefined) replaceStorages(store, options.owner, source.paths())
+    if (owner !== undefined) replaceStorages(store, owner, source.paths())
     return text
   })
 }
 
 /** A script that is not written to any file. Without a store, it holds all data itself. */
-export function reproText(
-  store: FileStore | null,
-  path: string | null,
-  saveDir: string | null,
-  gm: GraphModule,
-  inputs: readonly unknown[],
-  options: ReproOptions,
-): string {
-  const source = new ReproSource(store, path, saveDir, gm, inputs, options)
+export function reproText(store: FileStore | null, path: string | null, ...repro: Repro): string {
+  const source = new ReproSource(store, path, ...repro)
   return orTakenBack(source, () => source.text())
 }
 
@@ -103,14 +93,7 @@ class ReproSource {
   readonly #args: InputWriter
   readonly #members: InputWriter
 
-  constructor(
-    store: FileStore | null,
-    path: string | null,
-    saveDir: string | null,
-    gm: GraphModule,
-    inputs: readonly unknown[],
-    options: ReproOptions,
-  ) {
+  constructor(store: FileStore | null, path: string | null, ...[saveDir, gm, inputs, options]: Repro) {
     this.#path = path
     this.#saveDir = saveDir
     const flat = flatGraph(gm, inputs)

@@ -10,7 +10,7 @@ import { checkCount, isCallable, valueText } from '../protocol/index.ts'
 import { derivativeOf } from './backward.ts'
 import type { UntypedBackward } from './backward.ts'
 import { mutatingRules } from './mutating.ts'
-import { checkFree, publish, readName, readSchema } from './names.ts'
+import { checkFree, publish, readDefinition } from './names.ts'
 import { asResult, runFake, runForward, specsOf } from './results.ts'
 import type { Implementation } from './results.ts'
 
@@ -75,10 +75,7 @@ export function customOp<const S extends string>(name: string, options: CustomOp
 export function customOp(name: string, options: UntypedOptions): CustomOp {
   checkCount('torch.library.customOp', arguments, 2)
   const where = 'torch.library.customOp'
-  const known = readName(where, name)
-  for (const key of Object.keys(options))
-    if (!OPTIONS.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}' of '${name}'; known are ${OPTIONS.join(', ')}.`)
-  const schema = readSchema(where, known, options.schema)
+  const [known, schema] = readDefinition(where, name, options, OPTIONS)
   const forward = functionOption(where, name, 'forward', options.forward)
   if (forward === null) throw new ArgumentError(`${where}: '${name}' needs forward, a function that computes the results.`)
   const qualname = `${known.path}.${known.name}`

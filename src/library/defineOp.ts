@@ -8,7 +8,7 @@ import type { BackwardOf, CallOf, OpDeclaration, OpFunction, UntypedDeclaration 
 import { derivativeOf } from './backward.ts'
 import type { UntypedBackward } from './backward.ts'
 import { withName } from './customOp.ts'
-import { checkFree, publish, readName, readSchema } from './names.ts'
+import { checkFree, publish, readDefinition } from './names.ts'
 
 /** Options of {@link defineOp}: an operator of the operator table, with its gradients by name. */
 export interface DefineOpOptions<S extends string, Promotion extends PromotionRule = never, Baked extends string = never> extends Pick<
@@ -56,10 +56,7 @@ export function defineOp<const S extends string, const P extends PromotionRule =
 export function defineOp(name: string, options: UntypedOptions): DefinedOp<string> {
   checkCount('torch.library.defineOp', arguments, 2)
   const where = 'torch.library.defineOp'
-  const known = readName(where, name)
-  for (const key of Object.keys(options))
-    if (!OPTIONS.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}' of '${name}'; known are ${OPTIONS.join(', ')}.`)
-  const schema = readSchema(where, known, options.schema)
+  const [known, schema] = readDefinition(where, name, options, OPTIONS)
   if (schema.args.some((arg) => arg.type.mutated))
     throw new ArgumentError(`${where}: '${name}' writes to an argument (${schema.text}); use torch.library.customOp for such operators.`)
   if (RULES.every((rule) => options[rule] === undefined))

@@ -47,6 +47,19 @@ export function readSchema(where: string, { namespace, name }: OperatorName, tex
   return schema
 }
 
+/** The name and the schema of a definition whose options have these names. Throws ArgumentError for others. */
+export function readDefinition(
+  where: string,
+  name: string,
+  options: { readonly schema: string },
+  names: readonly string[],
+): readonly [OperatorName, FunctionSchema] {
+  const operator = readName(where, name)
+  for (const key of Object.keys(options))
+    if (!names.includes(key)) throw new ArgumentError(`${where}: unknown option '${key}' of '${name}'; known are ${names.join(', ')}.`)
+  return [operator, readSchema(where, operator, options.schema)]
+}
+
 /** Throws ArgumentError if torch.ops has an operator of this name already. */
 export function checkFree(where: string, { namespace, name }: OperatorName): void {
   if (namespaces.get(namespace)?.[camelCase(name)] !== undefined)

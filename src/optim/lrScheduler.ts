@@ -90,7 +90,8 @@ export abstract class LRScheduler {
   }
 }
 
-function positive(where: string, name: string, value: number): void {
+/** Throws ArgumentError unless `value` is an integer of at least 1. */
+export function checkPositive(where: string, name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1)
     throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${valueText(value)}.${uncalledHint(value)}`)
 }
@@ -103,7 +104,7 @@ export class StepLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, stepSize: number, options: { readonly gamma?: number } = {}) {
     checkCount('optim.StepLR', arguments, 3)
     super(optimizer)
-    positive('optim.StepLR', 'stepSize', stepSize)
+    checkPositive('optim.StepLR', 'stepSize', stepSize)
     checkOptions('optim.StepLR', options, { gamma: 'number' })
     this.stepSize = stepSize
     this.gamma = options.gamma ?? 0.1
@@ -123,7 +124,7 @@ export class CosineAnnealingLR extends LRScheduler {
   constructor(optimizer: ScheduledOptimizer, tMax: number, options: { readonly etaMin?: number } = {}) {
     checkCount('optim.CosineAnnealingLR', arguments, 3)
     super(optimizer)
-    positive('optim.CosineAnnealingLR', 'tMax', tMax)
+    checkPositive('optim.CosineAnnealingLR', 'tMax', tMax)
     checkOptions('optim.CosineAnnealingLR', options, { etaMin: 'number' })
     this.tMax = tMax
     this.etaMin = options.etaMin ?? 0

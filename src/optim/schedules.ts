@@ -1,13 +1,8 @@
 // More learning-rate schedules in closed form: each says the rate of a group after a number of steps.
 import { ArgumentError } from '../errors/index.ts'
-import { checkArgument, checkArray, checkCount, checkOptions, isFunction, uncalledHint, valueText } from '../protocol/index.ts'
-import { LRScheduler } from './lrScheduler.ts'
+import { checkArgument, checkArray, checkCount, checkOptions, isFunction } from '../protocol/index.ts'
+import { LRScheduler, checkPositive } from './lrScheduler.ts'
 import type { ScheduledOptimizer } from './lrScheduler.ts'
-
-function whole(where: string, name: string, value: number): void {
-  if (!Number.isInteger(value) || value < 1)
-    throw new ArgumentError(`${where}: ${name} must be a positive integer, got ${valueText(value)}.${uncalledHint(value)}`)
-}
 
 /** Multiplies the rate by `gamma` (0.1) at each of the `milestones`, which may repeat. PyTorch's `MultiStepLR`. */
 export class MultiStepLR extends LRScheduler {
@@ -64,7 +59,7 @@ export class LinearLR extends LRScheduler {
     this.startFactor = options.startFactor ?? 1 / 3
     this.endFactor = options.endFactor ?? 1
     this.totalIters = options.totalIters ?? 5
-    whole('optim.LinearLR', 'totalIters', this.totalIters)
+    checkPositive('optim.LinearLR', 'totalIters', this.totalIters)
     this.apply()
   }
 
@@ -102,7 +97,7 @@ export class PolynomialLR extends LRScheduler {
     checkOptions('optim.PolynomialLR', options, { totalIters: 'number', power: 'number' })
     this.totalIters = options.totalIters ?? 5
     this.power = options.power ?? 1
-    whole('optim.PolynomialLR', 'totalIters', this.totalIters)
+    checkPositive('optim.PolynomialLR', 'totalIters', this.totalIters)
     this.apply()
   }
 
@@ -124,8 +119,8 @@ export class CosineAnnealingWarmRestarts extends LRScheduler {
     this.t0 = t0
     this.tMult = options.tMult ?? 1
     this.etaMin = options.etaMin ?? 0
-    whole('optim.CosineAnnealingWarmRestarts', 't0', t0)
-    whole('optim.CosineAnnealingWarmRestarts', 'tMult', this.tMult)
+    checkPositive('optim.CosineAnnealingWarmRestarts', 't0', t0)
+    checkPositive('optim.CosineAnnealingWarmRestarts', 'tMult', this.tMult)
     this.apply()
   }
 

@@ -15,6 +15,7 @@ export {
 } from './target.ts'
 export type { Effects, TargetFunction, TargetInfo } from './target.ts'
 export { INSPECT, inspectAs } from './inspect.ts'
+export { PriorityQueue } from './priorityQueue.ts'
 export { attributeName, camelCase, childPath, snakeCase, withName } from './names.ts'
 export { MODULE, isCallable, isClass, isFunction, isModule, isObject, described, kindOf, setCopyText } from './kinds.ts'
 export type { ModuleLike } from './kinds.ts'

@@ -6,8 +6,7 @@ import { isTensorLike } from '../../protocol/index.ts'
 import { evaluateNode } from '../run/evaluate.ts'
 import type { Graph } from '../graph/graph.ts'
 import { targetText } from '../graph/node.ts'
-import type { Argument, Kwargs, Node, Opcode, Target } from '../graph/node.ts'
-import type { NodeType } from '../../protocol/index.ts'
+import type { Node } from '../graph/node.ts'
 import { isKnowable, knownProxy, nodeOf, tracerOf } from '../values/proxy.ts'
 import type { Proxied } from '../values/proxy.ts'
 import { TraceError } from '../graph/errors.ts'
@@ -51,15 +50,8 @@ export class MetaTracer extends Tracer {
     return tracerOf(value) === this ? this.#values.get(nodeOf(value))?.value : undefined
   }
 
-  override createNode(
-    op: Opcode,
-    target: Target,
-    args: readonly Argument[],
-    kwargs: Kwargs,
-    name: string | null = null,
-    type: NodeType | null = null,
-  ): Node {
-    const node = super.createNode(op, target, args, kwargs, name, type)
+  override createNode(...call: Parameters<Tracer['createNode']>): Node {
+    const node = super.createNode(...call)
     const known = this.#compute(node)
     if (known === null) return node
     this.#values.set(node, known)

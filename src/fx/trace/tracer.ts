@@ -29,8 +29,7 @@ import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
 import { targetText } from '../graph/node.ts'
-import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
-import type { NodeType } from '../../protocol/index.ts'
+import type { Node, Argument } from '../graph/node.ts'
 import { placeOf } from '../graph/origin.ts'
 import { standsFor, testedParameters } from './parameters.ts'
 import { isProxy, knownProxy, nodeOf } from '../values/proxy.ts'
@@ -176,35 +175,21 @@ export class Tracer extends TracerBase {
     })
   }
 
-  override createNode(
-    op: Opcode,
-    target: Target,
-    args: readonly Argument[],
-    kwargs: Kwargs,
-    name: string | null = null,
-    type: NodeType | null = null,
-  ): Node {
-    if (this.checkMutableOperations) refuseMutation(op, target)
-    const node = super.createNode(op, target, args, kwargs, name, type)
+  override createNode(...call: Parameters<TracerBase['createNode']>): Node {
+    if (this.checkMutableOperations) refuseMutation(call[0], call[1])
+    const node = super.createNode(...call)
     if (this.#moduleStack.size > 0 && !hasPreservedNodeMeta()) node.meta['nn_module_stack'] = this.#moduleStack
     this.nodeNameToScope.set(node.name, this.#scope)
     return node
   }
 
-  override createProxy(
-    op: Opcode,
-    target: Target,
-    args: readonly unknown[],
-    kwargs: Readonly<Record<string, unknown>>,
-    name: string | null = null,
-    type: NodeType | null = null,
-  ): Proxied {
+  override createProxy(...call: Parameters<TracerBase['createProxy']>): Proxied {
     if (this.graph === this.#ended)
       throw new TraceError(
-        `a traced value was used after its trace had ended (${targetText(target)})`,
+        `a traced value was used after its trace had ended (${targetText(call[1])})`,
         'A traced value stands for a value only while the program is traced. Return it from the program instead of keeping it in a variable or a property.',
       )
-    return super.createProxy(op, target, args, kwargs, name, type)
+    return super.createProxy(...call)
   }
 
   override createArg(value: unknown): Argument {

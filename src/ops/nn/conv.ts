@@ -14,8 +14,8 @@ import { contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
 import { runConvLoops } from './convLoops.ts'
 import { checkConvChannels, convGeometry } from './convShapes.ts'
-import type { ConvGeometry, ConvOperands } from './convShapes.ts'
-import { windowCount, windowPair, windowSize } from './windows.ts'
+import type { ConvCall, ConvGeometry, ConvOperands } from './convShapes.ts'
+import { NO_GRADIENTS, windowCount, windowPair, windowSize } from './windows.ts'
 import type { Pair } from './windows.ts'
 
 const CONV2D = 'torch.nn.functional.conv2d'
@@ -34,17 +34,8 @@ const run = (geometry: ConvGeometry, operands: ConvOperands): void =>
 
 const outShapeOf = (g: ConvGeometry): readonly number[] => [g.batch, g.groups * g.features, g.outHeight, g.outWidth]
 
-function convSpec(
-  input: Tensor,
-  weight: Tensor,
-  bias: Tensor | null,
-  stride: unknown,
-  padding: unknown,
-  dilation: unknown,
-  groups: number,
-): TensorSpec {
-  const g = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
-  return { shape: outShapeOf(g), dtype: input.dtype }
+function convSpec(...call: ConvCall): TensorSpec {
+  return { shape: outShapeOf(convGeometry(CONV2D, call)), dtype: call[0].dtype }
 }
 
 /**
@@ -74,7 +65,7 @@ export const convolutionBackward: Op['convolutionBackward'] = defineOp({
   },
   halvesInFloat32: true,
   kernel: (grad, input, weight, stride, padding, dilation, groups, needInput, needWeight): readonly [Tensor, Tensor] => {
-    const geometry = convGeometry(CONV2D, input, weight, null, stride, padding, dilation, groups)
+    const geometry = convGeometry(CONV2D, [input, weight, null, stride, padding, dilation, groups])
     checkOperand(CONV2D, 'grad', grad, outShapeOf(geometry), input.dtype)
     const gradOut = contiguous(grad)
     const gi = Tensor.empty(needInput ? input.sizes : [0], input.dtype)
@@ -94,12 +85,7 @@ export const convolutionBackward: Op['convolutionBackward'] = defineOp({
       byWeight !== null && byInput !== null ? add(byWeight, byInput) : (byWeight ?? byInput),
       ofWeight !== null && needs[1] ? convolutionBackward(grad, input, ofWeight, ...window, true, false)[0] : null,
       ofInput !== null && needs[2] ? convolutionBackward(grad, ofInput, weight, ...window, false, true)[1] : null,
-      null,
-      null,
-      null,
-      null,
-      null,
-      null,
+      ...NO_GRADIENTS,
     ]
   },
 })
@@ -123,7 +109,7 @@ export const convolution: Op['convolution'] = defineOp({
   meta: convSpec,
   halvesInFloat32: true,
   kernel: (input, weight, bias, stride, padding, dilation, groups) => {
-    const geometry = convGeometry(CONV2D, input, weight, bias, stride, padding, dilation, groups)
+    const geometry = convGeometry(CONV2D, [input, weight, bias, stride, padding, dilation, groups])
     const out = Tensor.empty([geometry.batch, groups * geometry.features, geometry.outHeight, geometry.outWidth], input.dtype)
     run(geometry, { direction: 'forward', out, input, weight: contiguous(weight), bias: bias === null ? null : contiguous(bias) })
     return out
@@ -154,15 +140,7 @@ function checkPadding(padding: unknown): void {
     throw new ArgumentError(`${CONV2D}: padding must be a number, two numbers, 'same' or 'valid', got '${padding}'.`)
 }
 
-function conv2dDecompose(
-  input: Tensor,
-  weight: Tensor,
-  bias: Tensor | null,
-  stride: unknown,
-  padding: unknown,
-  dilation: unknown,
-  groups: number,
-): Tensor {
+function conv2dDecompose(...[input, weight, bias, stride, padding, dilation, groups]: ConvCall): Tensor {
   if (input.ndim === 3) return squeeze(conv2dDecompose(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups), 0)
   checkPadding(padding)
   const s = windowPair(CONV2D, 'stride', stride, 1)
@@ -174,15 +152,7 @@ function conv2dDecompose(
   return convolution(input, weight, bias, s, typeof padding === 'string' ? [0, 0] : windowPair(CONV2D, 'padding', padding, 0), d, groups)
 }
 
-function conv2dSpec(
-  input: Tensor,
-  weight: Tensor,
-  bias: Tensor | null,
-  stride: unknown,
-  padding: unknown,
-  dilation: unknown,
-  groups: number,
-): TensorSpec {
+function conv2dSpec(...[input, weight, bias, stride, padding, dilation, groups]: ConvCall): TensorSpec {
   checkPadding(padding)
   if (padding === 'same') return { shape: [...input.sizes.slice(0, -3), sizeAt(weight.sizes, 0), ...input.sizes.slice(-2)], dtype: input.dtype }
   const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.sizes], dtype: input.dtype }) : input

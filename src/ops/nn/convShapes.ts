@@ -5,9 +5,10 @@ import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { checkOperand, quadrupleOf, sizeAt } from '../shapes.ts'
 import { windowCount, windowPair } from './windows.ts'
+import type { WindowMoves } from './windows.ts'
 
 /** The sizes of one convolution. Channels are per group. */
-export interface ConvGeometry {
+export interface ConvGeometry extends WindowMoves {
   readonly batch: number
   readonly groups: number
   /** Input and output channels of one group. */
@@ -19,12 +20,6 @@ export interface ConvGeometry {
   readonly kernelWidth: number
   readonly outHeight: number
   readonly outWidth: number
-  readonly strideH: number
-  readonly strideW: number
-  readonly padH: number
-  readonly padW: number
-  readonly dilationH: number
-  readonly dilationW: number
 }
 
 /** What one direction of a convolution reads and writes. All tensors but `input` are contiguous. */
@@ -50,9 +45,8 @@ export function checkConvChannels(op: string, input: readonly number[], weight: 
   )
 }
 
-/** The sizes of a convolution. Throws ShapeError, DTypeError or ArgumentError if the arguments do not fit. */
-export function convGeometry(
-  op: string,
+/** The arguments of a convolution, of which those that say where its windows lie have not been read yet. */
+export type ConvCall = readonly [
   input: Tensor,
   weight: Tensor,
   bias: Tensor | null,
@@ -60,7 +54,10 @@ export function convGeometry(
   padding: unknown,
   dilation: unknown,
   groups: number,
-): ConvGeometry {
+]
+
+/** Throws ShapeError, DTypeError or ArgumentError unless the tensors of a convolution fit each other. */
+function checkConv(op: string, input: Tensor, weight: Tensor, bias: Tensor | null, groups: number): void {
   if (input.ndim !== 4)
     throw new ShapeError(`${op}: input must have 4 dimensions [batch, channels, height, width], got shape ${formatShape(input.sizes)}.`)
   if (weight.ndim !== 4) {
@@ -73,8 +70,7 @@ export function convGeometry(
       `${op}: input has dtype ${input.dtype} and weight has dtype ${weight.dtype}; they must be equal. Convert one of them, e.g. input.to('${weight.dtype}').`,
     )
   }
-  const [batch, inChannels, height, width] = quadrupleOf(input.sizes)
-  const [outChannels, channels, kernelHeight, kernelWidth] = quadrupleOf(weight.sizes)
+  const outChannels = sizeAt(weight.sizes, 0)
   if (!Number.isInteger(groups) || groups < 1 || outChannels % groups !== 0) {
     throw new ArgumentError(`${op}: groups must be a positive integer that divides the ${outChannels} output channels of weight, got ${groups}.`)
   }
@@ -85,6 +81,13 @@ export function convGeometry(
     )
   }
   checkOperand(op, 'bias', bias, [outChannels], input.dtype)
+}
+
+/** The sizes of a convolution. Throws ShapeError, DTypeError or ArgumentError if the arguments do not fit. */
+export function convGeometry(op: string, [input, weight, bias, stride, padding, dilation, groups]: ConvCall): ConvGeometry {
+  checkConv(op, input, weight, bias, groups)
+  const [batch, inChannels, height, width] = quadrupleOf(input.sizes)
+  const [outChannels, channels, kernelHeight, kernelWidth] = quadrupleOf(weight.sizes)
   const [strideH, strideW] = windowPair(op, 'stride', stride, 1)
   const [padH, padW] = windowPair(op, 'padding', padding, 0)
   const [dilationH, dilationW] = windowPair(op, 'dilation', dilation, 1)

@@ -21,7 +21,7 @@ import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
 import type { PoolGeometry } from './poolKernels.ts'
-import { isPair, windowCount, windowPair } from './windows.ts'
+import { NO_GRADIENTS, isPair, windowCount, windowPair } from './windows.ts'
 import type { Pair } from './windows.ts'
 
 const MAX = 'torch.nn.functional.max_pool2d'
@@ -218,6 +218,10 @@ function checkedPair(op: string, name: string, value: unknown): Pair {
 
 const checkedStride = (op: string, stride: unknown): Pair | null => (stride === null ? null : checkedPair(op, 'stride', stride))
 
+/** The first arguments of an average pool after its input. */
+const checkedAvg = (kernelSize: unknown, stride: unknown, padding: unknown) =>
+  [checkedPair(AVG, 'kernel_size', kernelSize), checkedStride(AVG, stride), checkedPair(AVG, 'padding', padding)] as const
+
 /**
  * The maximum over windows; with `returnIndices` also the flat position of each maximum in its plane (int32). `stride` is the kernel size by default.
  * PyTorch's `F.max_pool2d`.
@@ -303,22 +307,9 @@ export const avgPool2dBackward: OpFunction<
     return out
   },
   derivative: ([g], { args: [, , kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] }) => [
-    avgPool2d(
-      g,
-      checkedPair(AVG, 'kernel_size', kernelSize),
-      checkedStride(AVG, stride),
-      checkedPair(AVG, 'padding', padding),
-      ceilMode,
-      countIncludePad,
-      divisorOverride,
-    ),
+    avgPool2d(g, ...checkedAvg(kernelSize, stride, padding), ceilMode, countIncludePad, divisorOverride),
     null,
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
+    ...NO_GRADIENTS,
   ],
 })
 
@@ -379,19 +370,12 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
       g,
       // Only the shape matters: a graph of the backward need not keep the input.
       expand(zeros([], { dtype: input.dtype }), input.sizes),
-      checkedPair(AVG, 'kernel_size', kernelSize),
-      checkedStride(AVG, stride),
-      checkedPair(AVG, 'padding', padding),
+      ...checkedAvg(kernelSize, stride, padding),
       ceilMode,
       countIncludePad,
       divisorOverride,
     ),
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
+    ...NO_GRADIENTS,
   ],
 })
 

@@ -22,21 +22,16 @@ import {
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
+import type { WindowMoves } from './windows.ts'
 
 /** Sizes of a pooling window over planes of height x width. */
-export interface PoolGeometry {
+export interface PoolGeometry extends WindowMoves {
   readonly height: number
   readonly width: number
   readonly outHeight: number
   readonly outWidth: number
   readonly kernelH: number
   readonly kernelW: number
-  readonly strideH: number
-  readonly strideW: number
-  readonly padH: number
-  readonly padW: number
-  readonly dilationH: number
-  readonly dilationW: number
 }
 
 /** The sizes as a list: part of a kernel's cache key. */

@@ -40,6 +40,7 @@ import { clone, contiguous, reshape } from '../view/reshape.ts'
 import { checkSizes, tableOf } from './resampleTable.ts'
 import type { ResampleTable } from './resampleTable.ts'
 import { constantOf } from './windowTables.ts'
+import { NO_GRADIENTS } from './windows.ts'
 
 const NAME = 'torch.nn.functional.interpolate'
 
@@ -297,15 +298,7 @@ export const resample: OpFunction<Resample> = defineOp({
   meta: (self, dims, size) => resizedSpec(self, dims, size),
   kernel: (self, dims, size, ...how) => inPasses(self, passesOf(self, dims, size, how)),
   decompose: (self, dims, size, ...how) => passesOf(self, dims, size, how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
-  derivative: ([g], { args: [self, dims, , ...how] }) => [
-    resampleBackward(g, dims, ownSizes(self, dims), ...how),
-    null,
-    null,
-    null,
-    null,
-    null,
-    null,
-  ],
+  derivative: ([g], { args: [self, dims, , ...how] }) => [resampleBackward(g, dims, ownSizes(self, dims), ...how), ...NO_GRADIENTS],
 })
 
 /**

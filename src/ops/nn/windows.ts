@@ -7,6 +7,19 @@ export type Pair = number | readonly number[]
 
 const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
 
+/** How the windows of a convolution or a pool move over planes. */
+export interface WindowMoves {
+  readonly strideH: number
+  readonly strideW: number
+  readonly padH: number
+  readonly padW: number
+  readonly dilationH: number
+  readonly dilationW: number
+}
+
+/** The gradients of six arguments that are sizes, flags or modes, and so have none. */
+export const NO_GRADIENTS: readonly [null, null, null, null, null, null] = [null, null, null, null, null, null]
+
 /** Whether a value is a number or a list of numbers. */
 export const isPair = (value: unknown): value is Pair => typeof value === 'number' || isNumbers(value)
 

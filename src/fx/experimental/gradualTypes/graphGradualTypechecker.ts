@@ -121,12 +121,17 @@ const reshapeRule: InferenceRule = (node) => {
   throw new ShapeError(`Cannot reshape in node ${node.name} from ${String(type)} to ${String(wanted)}${placeOf(node)}`)
 }
 
-const batchNormRule: InferenceRule = (node, gm) => {
+/** The layer of a node, and the types of its input and of its result as images. The input gets its own. */
+function imageLayer(node: Node, gm: GraphModule) {
   const input = inputOf(node)
   const module = moduleOf(gm, node)
   const type = expandToTensorDim(typeOf(input), 4)
   input.type = type
-  const own = expandToTensorDim(typeOf(node), 4)
+  return { module, type, own: expandToTensorDim(typeOf(node), 4) }
+}
+
+const batchNormRule: InferenceRule = (node, gm) => {
+  const { module, type, own } = imageLayer(node, gm)
   node.type = own
   const channels = numberOf(module, 'numFeatures')
   if (![type.dims[1], own.dims[1]].every((dim) => isConsistent(dim ?? Dyn, channels)) || !isConsistent(type, own))
@@ -135,11 +140,7 @@ const batchNormRule: InferenceRule = (node, gm) => {
 }
 
 const convRule: InferenceRule = (node, gm) => {
-  const input = inputOf(node)
-  const module = moduleOf(gm, node)
-  const type = expandToTensorDim(typeOf(input), 4)
-  input.type = type
-  const own = expandToTensorDim(typeOf(node), 4)
+  const { module, type, own } = imageLayer(node, gm)
   const [batch = Dyn, channels = Dyn, height = Dyn, width = Dyn] = type.dims
   if (!isConsistent(channels, numberOf(module, 'inChannels'))) throw cannotApply(node, module, type)
   const sizes = [calculateOutDimension(height, module, 0), calculateOutDimension(width, module, 1)]

@@ -252,6 +252,31 @@ const canReshape: Rule<CanReshape> = ({ src, target }, fresh) => {
   return new Conj([new Disj([isDynType(src), ...alternatives]), ...genNatConstraints(sizes)])
 }
 
+/** A rule, or null for constraints that it is not for. */
+type ClassRule = (constraint: Constraint, fresh: Fresh) => Constraint | null
+
+/** A rule for the constraints of a class. */
+const of =
+  <C extends Constraint>(kind: new (...args: never[]) => C, rule: Rule<C>): ClassRule =>
+  (constraint, fresh) =>
+    constraint instanceof kind ? rule(constraint, fresh) : null
+
+const rules: readonly ClassRule[] = [
+  of(BinConstraintT, typeConstraint),
+  of(BinConstraintD, sizeConstraint),
+  of(TGreatestUpperBound, tensorBound),
+  of(DGreatestUpperBound, sizeBound),
+  of(ApplyBroadcasting, generateBroadcasting),
+  of(CalcConv, convolution),
+  of(CalcMaxPool, maxPool),
+  of(CalcProduct, calcProduct),
+  of(CanReshape, canReshape),
+  of(Transpose, transpose),
+  of(IndexSelect, indexSelect),
+  of(GetItem, getItem),
+  of(GetItemTensor, getItemTensor),
+]
+
 /** The parts, transformed; the same array if none changed. */
 function transformed(parts: readonly Constraint[], fresh: Fresh): readonly Constraint[] {
   const result = parts.map((part) => transform(part, fresh))
@@ -267,19 +292,11 @@ function transform(constraint: Constraint, fresh: Fresh): Constraint {
     const parts = transformed(constraint.disjuncts, fresh)
     return parts === constraint.disjuncts ? constraint : new Disj(parts)
   }
-  if (constraint instanceof BinConstraintT) return typeConstraint(constraint, fresh)
-  if (constraint instanceof BinConstraintD) return sizeConstraint(constraint, fresh)
-  if (constraint instanceof TGreatestUpperBound) return tensorBound(constraint, fresh)
-  if (constraint instanceof DGreatestUpperBound) return sizeBound(constraint, fresh)
-  if (constraint instanceof ApplyBroadcasting) return generateBroadcasting(constraint, fresh)
-  if (constraint instanceof CalcConv) return convolution(constraint, fresh)
-  if (constraint instanceof CalcMaxPool) return maxPool(constraint, fresh)
-  if (constraint instanceof CalcProduct) return calcProduct(constraint, fresh)
-  if (constraint instanceof CanReshape) return canReshape(constraint, fresh)
-  if (constraint instanceof Transpose) return transpose(constraint, fresh)
-  if (constraint instanceof IndexSelect) return indexSelect(constraint, fresh)
-  if (constraint instanceof GetItem) return getItem(constraint, fresh)
-  return constraint instanceof GetItemTensor ? getItemTensor(constraint, fresh) : constraint
+  for (const rule of rules) {
+    const simpler = rule(constraint, fresh)
+    if (simpler !== null) return simpler
+  }
+  return constraint
 }
 
 /**

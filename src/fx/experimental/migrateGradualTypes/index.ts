@@ -17,20 +17,7 @@ export {
   isDim,
 } from './constraint.ts'
 export type { Size, SizeTerm, TensorTerm } from './constraint.ts'
-export {
-  ApplyBroadcasting,
-  CalcConv,
-  CalcMaxPool,
-  CalcProduct,
-  CanReshape,
-  DGreatestUpperBound,
-  GetItem,
-  GetItemTensor,
-  IndexSelect,
-  TGreatestUpperBound,
-  Transpose,
-} from './operatorConstraints.ts'
-export type { PerDimension } from './operatorConstraints.ts'
+export * from './operatorConstraints.ts'
 export { Fresh, genBvar, genDvar, genNatConstraints, genTensorDims, genTvar } from './util.ts'
 export { ConstraintGenerator, registerInferenceRule } from './constraintGenerator.ts'
 export { MAX_TENSOR_RANK, addLayerNormConstraints, addLinearConstraints, rangeCheck } from './ruleParts.ts'

@@ -68,21 +68,29 @@ export class CanReshape extends Constraint {
   }
 }
 
-/** What `x.index_select(index, …)` gives for a tensor of rank `tensorSize`: the size at `index` is replaced. PyTorch's IndexSelect. @throws ArgumentError for other operands. */
-export class IndexSelect extends Constraint {
+/** An operation on a tensor of rank `tensorSize`. */
+abstract class OfTensor extends Constraint {
   readonly tensorSize: number
   readonly inputVar: TVar
+
+  constructor(tensorSize: number, inputVar: TVar) {
+    super()
+    this.tensorSize = tensorSize
+    this.inputVar = inputVar
+  }
+}
+
+/** What `x.index_select(index, …)` gives for a tensor of rank `tensorSize`: the size at `index` is replaced. PyTorch's IndexSelect. @throws ArgumentError for other operands. */
+export class IndexSelect extends OfTensor {
   readonly dimReplace: Size
   readonly index: number
   readonly output: TVar
 
   constructor(tensorSize: number, inputVar: TVar, dimReplace: Size, index: number, output: TVar) {
-    super()
+    super(tensorSize, inputVar)
     checkTVar('IndexSelect', inputVar)
     checkTVar('IndexSelect', output)
     checkInt('IndexSelect', index)
-    this.tensorSize = tensorSize
-    this.inputVar = inputVar
     this.dimReplace = dimReplace
     this.index = index
     this.output = output
@@ -94,21 +102,17 @@ export class IndexSelect extends Constraint {
 }
 
 /** What `x.transpose(index1, index2)` gives for a tensor of rank `tensorSize`. PyTorch's Transpose. @throws ArgumentError for other operands. */
-export class Transpose extends Constraint {
-  readonly tensorSize: number
-  readonly inputVar: TVar
+export class Transpose extends OfTensor {
   readonly index1: number
   readonly index2: number
   readonly output: TVar
 
   constructor(tensorSize: number, inputVar: TVar, index1: number, index2: number, output: TVar) {
-    super()
+    super(tensorSize, inputVar)
     checkTVar('Transpose', inputVar)
     checkTVar('Transpose', output)
     checkInt('Transpose', index1)
     checkInt('Transpose', index2)
-    this.tensorSize = tensorSize
-    this.inputVar = inputVar
     this.index1 = index1
     this.index2 = index2
     this.output = output
@@ -120,19 +124,15 @@ export class Transpose extends Constraint {
 }
 
 /** A size of a tensor of rank `tensorSize`. PyTorch's GetItem. @throws ArgumentError for a result that is not a variable of a size. */
-export class GetItem extends Constraint {
-  readonly tensorSize: number
+export class GetItem extends OfTensor {
   readonly index: number
   readonly res: DVar
-  readonly inputVar: TVar
 
   constructor(tensorSize: number, index: number, res: DVar, inputVar: TVar) {
-    super()
+    super(tensorSize, inputVar)
     check(res instanceof DVar, () => `GetItem: Expected DVar, got ${describe(res)}`)
-    this.tensorSize = tensorSize
     this.index = index
     this.res = res
-    this.inputVar = inputVar
   }
 
   override toString(): string {
@@ -141,19 +141,15 @@ export class GetItem extends Constraint {
 }
 
 /** Indexing a tensor of rank `tensorSize` with several indices. PyTorch's GetItemTensor. @throws ArgumentError for a result that is not a variable of a tensor. */
-export class GetItemTensor extends Constraint {
-  readonly tensorSize: number
+export class GetItemTensor extends OfTensor {
   readonly indexTuple: readonly unknown[]
   readonly res: TVar
-  readonly inputVar: TVar
 
   constructor(tensorSize: number, indexTuple: readonly unknown[], res: TVar, inputVar: TVar) {
-    super()
+    super(tensorSize, inputVar)
     checkTVar('GetItemTensor', res)
-    this.tensorSize = tensorSize
     this.indexTuple = indexTuple
     this.res = res
-    this.inputVar = inputVar
   }
 
   override toString(): string {
@@ -166,6 +162,15 @@ export type PerDimension = number | readonly number[]
 
 const shown = (value: PerDimension): string => (typeof value === 'number' ? String(value) : pyRepr(tuple(...value)))
 
+/** How a window moves, and the sizes of its input. */
+type WindowParts = readonly [
+  kernel: PerDimension,
+  padding: PerDimension,
+  stride: PerDimension,
+  dilation: PerDimension,
+  matchingConstraint: readonly Size[],
+]
+
 /** A window that moves over the last dimensions of a tensor. */
 abstract class CalcWindow extends Constraint {
   readonly inputVar: TVar
@@ -176,14 +181,7 @@ abstract class CalcWindow extends Constraint {
   /** The sizes of the input. */
   readonly matchingConstraint: readonly Size[]
 
-  constructor(
-    inputVar: TVar,
-    kernel: PerDimension,
-    padding: PerDimension,
-    stride: PerDimension,
-    dilation: PerDimension,
-    matchingConstraint: readonly Size[],
-  ) {
+  constructor(inputVar: TVar, ...[kernel, padding, stride, dilation, matchingConstraint]: WindowParts) {
     super()
     this.inputVar = inputVar
     this.kernel = kernel
@@ -203,17 +201,8 @@ export class CalcConv extends CalcWindow {
   readonly convResult: TVar
   readonly cOut: number
 
-  constructor(
-    convResult: TVar,
-    inputVar: TVar,
-    cOut: number,
-    kernel: PerDimension,
-    padding: PerDimension,
-    stride: PerDimension,
-    dilation: PerDimension,
-    matchingConstraint: readonly Size[],
-  ) {
-    super(inputVar, kernel, padding, stride, dilation, matchingConstraint)
+  constructor(convResult: TVar, inputVar: TVar, cOut: number, ...window: WindowParts) {
+    super(inputVar, ...window)
     this.convResult = convResult
     this.cOut = cOut
   }
@@ -227,16 +216,8 @@ export class CalcConv extends CalcWindow {
 export class CalcMaxPool extends CalcWindow {
   readonly maxpoolResult: TVar
 
-  constructor(
-    maxpoolResult: TVar,
-    inputVar: TVar,
-    kernel: PerDimension,
-    padding: PerDimension,
-    stride: PerDimension,
-    dilation: PerDimension,
-    matchingConstraint: readonly Size[],
-  ) {
-    super(inputVar, kernel, padding, stride, dilation, matchingConstraint)
+  constructor(maxpoolResult: TVar, inputVar: TVar, ...window: WindowParts) {
+    super(inputVar, ...window)
     this.maxpoolResult = maxpoolResult
   }
 
