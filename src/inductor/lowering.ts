@@ -96,8 +96,8 @@ class Lowering implements DispatchMode {
     const opCall = new OpCall(op, args)
     const rewritten = this.#rewrites.find(opCall)
     if (rewritten !== null) {
-      this.#rewritten.push(op.qualname)
-      return withMode(this, rewritten)
+      this.#rewritten.push(rewritten.name)
+      return withMode(this, rewritten.replace)
     }
     if (op.functional !== null)
       throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first, as compile() does.`)

@@ -5,6 +5,8 @@ import { ArgumentError } from '../../errors/index.ts'
 import { Module, isLibraryLayer } from '../../module/index.ts'
 import { Graph } from '../graph/graph.ts'
 import type { Argument, Node } from '../graph/node.ts'
+import { applyRewrites, nodeRewrite } from '../passes/rewrites.ts'
+import type { GraphRewrite } from '../passes/rewrites.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 import { applyLayout, checkLayout } from './layoutRegions.ts'
@@ -13,6 +15,14 @@ import { fuse } from './optimization.ts'
 
 // Layers are recognised by their attributes, because minifiers change class names.
 const isDropout = (module: unknown): boolean => module instanceof Module && isLibraryLayer(module) && 'p' in module && 'inplace' in module
+
+/** A dropout layer away: the rewrite of {@link removeDropout}. */
+export const dropoutRewrite: GraphRewrite = /* @__PURE__ */ nodeRewrite({
+  name: 'dropout away',
+  what: 'A dropout layer becomes its input.',
+  match: ({ gm, node }) => (node.op === 'call_module' && isDropout(gm.attribute(node.target)) ? (node.allInputNodes[0] ?? null) : null),
+  replace: (input) => input,
+})
 
 /** The model as a graph that can be changed: traced, or a copy that shares its tensors. */
 const ownGraph = (model: Module): GraphModule => (model instanceof GraphModule ? model.deepCopy({ shareTensors: true }) : symbolicTrace(model))
@@ -23,15 +33,7 @@ const ownGraph = (model: Module): GraphModule => (model instanceof GraphModule ?
 export function removeDropout(model: Module): GraphModule {
   checkCount('removeDropout', arguments, 1)
   const gm = ownGraph(model)
-  for (const node of gm.graph.findNodes({ op: 'call_module' })) {
-    const [input] = node.allInputNodes
-    if (input === undefined || !isDropout(gm.attribute(node.target))) continue
-    node.replaceAllUsesWith(input)
-    gm.graph.eraseNode(node)
-  }
-  gm.deleteAllUnusedSubmodules()
-  gm.graph.lint()
-  gm.recompile()
+  applyRewrites(gm, [dropoutRewrite])
   return gm
 }
 

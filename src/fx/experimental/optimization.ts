@@ -5,6 +5,8 @@ import { Module, cloneModule, foldNorm, isLibraryLayer } from '../../module/inde
 import type { Foldable as FoldableTensor, NormState } from '../../module/index.ts'
 import { replaced } from '../../pipeline/index.ts'
 import type { Pass } from '../../pipeline/index.ts'
+import { applyRewrites, nodeRewrite } from '../passes/rewrites.ts'
+import type { GraphRewrite } from '../passes/rewrites.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { nodeSpec } from '../text/annotation.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
@@ -40,6 +42,32 @@ const isBatchNorm = (module: unknown): module is BatchNorm =>
   module.runningVar !== null
 const isOwn = (module: unknown): module is Module => module instanceof Module && isLibraryLayer(module)
 
+/** A batch norm into the convolution or linear layer before it: one rewrite of the list that {@link fuse} and optimizeForInference apply. */
+export const batchNormRewrite: GraphRewrite = /* @__PURE__ */ nodeRewrite({
+  name: 'batch norm into the layer before it',
+  what: 'The scale and the shift of a batch norm become part of the weight and the bias of the convolution or linear layer whose result it takes.',
+  match: ({ gm, node }) => {
+    if (node.op !== 'call_module') return null
+    const before = node.allInputNodes[0]
+    if (before === undefined || before !== node.args[0] || before.op !== 'call_module') return null
+    const [layer, norm] = [gm.attribute(before.target), gm.attribute(node.target)]
+    return isLayer(layer) && isBatchNorm(norm) ? { before, layer, norm, normPath: node.target } : null
+  },
+  condition: ({ before, layer, norm, normPath }, { gm }) =>
+    !norm.training &&
+    before.users.size === 1 &&
+    layer.weight.shape[0] === norm.runningMean.shape[0] &&
+    // The norm is of dimension 1. The features of a linear layer are the last dimension, which is another one unless the result is a matrix.
+    (!('inFeatures' in layer) || isMatrix(nodeSpec(before))) &&
+    // A layer that is called twice has one weight for both calls.
+    callsOf(gm, before.target) === 1 &&
+    callsOf(gm, normPath) === 1,
+  replace: ({ before, layer, norm }, { gm }) => {
+    gm.addSubmodule(before.target, folded(layer, norm))
+    return before
+  },
+})
+
 /** Options of {@link fuse}. */
 export interface FuseOptions {
   /** Change the model, which must be a GraphModule, instead of a copy. Default false. */
@@ -63,25 +91,7 @@ export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
   if (model.training)
     throw new ArgumentError('fuse: the model is in training mode, where batch norm uses the statistics of each batch; call model.eval() first.')
   const traced = !(model instanceof GraphModule) ? symbolicTrace(model) : inplace ? model : model.deepCopy({ shareTensors: true })
-  for (const node of traced.graph.findNodes({ op: 'call_module' })) {
-    const [input] = node.args
-    const before = node.allInputNodes[0]
-    if (before === undefined || before !== input || before.op !== 'call_module' || before.users.size > 1) continue
-    const layer = traced.attribute(before.target)
-    const norm = traced.attribute(node.target)
-    if (!isLayer(layer) || !isBatchNorm(norm)) continue
-    if (layer.weight.shape[0] !== norm.runningMean.shape[0]) continue
-    // The norm is of dimension 1. The features of a linear layer are the last dimension, which is another one unless the result is a matrix.
-    if ('inFeatures' in layer && !isMatrix(nodeSpec(before))) continue
-    // A layer that is called twice has one weight for both calls.
-    if (callsOf(traced, before.target) > 1 || callsOf(traced, node.target) > 1) continue
-    traced.addSubmodule(before.target, folded(layer, norm))
-    node.replaceAllUsesWith(before)
-    traced.graph.eraseNode(node)
-  }
-  traced.deleteAllUnusedSubmodules()
-  traced.graph.lint()
-  traced.recompile()
+  applyRewrites(traced, [batchNormRewrite])
   return traced
 }
 
