@@ -3,7 +3,7 @@
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { allocating, dtypeInfo } from '../kernels/index.ts'
-import { add, onesLike } from '../ops/index.ts'
+import { onesLike } from '../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { accumulate } from './accumulate.ts'

@@ -29,7 +29,8 @@ import { makeGraphModule } from '../run/lazyGraphModule.ts'
 import { isProxyableInstance } from '../values/instances.ts'
 import { refuseMutation } from '../graph/purity.ts'
 import { targetText } from '../graph/node.ts'
-import type { Node, Argument } from '../graph/node.ts'
+import type { Node, Argument, Kwargs, Opcode, Target } from '../graph/node.ts'
+import type { NodeType } from '../../protocol/index.ts'
 import { placeOf } from '../graph/origin.ts'
 import { standsFor, testedParameters } from './parameters.ts'
 import { isProxy, knownProxy, nodeOf } from '../values/proxy.ts'
@@ -175,21 +176,35 @@ export class Tracer extends TracerBase {
     })
   }
 
-  override createNode(...call: Parameters<TracerBase['createNode']>): Node {
-    if (this.checkMutableOperations) refuseMutation(call[0], call[1])
-    const node = super.createNode(...call)
+  override createNode(
+    op: Opcode,
+    target: Target,
+    args: readonly Argument[],
+    kwargs: Kwargs,
+    name: string | null = null,
+    type: NodeType | null = null,
+  ): Node {
+    if (this.checkMutableOperations) refuseMutation(op, target)
+    const node = super.createNode(op, target, args, kwargs, name, type)
     if (this.#moduleStack.size > 0 && !hasPreservedNodeMeta()) node.meta['nn_module_stack'] = this.#moduleStack
     this.nodeNameToScope.set(node.name, this.#scope)
     return node
   }
 
-  override createProxy(...call: Parameters<TracerBase['createProxy']>): Proxied {
+  override createProxy(
+    op: Opcode,
+    target: Target,
+    args: readonly unknown[],
+    kwargs: Readonly<Record<string, unknown>>,
+    name: string | null = null,
+    type: NodeType | null = null,
+  ): Proxied {
     if (this.graph === this.#ended)
       throw new TraceError(
-        `a traced value was used after its trace had ended (${targetText(call[1])})`,
+        `a traced value was used after its trace had ended (${targetText(target)})`,
         'A traced value stands for a value only while the program is traced. Return it from the program instead of keeping it in a variable or a property.',
       )
-    return super.createProxy(...call)
+    return super.createProxy(op, target, args, kwargs, name, type)
   }
 
   override createArg(value: unknown): Argument {
