@@ -36,7 +36,7 @@ const image = (...shape: readonly number[]): Tensor =>
 
 /** The gradient for the input, and perhaps that for the weight. */
 const gradients =
-  (options: Parameters<typeof F.conv2d>[3] & object) =>
+  (options: { readonly stride?: number; readonly padding?: number; readonly dilation?: number; readonly groups?: number }) =>
   (x: Tensor, w: Tensor): Tensor[] => {
     const [a, b] = [x.detach().requiresGrad_(), w.detach().requiresGrad_()]
     F.conv2d(a, b, null, options).sin().sum().backward()
