@@ -39,44 +39,55 @@ export interface CallSequence {
 /** A program: takes the inputs in placeholder order and returns the outputs. `source` reads as what it does, whether or not it is what runs. */
 export interface Program {
   readonly run: (inputs: readonly unknown[]) => unknown[]
-  /** The same, telling after each kernel how long it took, in milliseconds. */
+  /** The same, telling after each kernel when it ran. */
   readonly timed: (inputs: readonly unknown[], onLaunch: OnLaunch) => unknown[]
   readonly source: string
 }
 
-/** Gets the name of a kernel that has run, and the milliseconds that it took. */
-export type OnLaunch = (kernel: string, milliseconds: number) => void
+/** Gets the name of a kernel that has run, and when: times of `performance.now()`. */
+export type OnLaunch = (kernel: string, start: number, end: number) => void
 
 /** Makes the program. */
 export function programOf(sequence: CallSequence): Program {
-  const writer = new SourceWriter(sequence)
+  const writer = new SourceWriter(sequence, false)
   const { source } = writer
-  let prepared: Prepared | null = null
-  const timed: Program['timed'] = (inputs, onLaunch) => (prepared ??= prepare(sequence))(inputs, onLaunch)
+  let withTimes: Program['timed'] | null = null
+  const timed: Program['timed'] = (inputs, onLaunch) =>
+    (withTimes ??= canGenerateCode() ? new SourceWriter(sequence, true).compile() : prepare(sequence))(inputs, onLaunch)
   return { source, timed, run: canGenerateCode() ? writer.compile() : prepare(sequence) }
 }
 
-/** Writes the source. Values that have no literal become parameters `c0`, `c1` … of the function around it. */
+const now = (): number => performance.now()
+
+/** Writes the source. Values that have no literal become parameters `c0`, `c1` … of the function around it. With `isTimed` the function gets an {@link OnLaunch}, and calls it. */
 class SourceWriter {
   readonly source: string
   readonly #sequence: CallSequence
   readonly #constants: unknown[] = []
   readonly #functions = new Map<string, unknown>()
 
-  constructor(sequence: CallSequence) {
+  constructor(sequence: CallSequence, isTimed: boolean) {
     this.#sequence = sequence
     const { name, calls, results } = sequence
-    const lines = [...calls.map((call) => this.#line(call)), `return ${this.#list(results)}`]
+    if (isTimed) this.#functions.set('now', now)
+    const lines = [...calls.flatMap((call, i) => (isTimed ? this.#timedLines(call, i) : [this.#line(call)])), `return ${this.#list(results)}`]
     const body = lines.map((line) => `    ${line}`)
-    const open = [`function ${name}(inputs) {`, '  const copies = begin(inputs)', '  try {']
+    const open = [`function ${name}(inputs${isTimed ? ', onLaunch' : ''}) {`, '  const copies = begin(inputs)', '  try {']
     this.source = [...open, ...body, '  } finally {', '    end(copies)', '  }', '}'].join('\n')
   }
 
-  compile(): Program['run'] {
+  compile(): Program['timed'] & Program['run'] {
     const names = [...this.#functions.keys(), ...this.#constants.map((_, i) => `c${i}`)]
     // eslint-disable-next-line no-implied-eval -- generated code, as in fx
     const make = new Function('begin', 'end', ...names, `return ${this.source}\n//# sourceURL=tensorfx-generated/${this.#sequence.name}.js`)
     return make(begin, end, ...this.#functions.values(), ...this.#constants)
+  }
+
+  /** A call, and when it ran if it is that of a kernel. */
+  #timedLines(call: Call, position: number): readonly string[] {
+    const line = this.#line(call)
+    const id = 'id' in call ? call.id : undefined
+    return id === undefined ? [line] : [`const start${position} = now()`, line, `onLaunch(${this.#constant(id)}, start${position}, now())`]
   }
 
   #line(call: Call): string {
@@ -179,9 +190,9 @@ function prepare({ calls, results }: CallSequence): Prepared {
 
 /** Runs a step, and tells how long it took if it is a kernel. */
 function timedStep(step: () => void, id: string | undefined, onLaunch: OnLaunch): void {
-  const start = performance.now()
+  const start = now()
   step()
-  if (id !== undefined) onLaunch(id, performance.now() - start)
+  if (id !== undefined) onLaunch(id, start, now())
 }
 
 /** A plain loop: these run at every call of a kernel. */

@@ -1,11 +1,13 @@
 // Inductor from start to end. `compileFx` is the backend function that dynamo calls.
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { checkArray } from '../protocol/index.ts'
+import { observed } from '../dispatch/index.ts'
 import { currentScope, emit, eventState, inScope, wants } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { runPasses } from '../pipeline/index.ts'
 import type { Pass, PassRun } from '../pipeline/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import type { OnLaunch } from './callSequence.ts'
 import { Compilation } from './compilation.ts'
 import { verifyEmitted } from './emit/kernels.ts'
 import type { KernelReport } from './emit/kernels.ts'
@@ -123,13 +125,21 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   const program = compilation.get('program')
   const { fn, graph } = currentScope()
   const kernels = compilation.get('kernels').map((kernel) => kernel.report)
-  const reports = new Map(kernels.map((report) => [report.name, report]))
-  const tell = (kernel: string, milliseconds: number): void => {
-    const { kind: type = 'loops', origins = [], flops = null, bytes = 0 } = reports.get(kernel) ?? {}
-    emit({ kind: 'launch', program: compilation.name, kernel, type, origins, flops, bytes, milliseconds })
+  const { name } = compilation
+  const observedKernels = new Map(kernels.map((report) => [report.name, { ...report, program: name }]))
+  const tell: OnLaunch = (kernel, start, end) => {
+    const report = observedKernels.get(kernel)
+    if (report === undefined) return
+    observed.observer?.launched(report, start, end)
+    if (!wants('launch')) return
+    const { kind: type, origins, flops, bytes } = report
+    emit({ kind: 'launch', program: name, kernel, type, origins, flops, bytes, milliseconds: end - start })
   }
   const timed = (inputs: unknown[]): unknown[] => inScope({ fn, graph }, () => program.timed(inputs, tell))
-  const call = (...inputs: unknown[]): unknown[] => (eventState.on && wants('launch') ? timed(inputs) : program.run(inputs))
+  const call = (...inputs: unknown[]): unknown[] => {
+    if (eventState.on && wants('launch')) return timed(inputs)
+    return observed.observer === null ? program.run(inputs) : program.timed(inputs, tell)
+  }
   return Object.assign(call, {
     kernels,
     source: program.source,

@@ -143,6 +143,22 @@ export const scratchUses = (): readonly (readonly [use: string, bytes: number])[
 
 export const scratchBytes = (): number => scratchUses().reduce((sum, [, bytes]) => sum + bytes, 0)
 
+/** Measures the peak anew, until {@link peakSince} gets what this returns. Such spans may nest. */
+export function watchPeak(): number {
+  const before = peaks.total
+  peaks.total = budget.heap + budget.spilled
+  budget.mark = Math.min(peaks.heap, budget.heap)
+  return before
+}
+
+/** The most bytes that were in use since {@link watchPeak} returned `before`. The peak is as if there had been no such span. */
+export function peakSince(before: number): number {
+  const during = peaks.total
+  peaks.total = Math.max(before, during)
+  budget.mark = Math.min(peaks.heap, peaks.total - budget.spilled)
+  return during
+}
+
 export const peakBytes = (): Readonly<typeof peaks> => ({ ...peaks })
 
 /** Peaks count from what is in use now. */

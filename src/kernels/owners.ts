@@ -39,6 +39,40 @@ export function recordLines(on: boolean): void {
   recording = on
 }
 
+/** Is told of blocks of tensors. For timelines of memory. */
+export interface BlockListener {
+  made(record: BlockRecord): void
+  /** Told of blocks that were made meanwhile; of older ones only if they had a record. */
+  freed(record: BlockRecord): void
+}
+
+let listener: BlockListener | null = null
+
+/** Tells the listener of all blocks, which have records from now on; null ends it. Returns the one before. */
+export function listenToBlocks(next: BlockListener | null): BlockListener | null {
+  const before = listener
+  listener = next
+  return before
+}
+
+/** Whether every block has a record. */
+export const recordsAll = (): boolean => recording || listener !== null
+
+/** Keeps the record of a block that was made. */
+export function keepRecord(records: Map<number, BlockRecord>, key: number, record: BlockRecord): void {
+  records.set(key, record)
+  listener?.made(record)
+}
+
+/** Forgets the record of a block that is gone, and returns it. */
+export function dropRecord(records: Map<number, BlockRecord>, key: number): BlockRecord | undefined {
+  const record = records.get(key)
+  if (record === undefined) return undefined
+  records.delete(key)
+  listener?.freed(record)
+  return record
+}
+
 /** The record of a block that is made now. Without a dtype, nothing is known of who makes it. */
 export function newRecord(bytes: number, shape: readonly number[] | null, dtype: string | null): BlockRecord {
   // Frames at once: what the engine keeps instead refers to the functions on the stack, and to the tensors that they see.

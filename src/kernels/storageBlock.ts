@@ -20,7 +20,8 @@ import { nodeCollector } from './collector.ts'
 import type { CleanupRegistry } from './collector.ts'
 import { free, heapBytes, heapGuard, heapStats, isPossibleSize, releaseChunks, roundedSize, tryAllocate } from './heap.ts'
 import { OutOfMemoryError } from './outOfMemory.ts'
-import { RECORDED_BYTES, heapRecords, newRecord, recordsLines, spillRecords } from './owners.ts'
+import type { BlockRecord } from './owners.ts'
+import { RECORDED_BYTES, dropRecord, heapRecords, keepRecord, newRecord, recordsAll, spillRecords } from './owners.ts'
 
 /** The memory of a storage: on the heap, or spilled into an ArrayBuffer. */
 export class Block {
@@ -58,9 +59,8 @@ function finalize(held: number): void {
   const address = Math.floor(held / SHIFT)
   const small = held - address * SHIFT
   if (small !== 0) return free(address, small)
-  const record = heapRecords.get(address)
+  const record = dropRecord(heapRecords, address)
   if (record === undefined) throw new InternalError(`the block at address ${address} has no known size`)
-  heapRecords.delete(address)
   free(address, record.bytes)
 }
 
@@ -166,9 +166,8 @@ function takeSpill(nbytes: number): ArrayBuffer | null {
 
 /** Forgets a spilled block, which is dead or was disposed. */
 function endSpill(number: number): void {
-  const record = spillRecords.get(number)
+  const record = dropRecord(spillRecords, number)
   if (record === undefined) return
-  spillRecords.delete(number)
   countSpilled(-record.bytes, heapStats().capacity)
 }
 
@@ -215,13 +214,13 @@ function heldFor(block: Block, shape: readonly number[] | null, dtype: string | 
   const { ptr, nbytes } = block
   if (ptr === 0) {
     const number = ++spills
-    spillRecords.set(number, newRecord(nbytes, shape, dtype))
+    keepRecord(spillRecords, number, newRecord(nbytes, shape, dtype))
     spillNumbers.set(block, number)
     countSpilled(nbytes, heapStats().capacity)
     return -number
   }
-  if (nbytes > 0 && nbytes < RECORDED_BYTES && !recordsLines()) return ptr * SHIFT + nbytes
-  heapRecords.set(ptr, newRecord(nbytes, shape, dtype))
+  if (nbytes > 0 && nbytes < RECORDED_BYTES && !recordsAll()) return ptr * SHIFT + nbytes
+  keepRecord(heapRecords, ptr, newRecord(nbytes, shape, dtype))
   return ptr * SHIFT
 }
 
@@ -266,7 +265,7 @@ export function disposeBlock(block: Block): void {
     const held = block.ptr * SHIFT + (heapRecords.has(block.ptr) ? 0 : block.nbytes)
     // A revived block is registered under itself; a new one is not, and its finalizer will come.
     if (cleanup?.registry.unregister(block) !== true) disposed.set(held, (disposed.get(held) ?? 0) + 1)
-    heapRecords.delete(block.ptr)
+    dropRecord(heapRecords, block.ptr)
     free(block.ptr, block.nbytes)
   }
   if (block.spill !== null) endSpill(spillNumbers.get(block) ?? 0)
@@ -300,3 +299,7 @@ export function writeBlock(block: Block, start: number, bytes: Uint8Array): void
   if (block.ptr === 0) new Uint8Array(spillOf(block)).set(bytes, start)
   else heapBytes().set(bytes, block.ptr + start)
 }
+
+/** The record of a block; undefined if it has none. */
+export const recordOf = (block: Block): BlockRecord | undefined =>
+  block.ptr === 0 ? spillRecords.get(spillNumbers.get(block) ?? 0) : heapRecords.get(block.ptr)

@@ -1,5 +1,5 @@
 // The events of a profile in the format of chrome://tracing, which Perfetto reads too.
-import type { ProfileEvent } from './recorder.ts'
+import type { ProfileEvent } from './event.ts'
 
 /** An entry: a slice ('X'), or the start ('s') or end ('f') of an arrow. Times are in microseconds. */
 interface TraceEntry {
@@ -21,8 +21,10 @@ const ONE_THREAD = { pid: 1, tid: 1 }
 export function chromeTrace(events: readonly ProfileEvent[]): { readonly displayTimeUnit: 'ms'; readonly traceEvents: readonly TraceEntry[] } {
   const origin = events.reduce((least, { start }) => Math.min(least, start), Infinity)
   const at = (time: number): number => (time - origin) * 1000
-  const slices = events.map(({ kind, name, start, end, module, backward, sequence, flops, bytes, memory }): TraceEntry => {
-    const args = { module, backward, 'Sequence number': sequence, FLOPs: flops, bytes, memory }
+  const slices = events.map(({ kind, name, start, end, ...event }): TraceEntry => {
+    const { module, graph, nodes, engine, shapes, backward, sequence, flops, bytes, memory, peak } = event
+    const own = kind === 'kernel' ? { graph, nodes } : kind === 'node' ? { graph } : {}
+    const args = { ...own, module, engine, 'Input Dims': shapes, backward, 'Sequence number': sequence, FLOPs: flops, bytes, memory, peak }
     return { ph: 'X', cat: kind, name, ts: at(start), dur: at(end) - at(start), ...ONE_THREAD, args }
   })
   return { displayTimeUnit: 'ms', traceEvents: [...slices, ...arrows(events, at)] }

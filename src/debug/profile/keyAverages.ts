@@ -1,24 +1,33 @@
-// Sums of a profile's events by name, and their table. PyTorch's `key_averages()`.
+// Sums of a profile's events, and their table. PyTorch's `key_averages()`.
 import { ArgumentError } from '../../errors/index.ts'
 import { sizeText } from '../../kernels/sizeText.ts'
 import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
+import { formatShape } from '../../tensor/index.ts'
 import { table } from '../table.ts'
-import type { ProfileEvent, ProfileKind } from './recorder.ts'
+import type { ProfileEngine, ProfileEvent, ProfileKind } from './event.ts'
 import { countText } from './units.ts'
 
-/** The events of one name, summed over all runs. Times are in milliseconds. */
+/** What the rows of {@link KeyAverages} stand for. */
+export type ProfileGroup = 'operator' | 'inputShape' | 'module' | 'node' | 'kernel'
+
+/** The events of one name (and, if asked for, of the same input shapes), summed over all runs. Times are in milliseconds. */
 export interface ProfileRow {
   readonly kind: ProfileKind
+  /** A node's name follows the path of its graph: `Net.conv1`. */
   readonly name: string
+  /** The shapes of the tensors that the operator got, if rows are grouped by them; otherwise null. */
+  readonly shapes: readonly (readonly number[])[] | null
+  /** What computed it; null for modules and nodes. */
+  readonly engine: ProfileEngine | null
   readonly calls: number
-  /** The time without that of operators and kernels inside (of a module: without that of modules inside), and with it. */
+  /** The time without that of operators and kernels inside (of a module: of modules inside; of a node: of nodes inside), and with it. */
   readonly selfTime: number
   readonly totalTime: number
-  /** Floating-point operations of the operators themselves; of a module, of all operators that belong to it or to one below it. Null if they are not known. */
-  readonly flops: number | null
-  /** Bytes of the tensors that the operators got and returned; null if they are not known. */
-  readonly bytes: number | null
-  /** Blocks of memory that were allocated meanwhile, bytes in use more than before, and the most bytes in use at the end of a call. */
+  /** Floating-point operations of the operators and kernels themselves; of a module or node, of all that belong to it. */
+  readonly flops: number
+  /** Bytes of the tensors that the operators got and returned, and of what kernels read and stored. */
+  readonly bytes: number
+  /** Blocks of memory that were allocated meanwhile, bytes in use more than before, and the most bytes in use during a call. */
   readonly allocations: number
   readonly memory: number
   readonly peak: number
@@ -46,11 +55,14 @@ export interface ProfileTableOptions {
   readonly rowLimit?: number
 }
 
+/** The columns by which tables can be sorted. */
+export const sortColumns: readonly string[] = Object.keys(columns)
+
 const isColumn = (name: unknown): name is ProfileColumn => typeof name === 'string' && Object.hasOwn(columns, name)
 
 const timeText = (milliseconds: number): string => (milliseconds < 1 ? `${(milliseconds * 1000).toFixed(3)}us` : `${milliseconds.toFixed(3)}ms`)
 
-/** Rows of a profile, one for each operator, kernel or module. */
+/** Rows of a profile, one for each operator, kernel, node or module. */
 export class KeyAverages {
   /** In the order in which they first ran. */
   readonly rows: readonly ProfileRow[]
@@ -70,40 +82,12 @@ export class KeyAverages {
     checkOptions('KeyAverages.table', options, { sortBy: true, rowLimit: 'number' })
     const { sortBy = 'selfTime', rowLimit = Infinity } = options
     if (!isColumn(sortBy))
-      throw new ArgumentError(`KeyAverages.table: option 'sortBy' must be one of ${Object.keys(columns).join(', ')}, got ${valueText(sortBy)}.`)
+      throw new ArgumentError(`KeyAverages.table: option 'sortBy' must be one of ${sortColumns.join(', ')}, got ${valueText(sortBy)}.`)
     if (!(rowLimit >= 1)) throw new ArgumentError(`KeyAverages.table: option 'rowLimit' must be at least 1, got ${valueText(rowLimit)}.`)
-    const sorted = this.rows.toSorted((a, b) => (b[sortBy] ?? 0) - (a[sortBy] ?? 0)).slice(0, rowLimit)
-    const share = (time: number): string => `${((100 * time) / Math.max(this.totalTime, Number.MIN_VALUE)).toFixed(2)}%`
-    const header = [
-      'Name',
-      'Self CPU %',
-      'Self CPU',
-      'CPU total %',
-      'CPU total',
-      'CPU time avg',
-      '# of Calls',
-      'FLOPs',
-      'Bytes',
-      'Allocations',
-      'CPU Mem',
-      'Peak Mem',
-    ]
-    const body = sorted.map((row) => [
-      row.name,
-      share(row.selfTime),
-      timeText(row.selfTime),
-      share(row.totalTime),
-      timeText(row.totalTime),
-      timeText(row.totalTime / row.calls),
-      String(row.calls),
-      row.flops === null || row.flops === 0 ? '--' : countText(row.flops),
-      row.bytes === null ? '--' : sizeText(row.bytes),
-      String(row.allocations),
-      row.memory < 0 ? `-${sizeText(-row.memory)}` : sizeText(row.memory),
-      sizeText(row.peak),
-    ])
+    const sorted = this.rows.toSorted((a, b) => b[sortBy] - a[sortBy]).slice(0, rowLimit)
+    const { header, body, right } = tableOf(sorted, this.totalTime)
     return [
-      table(header, body, { right: header.map((_, i) => i).slice(1) }),
+      table(header, body, { right }),
       `CPU time total: ${timeText(this.totalTime)}, outside of operators and kernels: ${timeText(this.outsideTime)}`,
     ].join('\n')
   }
@@ -113,57 +97,125 @@ export class KeyAverages {
   }
 }
 
-/** The paths of modules that a module's path lies in, itself included, as they were called. */
-function around(events: readonly ProfileEvent[], event: ProfileEvent): ReadonlySet<string> {
-  const paths = new Set(event.module === null ? [] : [event.module])
-  for (let at = event.parent; at !== null; at = events[at]?.parent ?? null) {
-    const outer = events[at]
-    if (outer?.kind === 'module') paths.add(outer.name)
+/** Rows as texts: names and shapes on the left, numbers on the right. */
+export function tableOf(
+  rows: readonly ProfileRow[],
+  totalTime: number,
+): { readonly header: string[]; readonly body: string[][]; readonly right: number[] } {
+  const share = (time: number): string => `${((100 * time) / Math.max(totalTime, Number.MIN_VALUE)).toFixed(2)}%`
+  const cells: readonly (readonly [title: string, of: (row: ProfileRow) => string])[] = [
+    ['Name', ({ name }) => name],
+    ['Self CPU %', ({ selfTime }) => share(selfTime)],
+    ['Self CPU', ({ selfTime }) => timeText(selfTime)],
+    ['CPU total %', ({ totalTime: time }) => share(time)],
+    ['CPU total', ({ totalTime: time }) => timeText(time)],
+    ['CPU time avg', ({ totalTime: time, calls }) => timeText(time / calls)],
+    ['# of Calls', ({ calls }) => String(calls)],
+    ['FLOPs', ({ flops }) => (flops === 0 ? '--' : countText(Math.round(flops)))],
+    ['Bytes', ({ bytes }) => sizeText(bytes)],
+    ['Allocations', ({ allocations }) => String(allocations)],
+    ['CPU Mem', ({ memory }) => (memory < 0 ? `-${sizeText(-memory)}` : sizeText(memory))],
+    ['Peak Mem', ({ peak }) => sizeText(peak)],
+  ]
+  const texts: readonly (typeof cells)[number][] = [
+    ...(rows.some(({ engine }) => engine !== null) ? [['Engine', ({ engine }: ProfileRow) => engine ?? ''] as const] : []),
+    ...(rows.some(({ shapes }) => shapes !== null)
+      ? [['Input Shapes', ({ shapes }: ProfileRow) => `[${shapes?.map(formatShape).join(', ') ?? ''}]`] as const]
+      : []),
+  ]
+  const all = [...cells, ...texts]
+  return {
+    header: all.map(([title]) => title),
+    body: rows.map((row) => all.map(([, of]) => of(row))),
+    right: cells.map((_, i) => i).slice(1),
   }
-  return paths
 }
 
-/** The sums by name: of operators and kernels, or of modules. */
-export function averages(events: readonly ProfileEvent[], kinds: ReadonlySet<ProfileKind>): readonly ProfileRow[] {
-  const rows = new Map<string, { -readonly [K in keyof ProfileRow]: ProfileRow[K] }>()
+const KINDS: Readonly<Record<ProfileGroup, ReadonlySet<ProfileKind>>> = {
+  operator: new Set<ProfileKind>(['operator', 'kernel']),
+  inputShape: new Set<ProfileKind>(['operator', 'kernel']),
+  kernel: new Set<ProfileKind>(['kernel']),
+  module: new Set<ProfileKind>(['module']),
+  node: new Set<ProfileKind>(['node']),
+}
+
+/** The names of the groups. */
+export const profileGroups: readonly string[] = Object.keys(KINDS)
+
+/** Whether rows can stand for that. */
+export const isProfileGroup = (name: unknown): name is ProfileGroup => typeof name === 'string' && Object.hasOwn(KINDS, name)
+
+type Sums = { -readonly [K in keyof ProfileRow]: ProfileRow[K] }
+
+/** The sums of a group. */
+export function averages(events: readonly ProfileEvent[], group: ProfileGroup): readonly ProfileRow[] {
+  const kinds = KINDS[group]
+  const rows = new Map<string, Sums>()
+  const keyOf = ({ kind, graph, name, shapes }: ProfileEvent): string =>
+    `${kind} ${kind === 'node' ? (graph ?? '') : ''} ${name}${group === 'inputShape' ? ` ${shapes.map(formatShape).join()}` : ''}`
   for (const event of events) {
     if (!kinds.has(event.kind)) continue
-    const { kind, name } = event
-    const key = `${kind} ${name}`
+    const key = keyOf(event)
     let row = rows.get(key)
-    if (row === undefined) {
-      row = { kind, name, calls: 0, selfTime: 0, totalTime: 0, flops: event.flops, bytes: event.bytes, allocations: 0, memory: 0, peak: 0 }
-      rows.set(key, row)
-    } else {
-      if (row.flops !== null) row.flops += event.flops ?? 0
-      if (row.bytes !== null) row.bytes += event.bytes ?? 0
-    }
+    if (row === undefined) rows.set(key, (row = emptyRow(event, group)))
     row.calls++
     row.selfTime += event.self
-    row.peak = Math.max(row.peak, event.inUse)
+    row.peak = Math.max(row.peak, event.peak)
+    if (event.kind === 'operator' || event.kind === 'kernel') {
+      row.flops += event.flops
+      row.bytes += event.bytes
+    }
     // What runs inside of one of the same name is counted with that.
     if (isWithinItself(events, event)) continue
     row.totalTime += event.end - event.start
     row.allocations += event.allocations
     row.memory += event.memory
   }
-  if (kinds.has('module'))
+  if (group === 'module' || group === 'node')
     for (const event of events)
-      if (event.kind === 'operator')
-        for (const path of around(events, event)) {
-          const row = rows.get(`module ${path}`)
+      if (event.kind === 'operator' || event.kind === 'kernel')
+        for (const key of group === 'module' ? modulesAround(events, event) : nodesAround(events, event, keyOf)) {
+          const row = rows.get(key)
           if (row === undefined) continue
-          row.flops = (row.flops ?? 0) + (event.flops ?? 0)
-          row.bytes = (row.bytes ?? 0) + (event.bytes ?? 0)
+          row.flops += event.flops
+          row.bytes += event.bytes
         }
   return [...rows.values()]
 }
 
-function isWithinItself(events: readonly ProfileEvent[], { kind, name, parent }: ProfileEvent): boolean {
+function emptyRow({ kind, name, graph, shapes, engine }: ProfileEvent, group: ProfileGroup): Sums {
+  return {
+    kind,
+    name: kind === 'node' ? `${graph ?? ''}.${name}` : name,
+    shapes: group === 'inputShape' ? shapes : null,
+    engine,
+    ...{ calls: 0, selfTime: 0, totalTime: 0, flops: 0, bytes: 0, allocations: 0, memory: 0, peak: 0 },
+  }
+}
+
+/** The events around one, innermost first. */
+function* around(events: readonly ProfileEvent[], { parent }: ProfileEvent): Generator<ProfileEvent> {
   for (let at = parent; at !== null;) {
     const outer = events[at]
-    if (outer?.kind === kind && outer.name === name) return true
-    at = outer?.parent ?? null
+    if (outer === undefined) return
+    yield outer
+    at = outer.parent
   }
+}
+
+/** The rows of the modules that an event belongs to, each once. */
+function modulesAround(events: readonly ProfileEvent[], event: ProfileEvent): ReadonlySet<string> {
+  const paths = new Set(event.module === null ? [] : [event.module])
+  for (const { kind, name } of around(events, event)) if (kind === 'module') paths.add(name)
+  return new Set([...paths].map((path) => `module  ${path}`))
+}
+
+/** The rows of the nodes that an event runs in, each once. */
+function nodesAround(events: readonly ProfileEvent[], event: ProfileEvent, keyOf: (event: ProfileEvent) => string): ReadonlySet<string> {
+  return new Set([...around(events, event)].filter(({ kind }) => kind === 'node').map(keyOf))
+}
+
+function isWithinItself(events: readonly ProfileEvent[], event: ProfileEvent): boolean {
+  for (const { kind, name, graph } of around(events, event)) if (kind === event.kind && name === event.name && graph === event.graph) return true
   return false
 }

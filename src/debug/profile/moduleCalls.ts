@@ -1,4 +1,5 @@
 // Which module is running: the calls of modules that are under way, by their paths.
+import { GraphModule } from '../../fx/index.ts'
 import { setModuleCallHook } from '../../module/index.ts'
 import type { Module } from '../../module/index.ts'
 import { childPath } from '../../protocol/index.ts'
@@ -13,6 +14,8 @@ export interface ModuleCall {
 /** What is told of the calls. */
 export interface ModuleCallListener {
   enter?(call: ModuleCall): void
+  /** Runs `forward`, the call itself, and returns its result. Default: just that. */
+  run?(call: ModuleCall, forward: () => unknown): unknown
   /** After a call that has returned `output`; undefined if it has thrown. */
   leave?(call: ModuleCall, output: unknown): void
 }
@@ -41,7 +44,8 @@ export class ModuleCalls {
         this.#listener.enter?.(call)
         let output: unknown
         try {
-          output = outer === null ? forward() : outer.callModule(module, forward)
+          const run = (): unknown => (outer === null ? forward() : outer.callModule(module, forward))
+          output = this.#listener.run === undefined ? run() : this.#listener.run(call, run)
           return output
         } finally {
           this.#stack.length = depth - 1
@@ -59,14 +63,13 @@ export class ModuleCalls {
   /** A module that is not below the outermost one is called by its class, below the module that calls it. */
   #pathOf(module: Module): string {
     const root = this.#stack[0]
-    if (root === undefined) return module.constructor.name
+    if (root === undefined) return classOf(module)
     let paths = this.#paths.get(root.module)
     if (paths === undefined) this.#paths.set(root.module, (paths = new Map([...root.module.namedModules()].map(([path, below]) => [below, path]))))
     const path = paths.get(module)
-    return path === undefined
-      ? childPath(this.#stack.at(-1)?.path ?? '', module.constructor.name)
-      : path === ''
-        ? root.path
-        : childPath(root.path, path)
+    return path === undefined ? childPath(this.#stack.at(-1)?.path ?? '', classOf(module)) : path === '' ? root.path : childPath(root.path, path)
   }
 }
+
+/** The class of a module; of a GraphModule, that of the module that was traced. */
+const classOf = (module: Module): string => (module instanceof GraphModule ? module.className : module.constructor.name)

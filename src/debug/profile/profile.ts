@@ -1,10 +1,15 @@
 // profile: runs a program some times and tells where its time goes. PyTorch's torch.profiler.
+import type { GraphCosts } from '../../fx/viewer/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { checkCallable, checkCount, checkOptions, isPromise, valueText } from '../../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { chromeTrace } from './chromeTrace.ts'
-import { KeyAverages, averages } from './keyAverages.ts'
+import type { ProfileEvent } from './event.ts'
+import { flamePage } from './flamePage.ts'
+import { KeyAverages, averages, isProfileGroup, profileGroups } from './keyAverages.ts'
+import type { ProfileGroup } from './keyAverages.ts'
+import { graphCosts } from './nodeCosts.ts'
 import { Recorder } from './recorder.ts'
-import type { ProfileEvent, ProfileKind } from './recorder.ts'
+import { checkTimes, runOf } from './runs.ts'
 
 /** Options of {@link profile}. */
 export interface ProfileOptions {
@@ -18,17 +23,16 @@ export interface ProfileOptions {
 
 /** Options of {@link Profile.keyAverages}. */
 export interface KeyAveragesOptions {
-  /** What rows stand for: operators and kernels of compiled functions (the default), or modules. */
-  readonly groupBy?: 'operator' | 'module'
+  /**
+   * What rows stand for: operators and kernels of compiled functions (the default); the same by the shapes of their inputs, PyTorch's `group_by_input_shape`; kernels of compiled
+   * functions alone; modules; or nodes of GraphModules.
+   */
+  readonly groupBy?: ProfileGroup
 }
 
-const kindsOf: Readonly<Record<'operator' | 'module', ReadonlySet<ProfileKind>>> = {
-  operator: new Set<ProfileKind>(['operator', 'kernel']),
-  module: new Set<ProfileKind>(['module']),
-}
-
-/** What ran, in the order in which it began (a kernel of a compiled function: in which it ended). */
+/** The events of a program that ran, and what they add up to. */
 export class Profile {
+  /** What ran, in the order in which it began (a kernel of a compiled function: in which it ended). */
   readonly events: readonly ProfileEvent[]
   readonly runs: number
   /** The time of all runs, in milliseconds. */
@@ -45,11 +49,19 @@ export class Profile {
     checkCount('Profile.keyAverages', arguments, 1)
     checkOptions('Profile.keyAverages', options, { groupBy: true })
     const { groupBy = 'operator' } = options
-    if (!Object.hasOwn(kindsOf, groupBy))
-      throw new ArgumentError(`Profile.keyAverages: option 'groupBy' must be 'operator' or 'module', got ${valueText(groupBy)}.`)
-    const computing = averages(this.events, kindsOf.operator)
-    const outside = this.totalTime - computing.reduce((sum, { selfTime }) => sum + selfTime, 0)
-    return new KeyAverages(groupBy === 'operator' ? computing : averages(this.events, kindsOf.module), this.totalTime, outside)
+    if (!isProfileGroup(groupBy))
+      throw new ArgumentError(`Profile.keyAverages: option 'groupBy' must be one of ${profileGroups.join(', ')}, got ${valueText(groupBy)}.`)
+    const own = this.events.reduce((sum, { kind, self }) => (kind === 'operator' || kind === 'kernel' ? sum + self : sum), 0)
+    return new KeyAverages(averages(this.events, groupBy), this.totalTime, this.totalTime - own)
+  }
+
+  /**
+   * What each node of a graph cost, by name: of GraphModules, and of the graphs of compiled functions by the kernels that computed them. The page of a graph shows them:
+   * `graphPage(gm, { profile: result.graphCosts()[0] })`.
+   */
+  graphCosts(): readonly GraphCosts[] {
+    checkCount('Profile.graphCosts', arguments, 0)
+    return graphCosts(this.events)
   }
 
   /** The events as JSON for chrome://tracing and Perfetto, with an arrow from each operator to those of its gradient. PyTorch's `export_chrome_trace`, which writes a file. */
@@ -58,16 +70,24 @@ export class Profile {
     return JSON.stringify(chromeTrace(this.events))
   }
 
+  /**
+   * A flame graph as a single HTML page, which needs no network: modules, nodes, operators and kernels within each other, as wide as they took long; calls in the same place are one
+   * frame. A click shows a frame at full width.
+   */
+  flamePage(options: { readonly title?: string } = {}): string {
+    checkCount('Profile.flamePage', arguments, 1)
+    checkOptions('Profile.flamePage', options, { title: true })
+    return flamePage(this.events, options.title ?? 'Profile', this.runs, this.totalTime)
+  }
+
   toString(): string {
     return this.keyAverages().table()
   }
 }
 
-let isRunning = false
-
 /**
- * Runs `fn` some times, and records the operators, modules and kernels of compiled functions that run: how often, how long, FLOPs, bytes and memory. A program that is not profiled
- * pays nothing for it. Compiled functions run compiled, though they call their kernels one by one. PyTorch's `torch.profiler.profile`.
+ * Runs `fn` some times, and records the modules, nodes, operators and kernels of compiled functions that run: how often, how long, FLOPs, bytes and memory. A program that is not profiled
+ * pays nothing for it. Compiled functions run compiled, though they call their kernels one by one; GraphModules run node by node. PyTorch's `torch.profiler.profile`.
  *
  * @throws ArgumentError if `fn` is no function or is async, or an option is wrong. What `fn` throws is thrown on.
  * @example
@@ -81,18 +101,9 @@ export function profile(fn: () => unknown, options: ProfileOptions = {}): Profil
   checkCallable('profile', 'fn', fn)
   checkOptions('profile', options, { warmup: 'number', runs: 'number', measures: 'boolean' })
   const { warmup = 1, runs = 1, measures = false } = options
-  checkTimes('warmup', warmup, 0)
-  checkTimes('runs', runs, 1)
-  if (isRunning) throw new ArgumentError('profile: a profile is being taken already, and fn of that one takes another. Take one after the other.')
-  isRunning = true
-  try {
-    const run = (): void => {
-      const result = fn()
-      if (!isPromise(result)) return
-      // It is not awaited: what it throws later is not an error of its own.
-      result.then(undefined, () => undefined)
-      throw new ArgumentError('profile: fn returned a promise. Profile the synchronous part: what runs after an await is not recorded.')
-    }
+  checkTimes('profile', 'warmup', warmup, 0)
+  checkTimes('profile', 'runs', runs, 1)
+  return runOf('profile', fn, (run) => {
     for (let i = 0; i < warmup; i++) run()
     const recorder = new Recorder()
     let totalTime = 0
@@ -104,12 +115,5 @@ export function profile(fn: () => unknown, options: ProfileOptions = {}): Profil
     const { events } = recorder
     if (measures) for (const { name, start, end, kind } of events) performance.measure(name, { start, end, detail: { kind } })
     return new Profile(events, runs, totalTime)
-  } finally {
-    isRunning = false
-  }
-}
-
-function checkTimes(name: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least)
-    throw new ArgumentError(`profile: option '${name}' must be a whole number from ${least} on, got ${valueText(value)}.`)
+  })
 }

@@ -1,165 +1,234 @@
-// Records what runs while a profile is taken, as spans that nest: modules, operators with those that they are composed of, and kernels of compiled functions.
+// Records what runs while a profile is taken, as spans that nest: modules, nodes of GraphModules, operators with those that they are composed of, and kernels of compiled functions.
+// Whatever it does for a span counts as the program's time, so it makes one object for each, and no other.
 import { backwardState, upcomingSeq } from '../../autograd/index.ts'
 import { dispatchState, isArgList, observed } from '../../dispatch/index.ts'
-import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
-import { onEvent } from '../../events/index.ts'
-import { budget } from '../../kernels/budget.ts'
+import type { Arg, ObservedKernel, OpDef, Result } from '../../dispatch/index.ts'
+import { budget, peakSince, watchPeak } from '../../kernels/budget.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import type { ProfileEngine, ProfileEvent, ProfileKind } from './event.ts'
 import { flopsOf } from './flops.ts'
+import { GraphRuns } from './graphRuns.ts'
 import { ModuleCalls } from './moduleCalls.ts'
-import { bytesOf } from './units.ts'
 
-/** What a span is: an operator, a kernel of a compiled function, or the call of a module. */
-export type ProfileKind = 'operator' | 'kernel' | 'module'
+type Span = { -readonly [K in keyof ProfileEvent]: ProfileEvent[K] }
 
-/** Something that ran. Times are in milliseconds, as `performance.now()` counts them. */
-export interface ProfileEvent {
-  readonly kind: ProfileKind
-  /** The operator's qualified name, the kernel's name, or the path of the module: `torch.mm`, `Net.fc1`. */
-  readonly name: string
-  readonly start: number
-  readonly end: number
-  /** The time without that of the events inside. In a module only modules count as inside, so its own operators are its own time. */
-  readonly self: number
-  /** The position among the events of the one that it ran in; null for none. */
-  readonly parent: number | null
-  /** The module that it belongs to: in a backward, the one whose forward called the operator. Null outside of modules. */
-  readonly module: string | null
-  /** The operator whose gradient is computed, by the name of its node on the tape; null outside of backward. */
-  readonly backward: string | null
-  /** The number of the tape's node that the operator made, or whose gradient it computes. */
-  readonly sequence: number | null
-  /** Floating-point operations of the operator itself; null for a kernel, of which they are not known. */
-  readonly flops: number | null
-  /** Bytes of the tensors that the operator got and returned; null for a kernel. A view moves none. */
-  readonly bytes: number | null
-  /** Blocks of memory that were allocated while it ran. */
-  readonly allocations: number
-  /** Bytes in use at its end minus those at its start. */
-  readonly memory: number
-  /** Bytes in use at its end. */
-  readonly inUse: number
+/** A span that has not ended. The list of them is reused. */
+interface Open {
+  span: Span
+  position: number
+  /** Whether it, or a span around it, has a number on the tape. */
+  isOnTape: boolean
+  /** The peak of memory before it began, which its end restores. */
+  peakBefore: number
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
 const inUse = (): number => budget.heap + budget.spilled
+
+const NONE: readonly never[] = []
 
 /** Records between `during`'s start and end. */
 export class Recorder {
   readonly events: ProfileEvent[] = []
-  readonly #open: number[] = []
+  readonly #open: Open[] = []
+  #depth = 0
   /** The modules whose forward made the nodes of the tape. */
   readonly #makers = new Map<number, string | null>()
+  /** The node of the tape that runs, and its name. */
+  #tapeNode: unknown = null
+  #tapeName: string | null = null
 
   /** Runs `fn` and records it. What it throws is thrown on; nothing is recorded afterwards. */
   during(fn: () => void): void {
+    const graphs = new GraphRuns({
+      enter: ({ name }) => {
+        const span = this.#begin('node', name, null)
+        span.graph = span.module
+      },
+      leave: () => this.#end(),
+    })
     const modules = new ModuleCalls({
-      enter: ({ path }) => void this.#begin('module', path),
+      enter: ({ path }) => void this.#begin('module', path, null),
+      run: ({ module }, forward) => graphs.run(module, forward),
       leave: () => this.#end(),
     })
     const outer = observed.observer
     observed.observer = {
-      kernel: (op, args, run) => this.#operator(op.qualname, op, args, run),
-      composite: (qualname, run) => this.#operator(qualname, null, [], run),
+      kernel: (op, args, run) => this.#operator(op, args, run),
+      composite: (qualname, run) => this.#composite(qualname, run),
+      launched: (kernel, start, end) => this.#launched(kernel, start, end),
     }
-    const listening = onEvent(({ kernel, time, milliseconds }) => this.#launched(kernel, time, milliseconds), { kinds: ['launch'] })
     try {
       modules.during(fn)
     } finally {
-      listening()
       observed.observer = outer
     }
   }
 
-  #operator(name: string, op: OpDef | null, args: readonly Arg[], run: () => Result): Result {
-    const event = this.#begin('operator', name)
+  #composite(qualname: string, run: () => Result): Result {
+    this.#begin('operator', qualname, 'composite')
+    try {
+      return run()
+    } finally {
+      this.#end()
+    }
+  }
+
+  #operator(op: OpDef, args: readonly Arg[], run: () => Result): Result {
+    const span = this.#begin('operator', op.qualname, 'eager')
     try {
       const result = run()
-      if (op !== null) {
-        event.flops = flopsOf(op, args, result)
-        event.bytes = op.tags.has('view') ? 0 : bytesOf(tensorsIn([args, result].flat()))
-      }
+      span.flops = flopsOf(op, args, result)
+      const shapes: (readonly number[])[] = []
+      const given = addArgs(args, shapes)
+      span.shapes = shapes
+      if (!op.tags.has('view'))
+        span.bytes = given + (result instanceof Tensor ? bytesIn(result) : result.reduce((sum, tensor) => sum + bytesIn(tensor), 0))
       return result
     } finally {
       this.#end()
     }
   }
 
-  #begin(kind: ProfileKind, name: string): Mutable<ProfileEvent> {
-    const parent = this.#open.at(-1) ?? null
-    const node = backwardState.node
-    const caller = this.#calling(parent)
-    // An operator that runs in another one makes no node of its own.
-    const makes = kind === 'operator' && dispatchState.recording && this.#around(parent, (event) => event.sequence !== null) === undefined
-    const sequence = node?.seq ?? (makes ? upcomingSeq() : null)
-    if (makes && node === null && sequence !== null) this.#makers.set(sequence, caller)
-    const module = kind === 'module' ? name : node === null ? caller : (caller ?? this.#makers.get(node.seq) ?? null)
-    const [flops, bytes] = [0, 0]
-    const [allocations, memory] = [budget.allocations, inUse()]
-    const event: Mutable<ProfileEvent> = {
-      ...{ kind, name, parent, module, sequence, flops, bytes, allocations, memory },
-      ...{ backward: node?.name ?? null, start: 0, end: 0, self: 0, inUse: 0 },
+  #begin(kind: ProfileKind, name: string, engine: ProfileEngine | null): Span {
+    const depth = this.#depth
+    const around = depth === 0 ? undefined : this.#open[depth - 1]
+    const tapeNode = backwardState.node
+    const caller = around === undefined ? null : around.span.module
+    const isInside = around !== undefined && around.isOnTape
+    let sequence: number | null = null
+    let module = kind === 'module' ? name : caller
+    let backward: string | null = null
+    if (tapeNode !== null) {
+      sequence = tapeNode.seq
+      // Nodes put their names together each time.
+      if (tapeNode !== this.#tapeNode) [this.#tapeNode, this.#tapeName] = [tapeNode, tapeNode.name]
+      backward = this.#tapeName
+      if (kind !== 'module' && caller === null) module = this.#makers.get(sequence) ?? null
+    } else if (kind === 'operator' && !isInside && dispatchState.recording) {
+      // An operator that runs in another one makes no node of its own.
+      sequence = upcomingSeq()
+      this.#makers.set(sequence, caller)
     }
-    this.#open.push(this.events.push(event) - 1)
-    event.start = performance.now()
-    return event
+    const span: Span = {
+      kind,
+      name,
+      start: 0,
+      end: 0,
+      self: 0,
+      parent: around === undefined ? null : around.position,
+      module,
+      graph: null,
+      nodes: NONE,
+      engine,
+      shapes: NONE,
+      backward,
+      sequence,
+      flops: 0,
+      bytes: 0,
+      allocations: budget.allocations,
+      memory: inUse(),
+      peak: 0,
+      inUse: 0,
+    }
+    const position = this.events.push(span) - 1
+    const isOnTape = isInside || sequence !== null
+    const own = this.#open[depth]
+    if (own === undefined) this.#open.push({ span, position, isOnTape, peakBefore: watchPeak() })
+    else {
+      own.span = span
+      own.position = position
+      own.isOnTape = isOnTape
+      own.peakBefore = watchPeak()
+    }
+    this.#depth = depth + 1
+    span.start = performance.now()
+    return span
   }
 
   #end(): void {
     const end = performance.now()
-    const event: Mutable<ProfileEvent> | undefined = this.events[this.#open.pop() ?? -1]
-    if (event === undefined) return
-    event.end = end
-    event.self += end - event.start
-    event.inUse = inUse()
-    event.memory = event.inUse - event.memory
-    event.allocations = budget.allocations - event.allocations
-    this.#takeFrom(event, end - event.start)
+    const open = this.#open[--this.#depth]
+    if (open === undefined) return
+    const { span, peakBefore } = open
+    const time = end - span.start
+    const now = inUse()
+    span.end = end
+    span.self += time
+    span.peak = peakSince(peakBefore)
+    span.inUse = now
+    span.memory = now - span.memory
+    span.allocations = budget.allocations - span.allocations
+    this.#takeFromAround(span.kind, time)
   }
 
-  /** The time of an event is no longer that of the one around it: for a module the next module around it, for others the next operator or kernel. */
-  #takeFrom({ kind, parent }: ProfileEvent, milliseconds: number): void {
-    const around = this.#around(parent, (event) => (event.kind === 'module') === (kind === 'module'))
-    if (around !== undefined) around.self -= milliseconds
-  }
-
-  /** The innermost event around that fits. */
-  #around(from: number | null, fits: (event: ProfileEvent) => boolean): Mutable<ProfileEvent> | undefined {
-    for (let at = from; at !== null;) {
-      const event = this.events[at]
-      if (event === undefined || fits(event)) return event
-      at = event.parent
+  /** Time is no longer that of the span of its kind around it, which for a kernel is an operator. */
+  #takeFromAround(kind: ProfileKind, time: number): void {
+    const wanted = kind === 'kernel' ? 'operator' : kind
+    for (let at = this.#depth - 1; at >= 0; at--) {
+      const span = this.#open[at]?.span
+      if (span === undefined || span.kind !== wanted) continue
+      span.self -= time
+      return
     }
-    return undefined
   }
 
-  #calling(from: number | null): string | null {
-    const event = from === null ? undefined : this.events[from]
-    return event?.module ?? null
+  /** A kernel of a compiled function has run. If it is an eager kernel, the operator has been recorded already: it is inside. */
+  #launched({ name, program, kind, origins, flops, bytes }: ObservedKernel, start: number, end: number): void {
+    const around = this.#depth === 0 ? undefined : this.#open[this.#depth - 1]
+    const parent = around === undefined ? null : around.position
+    const position = this.events.length
+    const isEager = kind === 'extern'
+    const inside = isEager ? this.#moveInside(position, parent, start) : 0
+    const now = inUse()
+    this.events.push({
+      kind: 'kernel',
+      name,
+      start,
+      end,
+      self: end - start - inside,
+      parent,
+      module: around === undefined ? null : around.span.module,
+      graph: program,
+      nodes: origins,
+      engine: isEager ? 'eager' : kind === 'template' ? 'template' : 'loops',
+      shapes: NONE,
+      backward: backwardState.node?.name ?? null,
+      sequence: null,
+      flops: flops ?? 0,
+      // The operator inside of it counts them.
+      bytes: isEager ? 0 : bytes,
+      allocations: 0,
+      memory: 0,
+      peak: now,
+      inUse: now,
+    })
+    this.#takeFromAround('kernel', end - start - inside)
   }
 
-  /** A kernel of a compiled function has run, and took so long until now. If it is an eager kernel, the operator has been recorded already: it is inside. */
-  #launched(name: string, end: number, milliseconds: number): void {
-    const start = end - milliseconds
-    const parent = this.#open.at(-1) ?? null
-    const at = this.events.length
-    let inside = 0
-    for (let i = at - 1; i >= 0 && i !== parent; i--) {
-      const event: Mutable<ProfileEvent> | undefined = this.events[i]
-      if (event === undefined || event.end <= start) break
+  /** Makes the events since `start` in `parent` those of the event at `position`, and returns their time. */
+  #moveInside(position: number, parent: number | null, start: number): number {
+    let time = 0
+    for (let i = position - 1; i >= 0 && i !== parent; i--) {
+      const event: Span | undefined = this.events[i]
+      if (event === undefined || event.start < start) break
       if (event.parent !== parent) continue
-      event.parent = at
-      inside += event.end - event.start
+      event.parent = position
+      time += event.end - event.start
     }
-    const event: ProfileEvent = {
-      ...{ kind: 'kernel', name, start, end, parent, self: milliseconds - inside, flops: null, bytes: null, sequence: null },
-      ...{ module: this.#calling(parent), backward: backwardState.node?.name ?? null, allocations: 0, memory: 0, inUse: inUse() },
-    }
-    this.events.push(event)
-    this.#takeFrom(event, milliseconds - inside)
+    return time
   }
 }
 
-const tensorsIn = (args: readonly Arg[]): readonly Tensor[] =>
-  args.flatMap((arg) => (arg instanceof Tensor ? [arg] : isArgList(arg) ? tensorsIn(arg) : []))
+const bytesIn = ({ numel, dtype }: Tensor): number => numel * dtypeInfo[dtype].size
+
+/** Adds the shapes of the tensors among arguments to a list, and returns their bytes. */
+function addArgs(args: readonly Arg[], shapes: (readonly number[])[]): number {
+  let bytes = 0
+  for (const arg of args)
+    if (arg instanceof Tensor) {
+      shapes.push(arg.sizes)
+      bytes += bytesIn(arg)
+    } else if (isArgList(arg)) bytes += addArgs(arg, shapes)
+  return bytes
+}
