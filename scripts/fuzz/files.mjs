@@ -24,6 +24,7 @@ export async function builtApi() {
   const names = [
     'index',
     'entries/interop',
+    'entries/core',
     'entries/fx/json',
     'entries/fx/viewer',
     'entries/dispatch',

@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import * as front from 'tensorfx'
+import * as core from 'tensorfx/core'
 import * as debug from 'tensorfx/debug'
 import * as dispatch from 'tensorfx/dispatch'
 import { destroyProcessGroup, initProcessGroup } from 'tensorfx/distributed'
@@ -15,7 +16,7 @@ import * as torchFile from '../../src/interop/torchFile/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
-const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...front, fsdp, checkpoint }
+const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...core, ...front, fsdp, checkpoint }
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))
 
 beforeAll(async () => {

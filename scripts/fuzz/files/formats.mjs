@@ -117,6 +117,9 @@ function models({ nn, torch, fx }) {
   return [net, tied, nested, new fx.GraphModule({}, sliced)]
 }
 
+/** A model with a layer that tensorfx/core does not have, which the reader passes. */
+const withAnotherLayer = ({ nn, fx }) => fx.symbolicTrace(new nn.Sequential(new nn.InstanceNorm1d(2, { affine: true }), new nn.Linear(2, 2)))
+
 /** Uses a GraphModule as programs do, without computing: text, code, pages, files, shapes. */
 function use(api, gm) {
   gm.graph.lint()
@@ -253,6 +256,23 @@ export const formats = {
     form: 'description',
     mutate: (dice, bytes) => (dice.chance(0.15) ? mutateFile(dice, bytes) : mutateParts(dice, 'description', bytes)),
     read: (api, bytes) => use(api, api.loadGraphModule(bytes)),
+  },
+  /** The same files, read by tensorfx/core. */
+  model: {
+    // Without the nested inputs, which it refuses.
+    seeds: (api) =>
+      [...models(api).filter((gm) => gm.graph.findNodes({ op: 'placeholder' }).length === 1), withAnotherLayer(api)].map((gm) =>
+        api.saveGraphModule(gm),
+      ),
+    form: 'description',
+    mutate: (dice, bytes) => (dice.chance(0.15) ? mutateFile(dice, bytes) : mutateParts(dice, 'description', bytes)),
+    read(api, bytes) {
+      const model = api.loadModel(bytes, { layers: { InstanceNorm1d: api.nn.InstanceNorm1d } })
+      String(model)
+      for (const [name, tensor] of model.stateDict()) check(tensor.numel === tensor.toTypedArray().length, `the tensor '${name}' has another size`)
+      model.train().eval()
+      run(api, model)
+    },
   },
   'state-dicts': {
     seeds: (api) => [
