@@ -41,23 +41,8 @@ export interface CompareBackendsOptions {
   readonly worstInput?: WorstInputOptions
 }
 
-/**
- * Runs a graph node by node on several backends and compares each result with a reference. Every node gets the inputs of the reference, so a node that differs is a
- * culprit, and not one that inherits a difference. Backends that compile also run the whole graph, with every intermediate value as an output (each is judged on the
- * values that the backend itself computed before it), and as it is; if only that differs, the smallest block of nodes that differs is looked for. A graph that writes to values which are read by another name is compared in
- * functional form (`result.gm`). With `gradients` the backward is compared too: `result.gm` is the joint graph, backends that compile also get its two halves, and
- * `result.gradients` has what they make of each gradient. Neither the module nor the inputs are changed.
- *
- *     const result = await compareBackends(gm, inputs, { backends: ['eager', 'inductor', 'onnxruntime'] })
- *     console.log(String(result))                    // a table of errors, and the culprits
- *     const small = await result.minify('inductor')  // the smallest graph that differs
- *
- * @throws ArgumentError for bad options, and with `gradients` for a graph without any, InvalidBackend for an unknown name, UnsupportedError if onnxruntime-web is not installed.
- */
-export async function compareBackends(gm: GraphModule, inputs: readonly unknown[], options: CompareBackendsOptions): Promise<BackendComparison> {
-  checkCount('compareBackends', arguments, 3)
-  checkGraphModule('compareBackends', gm)
-  checkArray('compareBackends', 'inputs', inputs)
+/** The options with their defaults. Throws ArgumentError for bad ones. */
+function readOptions(options: CompareBackendsOptions) {
   checkOptions('compareBackends', options, {
     backends: true,
     tol: 'number',
@@ -75,7 +60,27 @@ export async function compareBackends(gm: GraphModule, inputs: readonly unknown[
   checkArgument(reference === 'float64' || reference === 'eager', 'compareBackends', 'options.reference', "'float64' or 'eager'", reference)
   if (backends.length === 0) throw new ArgumentError("compareBackends: options.backends is empty; name at least one, e.g. ['inductor'].")
   checkArgument(typeof gradients === 'boolean', 'compareBackends', 'options.gradients', 'a boolean', gradients)
-  const search = worstInput === undefined ? null : checkWorstInput(worstInput)
+  return { backends, tol, reference, whole, moreInputs, gradients, search: worstInput === undefined ? null : checkWorstInput(worstInput) }
+}
+
+/**
+ * Runs a graph node by node on several backends and compares each result with a reference. Every node gets the inputs of the reference, so a node that differs is a
+ * culprit, and not one that inherits a difference. Backends that compile also run the whole graph, with every intermediate value as an output (each is judged on the
+ * values that the backend itself computed before it), and as it is; if only that differs, the smallest block of nodes that differs is looked for. A graph that writes to values which are read by another name is compared in
+ * functional form (`result.gm`). With `gradients` the backward is compared too: `result.gm` is the joint graph, backends that compile also get its two halves, and
+ * `result.gradients` has what they make of each gradient. Neither the module nor the inputs are changed.
+ *
+ *     const result = await compareBackends(gm, inputs, { backends: ['eager', 'inductor', 'onnxruntime'] })
+ *     console.log(String(result))                    // a table of errors, and the culprits
+ *     const small = await result.minify('inductor')  // the smallest graph that differs
+ *
+ * @throws ArgumentError for bad options, and with `gradients` for a graph without any, InvalidBackend for an unknown name, UnsupportedError if onnxruntime-web is not installed.
+ */
+export async function compareBackends(gm: GraphModule, inputs: readonly unknown[], options: CompareBackendsOptions): Promise<BackendComparison> {
+  checkCount('compareBackends', arguments, 3)
+  checkGraphModule('compareBackends', gm)
+  checkArray('compareBackends', 'inputs', inputs)
+  const { backends, tol, reference, whole, moreInputs, gradients, search } = readOptions(options)
   // What a program differentiates is captured first: backends get graphs of operators.
   const candidates = await candidatesOf(backends, gradients)
   const state = getRngState()

@@ -12,8 +12,7 @@ import {
 } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import { annotation, withEnvironment } from './annotation.ts'
-import { newGlobals } from './codeGlobals.ts'
-import type { Globals } from './codeGlobals.ts'
+import { Globals } from './codeGlobals.ts'
 import { GraphError } from '../graph/errors.ts'
 import { WrittenCode } from './generatedCode.ts'
 import type { BodyTransformer, GeneratedCode, WriteOptions } from '../graph/graphText.ts'
@@ -82,7 +81,7 @@ class CodeWriter {
     this.#lastUse = new Uint32Array(this.#order.length)
     this.#lines = style.bodyTransformer === null ? null : []
     const namespace = new Namespace()
-    this.#globals = newGlobals(namespace)
+    this.#globals = new Globals(namespace)
     for (const [name, value] of style.additionalGlobals()) this.#globals.reserve(name, value)
     for (const name of style.reservedNames()) namespace.reserve(name)
     this.#names = this.#order.map((node) => namespace.create(node.name))

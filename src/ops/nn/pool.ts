@@ -28,15 +28,10 @@ const MAX = 'torch.nn.functional.max_pool2d'
 const AVG = 'torch.nn.functional.avg_pool2d'
 const LARGEST_WINDOW = 2 ** 16
 
-function geometryOf(
-  op: string,
-  input: Tensor,
-  kernelSize: unknown,
-  stride: unknown,
-  padding: unknown,
-  dilation: unknown,
-  ceilMode: boolean,
-): PoolGeometry {
+/** The arguments of a pool that say where its windows lie, before they have been read. */
+type PoolCall = readonly [input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, dilation: unknown, ceilMode: boolean]
+
+function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, ceilMode]: PoolCall): PoolGeometry {
   if (input.ndim !== 4 && input.ndim !== 3) {
     throw new ShapeError(
       `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.sizes)}.`,
@@ -72,15 +67,9 @@ const planeOf = (t: Tensor): readonly [number, number] => pairOf(t.sizes.slice(-
 const planesOf = (t: Tensor): number => numelOf(t.sizes.slice(0, -2))
 const outShape = (input: Tensor, g: PoolGeometry): readonly number[] => [...input.sizes.slice(0, -2), g.outHeight, g.outWidth]
 
-function maxSpec(
-  input: Tensor,
-  kernelSize: unknown,
-  stride: unknown,
-  padding: unknown,
-  dilation: unknown,
-  ceilMode: boolean,
-): readonly [TensorSpec, TensorSpec] {
-  const shape = outShape(input, geometryOf(MAX, input, kernelSize, stride, padding, dilation, ceilMode))
+function maxSpec(...call: PoolCall): readonly [TensorSpec, TensorSpec] {
+  const [input] = call
+  const shape = outShape(input, geometryOf(MAX, call))
   return [
     { shape, dtype: input.dtype },
     { shape, dtype: 'int64' },
@@ -150,7 +139,7 @@ export const maxPool2dWithIndices: OpFunction<
   autocast: 'as is',
   meta: maxSpec,
   kernel: (input, ...window): readonly [Tensor, Tensor] => {
-    const g = geometryOf(MAX, input, ...window)
+    const g = geometryOf(MAX, [input, ...window])
     const shape = outShape(input, g)
     const out = Tensor.empty(shape, input.dtype)
     const indices = Tensor.empty(shape, 'int64')
@@ -172,7 +161,7 @@ function maxOnly(
   input: Tensor,
   ...window: readonly [kernelSize: unknown, stride: unknown, padding: unknown, dilation: unknown, ceilMode: boolean]
 ): Tensor {
-  const g = geometryOf(MAX, input, ...window)
+  const g = geometryOf(MAX, [input, ...window])
   const out = Tensor.empty(outShape(input, g), input.dtype)
   launch(maxPoolKernel(input.dtype, false, ...geometryKey(g)), [out, contiguous(input)], [planesOf(input)])
   return out
@@ -255,7 +244,7 @@ export const maxPool2d: OpFunction<MaxPool> = defineOp({
 })
 
 function avgGeometry(input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, ceilMode: boolean): PoolGeometry {
-  return geometryOf(AVG, input, kernelSize, stride, padding, 1, ceilMode)
+  return geometryOf(AVG, [input, kernelSize, stride, padding, 1, ceilMode])
 }
 
 /** The divisor that the user gave, or 0 if it depends on the window. */
