@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
+import { camelCase } from '../../src/protocol/index.ts'
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
 
@@ -91,10 +92,9 @@ export function decoder(): (json: Json) => unknown {
 
 /** `tol`, `equal_nan` as `tol`, `equalNan`. */
 export const optionsOf = (options: Case['options'] = {}): Record<string, number | boolean> =>
-  Object.fromEntries(Object.entries(options).map(([key, value]) => [key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()), value]))
+  Object.fromEntries(Object.entries(options).map(([key, value]) => [camelCase(key), value]))
 
 /** `running_mean` as `runningMean`, in names of parameters and buffers. */
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** What is compared: numbers to five digits, what is left of sums that cancel as zero, under our names. */
 export function shown(value: unknown): unknown {
@@ -106,7 +106,8 @@ export function shown(value: unknown): unknown {
     }
   if (Array.isArray(value)) return value.map(shown)
   if (value instanceof Map) return shown(Object.fromEntries(value))
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [camel(key), shown(item)]))
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [camelCase(key), shown(item)]))
   return value
 }
 

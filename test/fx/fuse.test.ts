@@ -9,6 +9,7 @@ import { expectGraph, readExtra } from './golden.ts'
 import type { GoldenGraph } from './golden.ts'
 import { checkOutput } from './samples/harness.ts'
 import type { GoldenTensor } from './samples/golden.ts'
+import { camelCase } from '../../src/protocol/index.ts'
 
 interface Golden {
   readonly before: GoldenGraph
@@ -30,8 +31,6 @@ class Net extends nn.Module {
   }
 }
 
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_, c: string) => c.toUpperCase())
-
 describe('fuse', () => {
   const golden = readExtra<Golden>('fuse_conv_bn')
   const model = detInit(new Net()).eval()
@@ -44,11 +43,12 @@ describe('fuse', () => {
     expectGraph(fused, golden.after)
     checkOutput(fused.call(x), golden.fused_out)
     const state = fused.stateDict()
-    expect([...state.keys()].toSorted()).toEqual(Object.keys(golden.fused_params).map(camel).toSorted())
-    for (const [name, value] of Object.entries(golden.fused_params)) checkOutput(state.get(camel(name)), value)
+    expect([...state.keys()].toSorted()).toEqual(Object.keys(golden.fused_params).map(camelCase).toSorted())
+    for (const [name, value] of Object.entries(golden.fused_params)) checkOutput(state.get(camelCase(name)), value)
     // The model keeps its own.
     const before = model.stateDict()
-    for (const [name, value] of Object.entries(golden.params)) if (!name.endsWith('num_batches_tracked')) checkOutput(before.get(camel(name)), value)
+    for (const [name, value] of Object.entries(golden.params))
+      if (!name.endsWith('num_batches_tracked')) checkOutput(before.get(camelCase(name)), value)
   })
 
   it('test_conv_bn_fusion_not_running_state: a norm of each batch stays', () => {

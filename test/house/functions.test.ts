@@ -10,8 +10,16 @@ const above = aboveLimits(join(fileURLToPath(new URL('../../', import.meta.url))
 type Recorded = Readonly<Record<string, readonly string[]>>
 
 const LONG: Recorded = {
-  'one switch, with a case of a few lines for each kind': ['rewriter/names.ts:namesOf', 'distributed/mpi/backend.ts:MpiChannel.#launch'],
-  'one page of HTML, part by part': ['fx/viewer/page/panel.ts:describe'],
+  'one switch, with a case of a few lines for each kind': [
+    'rewriter/names.ts:namesOf',
+    'distributed/mpi/backend.ts:MpiChannel.#launch',
+    'debug/report/timeline.ts:TimelineReader.#event',
+  ],
+  'one view of a page, part by part': [
+    'fx/viewer/page/panel.ts:describe',
+    'debug/report/page/memoryChart.ts:memoryChart',
+    'debug/report/page/stages.ts:stagesView',
+  ],
   'one process or world from its start to its end, whose steps share its handles': [
     'cli/run/world.ts:runMpi',
     'debug/isolate/nodeHelper.ts:nodeHelper',
@@ -95,6 +103,8 @@ const WIDE: Recorded = {
   ],
   'the parts of one thing that two or three places have at hand': [
     'debug/closeness.ts:unexplained',
+    'debug/report/chrome.ts:entry',
+    'pipeline/runPasses.ts:passEvent',
     'debug/compare/compareBackends.ts:subject',
     'debug/compare/gradients.ts:composition',
     'debug/flight/origins.ts:Origins.#origin',

@@ -8,6 +8,7 @@ import { MultiheadAttention } from 'tensorfx/nn'
 import type { AttentionCallOptions } from 'tensorfx/nn'
 import { detInit, detInput } from '../helpers/deterministic.ts'
 import { expectClose, fromStored } from '../ops/goldens.ts'
+import { camelCase } from '../../src/protocol/index.ts'
 
 const { tensor } = torch
 
@@ -24,7 +25,6 @@ const { cases } = JSON.parse(readFileSync(fileURLToPath(new URL('../goldens/nume
   cases: readonly ModuleCase[]
 }
 
-const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 const values = (t: Tensor): number[] => Array.from(t.contiguous().toTypedArray(), Number)
 /** true above the diagonal: what a causal model must not see. */
 const future = (n: number): Tensor => tensor(Array.from({ length: n }, (_, i) => Array.from({ length: n }, (__, j) => j > i)))
@@ -35,7 +35,7 @@ test.each([
 ] as readonly (readonly [string, AttentionCallOptions])[])('%s: outputs and gradients are those of PyTorch', (name, options) => {
   const golden = cases.find((c) => c.name === name) as ModuleCase
   const attention = new MultiheadAttention(8, 2, { batchFirst: true })
-  attention.loadStateDict(Object.fromEntries(Object.entries(golden.params).map(([key, stored]) => [camel(key), fromStored(stored)])))
+  attention.loadStateDict(Object.fromEntries(Object.entries(golden.params).map(([key, stored]) => [camelCase(key), fromStored(stored)])))
   const x = fromStored(golden.inputs['x'] as Stored).requiresGrad_()
   const [output, weights] = attention.call(x, x, x, options) as readonly [Tensor, Tensor]
   expectClose(output, golden.outputs[0] as Stored, 'output', 2e-5)
@@ -47,7 +47,7 @@ test.each([
     .backward()
   expectClose(x.grad as Tensor, golden.grads['x'] as Stored, 'gradient of x', 5e-5)
   for (const [key, stored] of Object.entries(golden.param_grads))
-    expectClose((attention.getParameter(camel(key)) as unknown as Tensor).grad as Tensor, stored, `gradient of ${key}`, 5e-5)
+    expectClose((attention.getParameter(camelCase(key)) as unknown as Tensor).grad as Tensor, stored, `gradient of ${key}`, 5e-5)
 })
 
 describe('attention', () => {

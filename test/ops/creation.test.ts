@@ -4,6 +4,7 @@ import { ArgumentError, ShapeError, torch } from 'tensorfx'
 import { opByName, opOf } from 'tensorfx/ops'
 import { builtInOps } from './builtInOps.ts'
 import { lookupTarget, targetInfo } from '../../src/protocol/index.ts'
+import { camelCase } from '../../src/protocol/index.ts'
 
 const { arange, equal, eye, full, linspace, ones, scalarTensor, tensor, zeros, zerosLike } = torch
 
@@ -78,13 +79,12 @@ describe('the operator table', () => {
     }
   })
   test('functions of torch are reachable under the name that graphs print', () => {
-    const camel = (name: string): string => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase())
     const missing: string[] = []
     for (const op of builtInOps()) {
       let at: unknown = { torch }
       // Methods as functions: torch.Tensor.add_.
       for (const part of op.qualname.split('.').slice(0, -1)) at = (at as Record<string, unknown> | undefined)?.[part]
-      if ((at as Record<string, unknown> | undefined)?.[camel(op.name)] !== op.fn) missing.push(op.qualname)
+      if ((at as Record<string, unknown> | undefined)?.[camelCase(op.name)] !== op.fn) missing.push(op.qualname)
     }
     expect(missing).toEqual([])
   })

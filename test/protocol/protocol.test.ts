@@ -19,6 +19,7 @@ import {
   targetInfo,
 } from '../../src/protocol/index.ts'
 import type { Override } from '../../src/protocol/index.ts'
+import { camelCase as generatorsCamelCase } from '../../scripts/ops/signatures.mjs'
 
 const { tensor } = torch
 
@@ -33,6 +34,11 @@ describe('names', () => {
       'conv2dX',
       'aB',
     ])
+  })
+
+  test('the generator of operators, which runs before anything is built, has the same camelCase', () => {
+    const names = ['log_softmax', 'max_pool2d_with_indices', 'add_', '_assert', '__and__', 'conv2d_x', 'a__b', 'i0', 'P_x', 'x_1']
+    expect(names.map(generatorsCamelCase)).toEqual(names.map(camelCase))
   })
 
   test('snakeCase', () => {

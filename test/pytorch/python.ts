@@ -4,6 +4,7 @@ import { torch } from 'tensorfx'
 import { Tensor } from 'tensorfx'
 import { elsewhere } from './func.ts'
 import type { getitem } from '../../src/ops/index.ts'
+import { camelCase } from '../../src/protocol/index.ts'
 
 type Scope = ReadonlyMap<string, unknown>
 type Code = (scope: Scope) => unknown
@@ -33,7 +34,7 @@ function tokenize(source: string): readonly Token[] {
   return tokens
 }
 
-export const camelCase = (name: string): string => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a: string, b: string) => a + b.toUpperCase())
+export { camelCase }
 
 /** A number written with a point, where it matters: the elements of torch.tensor. */
 let sawFloat = false
