@@ -116,9 +116,29 @@ export function effectsOf(body: readonly Stmt[]): Effects {
   return { declared, changed, stored, loops }
 }
 
+/** The indices in an expression itself: of memory or of a local array. */
+function indicesOf(expr: Expr): readonly Index[] {
+  if (expr.kind === 'load') return [expr.index]
+  return expr.kind === 'element' || expr.kind === 'reduceLanes' ? expr.place : []
+}
+
 /** Facts about expressions that are derived from their operands, each computed once. */
 export class ExprFacts {
   private readonly variables = new Map<Expr, ReadonlySet<Variable>>()
+  private readonly loops = new Map<Expr, ReadonlySet<LoopVar>>()
+
+  /** The loops whose variables an expression reads. */
+  loopsOf(expr: Expr): ReadonlySet<LoopVar> {
+    let found = this.loops.get(expr)
+    if (found === undefined) {
+      const own = expr.kind === 'iota' ? [expr.loop] : indicesOf(expr).flatMap(({ terms }) => terms.map(({ loop }) => loop))
+      const all = new Set<LoopVar>(own)
+      for (const operand of operandsOf(expr)) for (const loop of this.loopsOf(operand)) all.add(loop)
+      found = all
+      this.loops.set(expr, found)
+    }
+    return found
+  }
 
   /** The locals and local arrays that an expression reads. */
   variablesOf(expr: Expr): ReadonlySet<Variable> {

@@ -223,7 +223,7 @@ export interface DeclareArrayStmt {
   readonly init: Expr
 }
 
-/** Sets an element of a local array. In a `lanes` loop, the loop's variable is the last index. */
+/** Sets an element of a local array. In a `lanes` loop, the loop's variable is the last index, also where the loop reads the array. */
 export interface SetElementStmt {
   readonly kind: 'setElement'
   readonly array: LocalArray

@@ -17,7 +17,7 @@ import type {
   Stmt,
   Variable,
 } from './loopIr.ts'
-import { effectsOf, expressionsOf, operandsOf, strideAlong } from './analysis.ts'
+import { effectsOf, expressionsOf, forEachExpr, operandsOf, strideAlong } from './analysis.ts'
 import { dtypesOf, isDefinedFor, scalarOp } from './scalarOps.ts'
 import { paramsIn } from './sizes.ts'
 
@@ -162,13 +162,20 @@ class Verifier {
     this.loops.pop()
   }
 
-  /** Iterations of a parallel loop, and those in lanes, change no variable that another iteration sees; lanes set elements of their own. */
+  /** Iterations of a parallel loop, and those in lanes, change no variable that another iteration sees; lanes set elements of their own, and read no others of that array. */
   private independent({ loop, mode, body }: ForStmt): void {
     const { changed, declared } = effectsOf(body)
     for (const variable of changed.keys()) {
       const isOwn = declared.has(variable) || ('shape' in variable && mode === 'lanes')
       if (!isOwn) this.fail(`the ${mode} loop over ${loop.name} changes ${variable.name}, which is declared outside it`)
     }
+    if (mode !== 'lanes') return
+    forEachExpr(body, (expr) => {
+      if ((expr.kind !== 'element' && expr.kind !== 'reduceLanes') || !changed.has(expr.array)) return
+      const { array, place } = expr
+      if (place[array.shape.length - 1]?.terms[0]?.loop !== loop)
+        this.fail(`the lanes loop over ${loop.name} sets elements of ${array.name}, so it must read those only whose last index is its variable`)
+    })
   }
 
   /** Arrays are in registers, whose lanes are their neighbours: there is none for each lane. */

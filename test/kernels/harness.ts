@@ -6,6 +6,7 @@ import type { Kernel } from '../../src/kernels/loopIr.ts'
 import { rareOps } from '../../src/kernels/rareOps.ts'
 import { runReference } from '../../src/kernels/reference.ts'
 import { addScalarOps, hostFunctions } from '../../src/kernels/scalarOps.ts'
+import { scratchBytes } from '../../src/kernels/scratchLayout.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 
@@ -32,7 +33,10 @@ export const numbersOf = (dtype: DType, data: StorageArray | undefined): readonl
 /** Runs the module; returns copies of the buffers afterwards. Throws when a byte outside the buffers changed. */
 export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKernel(kernel)): Record<string, StorageArray> {
   const buffers = kernel.params.filter((p) => p.kind === 'buffer').map((p) => [p.name, args[p.name] as StorageArray] as const)
-  const memory = new WebAssembly.Memory({ initial: 1 + Math.ceil(buffers.reduce((n, [, data]) => n + data.byteLength + 64, 4096) / 65536) })
+  const ownBytes = scratchBytes(kernel, ({ name }) => Number(args[name]))
+  const memory = new WebAssembly.Memory({
+    initial: 1 + Math.ceil(buffers.reduce((n, [, data]) => n + data.byteLength + 64, 8192 + ownBytes) / 65536),
+  })
   new Uint8Array(memory.buffer).fill(0xa5)
   let top = 1024
   const places = new Map<string, number>()
@@ -46,7 +50,9 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
     math: hostFunctions,
   })
   const run = instance.exports['run'] as (...args: number[]) => void
-  run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))))
+  // Scratch memory begins between two cache lines.
+  const own = ownBytes === 0 ? [] : [top + 24]
+  run(...kernel.params.map((p) => (p.kind === 'buffer' ? (places.get(p.name) as number) : (args[p.name] as number))), ...own)
   const bytes = new Uint8Array(memory.buffer)
   const result: Record<string, StorageArray> = {}
   for (const [name, data] of buffers) {
@@ -56,6 +62,7 @@ export function runWasm(kernel: Kernel, args: Args, wasm: Uint8Array = emitKerne
     result[name] = new dtypeInfo[dtype].array(copy.buffer)
     bytes.fill(0xa5, start, start + data.byteLength)
   }
+  for (const start of own) bytes.fill(0xa5, start, start + ownBytes)
   const stray = bytes.findIndex((byte) => byte !== 0xa5)
   if (stray >= 0) throw new Error(`the kernel wrote to byte ${stray}, outside its buffers`)
   return result

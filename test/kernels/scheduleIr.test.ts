@@ -214,6 +214,12 @@ describe('verifyKernel names the statement and the rule', () => {
     }
     wrong([zeros, forLoop(i, 'parallel', [setElement(sums, [0, 0], f32(1))])], /the parallel loop over i changes sums/)
     wrong([zeros, forLoop(k, 'lanes', [setElement(sums, [0, 1], f32(1))])], /in the lanes loop over k, the last index of sums must be its variable/)
+    for (const other of [element(sums, 0, 1), reduceLanes('add', sums, 0)])
+      wrong(
+        [zeros, forLoop(k, 'lanes', [setElement(sums, [0, k], other)])],
+        /the lanes loop over k sets elements of sums, so it must read those only/,
+      )
+    expect(() => verifyKernel(kernel([zeros, forLoop(k, 'lanes', [setElement(sums, [0, k], element(sums, 1, k))])]))).not.toThrow()
     const square = localArray('square', 'float32', [8, 8])
     wrong([declareArray(square, f32(0)), forLoop(k, 'lanes', [setElement(square, [k, 0], f32(1))])], /the last index of square must be its variable/)
     expect(() =>

@@ -1,11 +1,11 @@
 // Addresses of buffer elements. In the loops of a kernel, each distinct walk through a buffer has a running byte pointer that is advanced once per
-// iteration; nothing is recomputed per element. In loops that the caller runs (a matrix template that calls an epilogue), addresses are computed
+// iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions. In loops that the caller runs (a matrix template that calls an epilogue), addresses are computed
 // from the loop's counter.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { Index, LoopVar, Memory, Param, Scratch, Size } from '../loopIr.ts'
 import { scratchLayout } from '../scratchLayout.ts'
-import { sizeText } from '../sizes.ts'
+import { roundedUp, sizeProduct, sizeSum, sizeText } from '../sizes.ts'
 import { strideAlong } from '../analysis.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import type { VectorCode } from './vectorCode.ts'
@@ -14,12 +14,38 @@ import type { VectorCode } from './vectorCode.ts'
 export type Bytes = { readonly known: number } | { readonly local: number }
 
 /** A loop around the code being written. */
-export interface LoopScope {
+export type LoopScope = RunningLoop | KnownLoop
+
+/** A loop that runs. */
+export interface RunningLoop {
+  readonly kind: 'running'
   readonly loop: LoopVar
   /** The i32 local that holds the loop variable (in lanes: that of the first lane). */
   readonly counter: number
-  /** Running pointers by walk; null for a loop that the caller runs. */
-  readonly pointers: Map<string, { readonly local: number; readonly stride: Bytes }> | null
+  /** Whether code reads the counter. */
+  counterUsed: boolean
+  /** Running pointers by walk, made at their first use; null for a loop that the caller runs. */
+  readonly pointers: Map<string, RunningPointer> | null
+}
+
+interface RunningPointer {
+  readonly local: number
+  readonly stride: Bytes
+  readonly walk: Walk
+}
+
+/** A loop whose iterations are written out: its variable is known (in lanes: that of the first lane). */
+export interface KnownLoop {
+  readonly kind: 'known'
+  readonly loop: LoopVar
+  value: number
+}
+
+/** A way through memory: from an element at a known or computed distance (in elements), along the loops that run. */
+interface Walk {
+  readonly memory: Memory
+  readonly start: Size
+  readonly terms: Index['terms']
 }
 
 /** An element's address: the i32 in `local` plus `offset` bytes. The elements of neighbouring lanes are `laneStride` apart. */
@@ -86,37 +112,46 @@ export class Addressing {
     })
   }
 
-  /** `buffer[index]` without its dynamic part; lanes along `simd`. */
-  address(buffer: Memory, index: Index, simd: LoopVar | null): Address {
-    const { size } = dtypeInfo[buffer.dtype]
-    const local = this.pointer(buffer, index, this.scopes.length)
+  /** `memory[index]` without its dynamic part; lanes along `simd`. */
+  address(memory: Memory, index: Index, simd: LoopVar | null): Address {
+    const { size } = dtypeInfo[memory.dtype]
+    const { walk, offset } = this.walkOf(memory, index)
+    const local = this.pointer(walk, this.scopes.length)
     const laneStride = simd === null ? { known: 0 } : this.strideBytes(index, simd, size)
-    return { local, offset: offsetOf(index) * size, laneStride }
+    return { local, offset: offset * size, laneStride }
   }
 
-  /** Creates the running pointers of a loop that starts here: one for each walk of `accesses` that depends on the loop. */
-  enter(loop: LoopVar, counter: number, accesses: readonly (readonly [Memory, Index])[]): void {
-    const pointers = new Map<string, { local: number; stride: Bytes }>()
-    const depth = this.scopes.length
-    const scope: LoopScope = { loop, counter, pointers }
-    for (const [buffer, index] of accesses) {
-      const stride = this.strideBytes(index, loop, dtypeInfo[buffer.dtype].size)
-      if ('known' in stride && stride.known === 0) continue
-      this.scopes.push(scope)
-      const key = this.keyOf(buffer, index, depth + 1)
-      this.scopes.pop()
-      if (pointers.has(key)) continue
-      const local = this.code.tempI32()
-      this.f.get(this.pointer(buffer, index, depth))
-      this.f.set(local)
-      pointers.set(key, { local, stride })
+  /** The value of a loop whose iterations are written out; null for one that runs. */
+  known(loop: LoopVar): number | null {
+    const scope = this.scopes.findLast((s) => s.loop === loop)
+    return scope?.kind === 'known' ? scope.value : null
+  }
+
+  /** What an index adds in instructions is `offset`, in elements; the rest is a walk, which many accesses share. */
+  private walkOf(memory: Memory, index: Index): { readonly walk: Walk; readonly offset: number } {
+    let offset = offsetOf(index)
+    let start = offset === 0 ? index.base : 0
+    const terms: { readonly loop: LoopVar; readonly stride: Size }[] = []
+    for (const term of index.terms) {
+      const value = this.known(term.loop)
+      if (value === null) terms.push(term)
+      // An iteration that is written out accesses an element after that of the first one: the pointer lies in the buffer without it.
+      else if (typeof term.stride === 'number' && term.stride >= 0) offset += value * term.stride
+      else start = sizeSum(start, sizeProduct(term.stride, value))
     }
-    this.scopes.push(scope)
+    return { walk: { memory, start, terms }, offset }
   }
 
-  /** Advances the innermost loop's pointers by `steps` iterations. */
-  advance(steps: number): void {
-    for (const { local, stride } of this.scopes.at(-1)?.pointers?.values() ?? []) {
+  /** A loop starts here. Its pointers are made as code uses them, see {@link RunningLoop.pointers}: `leave` sets them. */
+  enter(loop: LoopVar, counter: number): RunningLoop {
+    const scope: RunningLoop = { kind: 'running', loop, counter, counterUsed: false, pointers: new Map() }
+    this.scopes.push(scope)
+    return scope
+  }
+
+  /** Advances the pointers of a loop by `steps` iterations. */
+  advance(scope: RunningLoop, steps: number): void {
+    for (const { local, stride } of scope.pointers?.values() ?? []) {
       this.f.get(local)
       this.pushBytes(stride, steps)
       this.f.op('i32.add')
@@ -124,7 +159,44 @@ export class Addressing {
     }
   }
 
+  /**
+   * Writes the end of a pointer of a loop, which tells the last iteration as well as a counter does: after it the pointer is there. Null where there is no pointer that
+   * is certain to move.
+   */
+  endOf(scope: RunningLoop): { readonly pointer: number; readonly local: number } | null {
+    const { extent, step } = scope.loop
+    for (const { local: pointer, stride } of scope.pointers?.values() ?? []) {
+      if (!('known' in stride)) continue
+      const local = this.code.ownI32()
+      this.f.get(pointer)
+      this.pushSize(sizeProduct(roundedUp(extent, step), stride.known))
+      this.f.op('i32.add')
+      this.f.set(local)
+      return { pointer, local }
+    }
+    return null
+  }
+
+  /** Ends the innermost loop, and sets its pointers to where they start: this code goes before the loop's. */
   leave(): void {
+    const scope = this.scopes.pop()
+    if (scope?.kind !== 'running') throw new InternalError('a loop ends that has not started')
+    for (const { local, walk } of scope.pointers?.values() ?? []) {
+      this.f.get(this.pointer(walk, this.scopes.length))
+      this.f.set(local)
+    }
+  }
+
+  /** The locals of the pointers of a loop, and others of its own, are free for other code from here on. */
+  release(scope: RunningLoop, ...others: readonly number[]): void {
+    for (const { local } of scope.pointers?.values() ?? []) this.code.giveBack(local)
+    for (const local of others) this.code.giveBack(local)
+  }
+
+  /** Runs `body` for an iteration of a loop that is written out, whose variable has that value. */
+  knowing(loop: LoopVar, value: number, body: () => void): void {
+    this.scopes.push({ kind: 'known', loop, value })
+    body()
     this.scopes.pop()
   }
 
@@ -142,8 +214,8 @@ export class Addressing {
   }
 
   /** The distance in bytes between neighbours along a loop. */
-  strideBytes(index: Index, loop: LoopVar, elementSize: number): Bytes {
-    const stride = strideAlong(index.terms, loop)
+  strideBytes({ terms }: Pick<Index, 'terms'>, loop: LoopVar, elementSize: number): Bytes {
+    const stride = strideAlong(terms, loop)
     return typeof stride === 'number' ? { known: stride * elementSize } : { local: this.scaled(stride, elementSize) }
   }
 
@@ -179,21 +251,26 @@ export class Addressing {
   }
 
   /** The local with the address of the walk's element, taking only the first `depth` loops into account. */
-  private pointer(buffer: Memory, index: Index, depth: number): number {
+  private pointer(walk: Walk, depth: number): number {
     const scope = this.scopes[depth - 1]
-    if (scope === undefined) return this.root(buffer, index)
-    if (!index.terms.some((term) => term.loop === scope.loop)) return this.pointer(buffer, index, depth - 1)
+    if (scope === undefined) return this.root(walk)
+    if (scope.kind === 'known' || !walk.terms.some((term) => term.loop === scope.loop)) return this.pointer(walk, depth - 1)
+    const { size } = dtypeInfo[walk.memory.dtype]
+    const stride = this.strideBytes(walk, scope.loop, size)
+    if ('known' in stride && stride.known === 0) return this.pointer(walk, depth - 1)
     if (scope.pointers !== null) {
-      const known = scope.pointers.get(this.keyOf(buffer, index, depth))
-      if (known !== undefined) return known.local
-      const stride = strideAlong(index.terms, scope.loop)
-      if (stride === 0) return this.pointer(buffer, index, depth - 1)
-      throw new InternalError(`no running pointer for ${buffer.name} along ${scope.loop.name}`)
+      const key = this.keyOf(walk, depth)
+      let pointer = scope.pointers.get(key)
+      if (pointer === undefined) {
+        pointer = { local: this.code.ownI32(), stride, walk }
+        scope.pointers.set(key, pointer)
+      }
+      return pointer.local
     }
-    const outer = this.pointer(buffer, index, depth - 1)
+    const outer = this.pointer(walk, depth - 1)
     this.f.get(outer)
     this.f.get(scope.counter)
-    this.pushBytes(this.strideBytes(index, scope.loop, dtypeInfo[buffer.dtype].size), 1)
+    this.pushBytes(stride, 1)
     this.f.op('i32.mul')
     this.f.op('i32.add')
     const local = this.code.tempI32()
@@ -201,22 +278,23 @@ export class Addressing {
     return local
   }
 
-  private root(buffer: Memory, index: Index): number {
-    const start = this.start(buffer)
-    if (index.base === 0 || offsetOf(index) !== 0) return start
-    return this.once(`${buffer.name}+${sizeText(index.base)}`, () => {
-      this.f.get(start)
-      this.pushBytes(this.bytesOf(index.base, dtypeInfo[buffer.dtype].size), 1)
+  private root({ memory, start }: Walk): number {
+    const first = this.start(memory)
+    if (start === 0) return first
+    return this.once(`${memory.name}+${sizeText(start)}`, () => {
+      this.f.get(first)
+      this.pushBytes(this.bytesOf(start, dtypeInfo[memory.dtype].size), 1)
       this.f.op('i32.add')
     })
   }
 
-  private keyOf(buffer: Memory, index: Index, depth: number): string {
-    const strides = this.scopes.slice(0, depth).map(({ loop }) => {
-      const stride = strideAlong(index.terms, loop)
-      return typeof stride === 'number' ? stride : stride.map((size) => sizeText(size)).join('+')
+  private keyOf({ memory, start, terms }: Walk, depth: number): string {
+    const strides = this.scopes.slice(0, depth).flatMap((scope) => {
+      if (scope.kind === 'known') return []
+      const stride = strideAlong(terms, scope.loop)
+      return [typeof stride === 'number' ? stride : stride.map((size) => sizeText(size)).join('+')]
     })
-    return `${buffer.name}[${offsetOf(index) === 0 ? sizeText(index.base) : '+'}|${strides.join()}]`
+    return `${memory.name}[${sizeText(start)}|${strides.join()}]`
   }
 }
 

@@ -40,6 +40,9 @@ export interface Label {
   readonly depth: number
 }
 
+/** Code that has been written and not yet put in its place: bytes, and what is written only then. */
+export type Fragment = readonly (Uint8Array | (() => void))[]
+
 /** Writes one function. Instructions are appended in order; the methods return nothing, so that code reads like the text format. */
 export class FunctionBuilder {
   /** Index in the module's function space: the operand of `call`. */
@@ -47,6 +50,8 @@ export class FunctionBuilder {
   readonly params: readonly ValueType[]
   readonly results: readonly ValueType[]
   private code: ByteWriter = new ByteWriter()
+  /** The parts of the fragment that is being written; null outside of fragments. */
+  private parts: (Uint8Array | (() => void))[] | null = null
   private readonly entry: ByteWriter = new ByteWriter()
   private readonly locals: ValueType[] = []
   private depth = 0
@@ -69,6 +74,33 @@ export class FunctionBuilder {
     this.code = this.entry
     write()
     this.code = code
+  }
+
+  /** Writes code that {@link append} will put in its place: behind what must come first, but is known only afterwards. */
+  fragment(write: () => void): Fragment {
+    const { code, parts } = this
+    const written: (Uint8Array | (() => void))[] = []
+    this.code = new ByteWriter()
+    this.parts = written
+    write()
+    written.push(this.code.finish())
+    this.code = code
+    this.parts = parts
+    return written
+  }
+
+  /** Inside a fragment: code that is written when the fragment is put in its place. */
+  later(write: () => void): void {
+    if (this.parts === null) throw new InternalError('only code in a fragment can be written later')
+    this.parts.push(this.code.finish(), write)
+    this.code = new ByteWriter()
+  }
+
+  append(fragment: Fragment): void {
+    for (const part of fragment) {
+      if (typeof part === 'function') part()
+      else this.code.append(part)
+    }
   }
 
   /** An instruction without immediates. */

@@ -6,10 +6,10 @@ import { InternalError } from '../../errors/index.ts'
 import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits, unknownStatement } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
-import { KernelError } from '../errors.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { identityOf } from '../loopIr.ts'
 import { scalarOp } from '../scalarOps.ts'
+import type { RunningLoop } from './addressing.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
@@ -73,7 +73,7 @@ export class StatementEmitter {
   epilogue(stmts: readonly Stmt[], site: EpilogueSite): void {
     if (site.wide && this.elements !== LANES) throw new InternalError('an epilogue with float64 or int64 must be emitted one element at a time')
     const vectors = site.values[0]?.vectors.length ?? 1
-    for (const { loop, counter } of site.loops) this.x.addressing.scopes.push({ loop, counter, pointers: null })
+    for (const { loop, counter } of site.loops) this.x.addressing.scopes.push({ kind: 'running', loop, counter, counterUsed: true, pointers: null })
     for (const { local, vectors: locals } of site.values) {
       this.x.locals.set(local, locals)
       this.x.laneLocals.add(local)
@@ -105,9 +105,21 @@ export class StatementEmitter {
         x.forget(stmt.local)
         return
       }
-      case 'declareArray':
-      case 'setElement':
-        throw new KernelError(`the WebAssembly emitter does not know local arrays (${stmt.array.name})`)
+      case 'declareArray': {
+        const { array, init } = stmt
+        const value = x.value(init)
+        x.forget(array)
+        // A constant is written where it is used: in a local it would take a register from the loops that follow.
+        const isFloat = init.kind === 'const' && init.dtype === 'float32'
+        x.arrays.declare(array, () => (isFloat ? x.f.f32x4Const(Number(init.value)) : x.f.get(value[0])))
+        return
+      }
+      case 'setElement': {
+        const value = x.value(stmt.value)
+        x.arrays.set(stmt.array, x.arrayPlace(stmt.place), value)
+        x.forget(stmt.array)
+        return
+      }
       case 'store': {
         let value = x.value(stmt.value)
         const place = x.place(stmt.buffer, stmt.index)
@@ -135,27 +147,25 @@ export class StatementEmitter {
 
   private loop(stmt: ForStmt): void {
     const { x, f } = this
-    const { extent } = stmt.loop
+    const { loop, mode } = stmt
+    const { extent } = loop
     if (extent === 0) return
     const effects = effectsOf(stmt.body)
     for (const changed of effects.changed.keys()) x.forget(changed)
     const exprs: Expr[] = []
     forEachStmt(stmt.body, (inner) => exprs.push(...expressionsOf(inner)))
-    const write = (): void => {
+    const hoist = (): void => x.hoist(exprs, { ...effects, loops: new Set([...effects.loops, loop]) }, mode !== 'serial' && mode !== 'unroll')
+    const write = (): void =>
       x.remembering(() => {
-        x.hoist(exprs, { ...effects, loops: new Set([...effects.loops, stmt.loop]) }, stmt.mode === 'simd')
-        const counter = x.code.tempI32()
-        f.i32Const(0)
-        f.set(counter)
-        x.addressing.enter(stmt.loop, counter, accessesOf(stmt.body))
-        if (stmt.mode === 'simd' && x.simd === null) this.lanes(stmt, counter, effects)
-        else this.iterations(stmt, counter, 1)
-        x.addressing.leave()
+        hoist()
+        this.running(stmt, effects)
       })
-    }
-    // A loop that does not run must not evaluate what was moved in front of it.
-    if (typeof extent === 'number') write()
+    if (mode === 'unroll' || mode === 'lanes') {
+      if (effects.stored.size > 0) hoist()
+      this.writtenOut(stmt, Number(extent), effects)
+    } else if (typeof extent === 'number') write()
     else {
+      // A loop that does not run must not evaluate what was moved in front of it.
       x.addressing.pushSize(extent)
       f.i32Const(0)
       f.op('i32.gt_s')
@@ -164,12 +174,82 @@ export class StatementEmitter {
     for (const changed of effects.changed.keys()) x.forget(changed)
   }
 
+  /** Iterations one after the other, in which loop variables are known: what does not depend on them is computed once, unless a store may come between. */
+  private writtenOut(stmt: ForStmt, extent: number, { declared, stored }: Effects): void {
+    const { x } = this
+    const { loop, mode } = stmt
+    const iteration = (value: number): void =>
+      x.addressing.knowing(loop, value, () => {
+        if (stored.size === 0) this.body(stmt.body)
+        else x.apart(() => this.body(stmt.body))
+      })
+    if (mode === 'unroll') {
+      for (let value = 0; value < extent; value += loop.step) iteration(value)
+      return
+    }
+    const vectors = extent - (extent % this.elements)
+    x.inLanes(loop, true, 1, () => {
+      for (let value = 0; value < vectors; value += this.elements) iteration(value)
+    })
+    x.inLanes(loop, false, 1, () => {
+      for (let value = vectors; value < extent; value++) iteration(value)
+    })
+    for (const variable of declared) x.laneLocals.delete(variable)
+  }
+
+  /** A loop that runs, at least once. Its code is put behind that of its pointers, which are known only when it is written. */
+  private running(stmt: ForStmt, effects: Effects): void {
+    const { x, f } = this
+    const counter = x.code.tempI32()
+    const scope = x.addressing.enter(stmt.loop, counter)
+    const simd = stmt.mode === 'simd' && x.simd === null
+    const code = f.fragment(() => {
+      if (simd) this.lanes(stmt, scope, effects)
+      else this.once(stmt)
+    })
+    x.addressing.leave()
+    if (simd) {
+      f.i32Const(0)
+      f.set(counter)
+      f.append(code)
+      return x.addressing.release(scope)
+    }
+    const end = scope.counterUsed ? null : x.addressing.endOf(scope)
+    if (end === null) {
+      f.i32Const(0)
+      f.set(counter)
+    }
+    f.loop((again) => {
+      f.append(code)
+      x.addressing.advance(scope, stmt.loop.step)
+      if (end !== null) {
+        f.get(end.pointer)
+        f.get(end.local)
+        f.op('i32.ne')
+      } else {
+        f.get(counter)
+        f.i32Const(stmt.loop.step)
+        f.op('i32.add')
+        f.tee(counter)
+        x.addressing.pushSize(stmt.loop.extent)
+        f.op('i32.lt_s')
+      }
+      f.brIf(again)
+    })
+    x.addressing.release(scope, ...(end === null ? [] : [end.local]))
+  }
+
+  /** The code of one iteration. */
+  private once(stmt: ForStmt): void {
+    this.x.remembering(() => this.body(stmt.body))
+  }
+
   private combine(combine: Combine, dtype: DType, a: Val, b: Val): Val {
     return emitCombine(this.x.code, this.x.functions, combine, dtype, a, b)
   }
 
   /** A simd loop: first four vectors at a time, then one, then single elements. */
-  private lanes(stmt: ForStmt, counter: number, { changed, declared }: Effects): void {
+  private lanes(stmt: ForStmt, scope: RunningLoop, { changed, declared }: Effects): void {
     const { x, elements } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
@@ -182,16 +262,16 @@ export class StatementEmitter {
         this.accumulators = new Map(
           sums.map(([variable, how]) => [variable, x.code.copy(constantVal(x.code, variable.dtype, identityOf(how, variable.dtype).value))]),
         )
-        if (unroll > 1) this.iterations(stmt, counter, elements * unroll)
+        if (unroll > 1) this.iterations(stmt, scope, elements * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
         if (unroll > 1) this.accumulators = new Map(sums.map(([variable, how]) => [variable, this.merge(variable, how)]))
-        this.iterations(stmt, counter, elements)
+        this.iterations(stmt, scope, elements)
         for (const [variable, how] of sums) this.combineLanes(variable, how)
       })
       this.accumulators = new Map()
     }
-    x.inLanes(stmt.loop, false, 1, () => this.iterations(stmt, counter, 1))
+    x.inLanes(stmt.loop, false, 1, () => this.iterations(stmt, scope, 1))
     for (const variable of declared) x.laneLocals.delete(variable)
   }
 
@@ -225,20 +305,18 @@ export class StatementEmitter {
     this.write(target, this.combine(combine, dtype, target, whole))
   }
 
-  /** Runs the body `times` iterations at a time while that many are left. */
-  private iterations(stmt: ForStmt, counter: number, times: number): void {
+  /** Of a simd loop: runs the body `times` iterations at a time while that many are left. */
+  private iterations(stmt: ForStmt, scope: RunningLoop, times: number): void {
     const { x, f } = this
+    const { counter } = scope
     const { extent } = stmt.loop
-    const { step } = stmt.loop
-    // Together they need that many values of the variable.
-    const needed = (times - 1) * step + 1
-    if (typeof extent === 'number' && (extent < needed || (times === 1 && x.simd === stmt.loop && extent % this.elements === 0))) return
+    if (typeof extent === 'number' && (extent < times || (times === 1 && extent % this.elements === 0))) return
     const enough = (): void => {
       f.get(counter)
-      if (typeof extent === 'number') f.i32Const(extent - needed)
+      if (typeof extent === 'number') f.i32Const(extent - times)
       else {
         x.addressing.pushSize(extent)
-        f.i32Const(needed)
+        f.i32Const(times)
         f.op('i32.sub')
       }
       f.op('i32.le_s')
@@ -246,10 +324,10 @@ export class StatementEmitter {
     enough()
     f.if(() => {
       f.loop((again) => {
-        x.remembering(() => this.body(stmt.body))
-        x.addressing.advance(times * step)
+        this.once(stmt)
+        f.later(() => x.addressing.advance(scope, times))
         f.get(counter)
-        f.i32Const(times * step)
+        f.i32Const(times)
         f.op('i32.add')
         f.set(counter)
         enough()

@@ -1,9 +1,8 @@
 // Evaluates expressions of the loop IR as vector code: a shared expression once per iteration, and loop invariants before the loop.
 import { InternalError } from '../../errors/index.ts'
-import { KernelError } from '../errors.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
-import type { Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, Scratch, Variable } from '../loopIr.ts'
+import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Scratch, Variable } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
@@ -12,7 +11,9 @@ import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { roundToNarrow } from './narrowTypes.ts'
-import { constantVal, emitCall, emitCast } from './operations.ts'
+import { constantVal, emitCall, emitCast, emitCombine } from './operations.ts'
+import { RegisterArrays } from './registerArrays.ts'
+import type { ArrayElement } from './registerArrays.ts'
 import { VectorCode } from './vectorCode.ts'
 import type { Elements, Val } from './vectorCode.ts'
 
@@ -28,6 +29,9 @@ const SCALARS: Readonly<Record<ComputeDType, { readonly type: ValueType; readonl
 /** The WebAssembly type of a parameter. */
 export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALARS[dtypeInfo[param.dtype].compute].type : 'i32')
 
+/** The values of expressions, by the iteration that they belong to where several are written out. */
+type Memo = Map<Expr, Map<string, Val>>
+
 export class ExpressionEmitter {
   readonly f: FunctionBuilder
   readonly code: VectorCode
@@ -39,14 +43,17 @@ export class ExpressionEmitter {
   /** Locals declared inside the current simd loop, which differ between lanes. */
   readonly laneLocals: Set<Local> = new Set()
   readonly functions: ModuleFunctions
+  /** The local arrays in scope. */
+  readonly arrays: RegisterArrays
   private readonly facts = new ExprFacts()
-  private readonly memos: Map<Expr, Val>[] = [new Map()]
+  private readonly memos: Memo[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], scratch: readonly Scratch[], elements: Elements) {
     this.functions = functions
     this.f = f
     this.code = new VectorCode(f, elements)
+    this.arrays = new RegisterArrays(this.code)
     this.addressing = new Addressing(this.code, params, scratch)
   }
 
@@ -60,11 +67,32 @@ export class ExpressionEmitter {
     this.memos.push(new Map())
     this.code.scope(body)
     this.memos.pop()
+    this.arrays.forget(null)
+  }
+
+  /** Runs `body`, and forgets the values computed in it afterwards; their locals stay taken. */
+  apart(body: () => void): void {
+    this.memos.push(new Map())
+    body()
+    this.memos.pop()
   }
 
   /** Forgets the values that depend on a local or a local array. */
   forget(changed: Variable): void {
+    if ('shape' in changed) this.arrays.forget(changed)
     for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.variablesOf(expr).has(changed)) memo.delete(expr)
+  }
+
+  /** Which of the iterations that are written out an expression belongs to: those that have the same share its value. */
+  private copyOf(expr: Expr): string {
+    const { scopes } = this.addressing
+    if (!scopes.some(({ kind }) => kind === 'known')) return ''
+    const loops = this.facts.loopsOf(expr)
+    let copy = ''
+    for (const scope of scopes) {
+      if (scope.kind === 'known' && loops.has(scope.loop)) copy += `${scope.value} `
+    }
+    return copy
   }
 
   /** Runs `body` in lanes along `simd` (or, with wide = false, one element at a time). */
@@ -89,16 +117,35 @@ export class ExpressionEmitter {
       if (val === undefined) throw new InternalError(`the local ${expr.local.name} is read where it is not declared`)
       return val
     }
+    if (expr.kind === 'element') return this.arrays.element(expr.array, this.arrayPlace(expr.place))
+    const copy = this.copyOf(expr)
     for (let i = this.memos.length - 1; i >= 0; i--) {
-      const known = this.memos[i]?.get(expr)
+      const known = this.memos[i]?.get(expr)?.get(copy)
       if (known !== undefined) return known
     }
     const val = this.compute(expr)
-    this.memos.at(-1)?.set(expr, val)
+    const memo = this.memos.at(-1)
+    const values = memo?.get(expr)
+    if (values === undefined) memo?.set(expr, new Map([[copy, val]]))
+    else values.set(copy, val)
     return val
   }
 
-  private compute(expr: Exclude<Expr, { kind: 'const' | 'local' }>): Val {
+  /** The element of a local array that code accesses now. */
+  arrayPlace(place: ArrayPlace): ArrayElement {
+    let lanes: number | null = null
+    const indices = place.map(({ base, terms }, d) => {
+      let at = typeof base === 'number' ? base : NaN
+      for (const { loop, stride } of terms) {
+        if (loop === this.simd && this.wide) lanes = d
+        at += (this.addressing.known(loop) ?? NaN) * Number(stride)
+      }
+      return at
+    })
+    return { indices, lanes }
+  }
+
+  private compute(expr: Exclude<Expr, { kind: 'const' | 'local' | 'element' }>): Val {
     const { code, f } = this
     switch (expr.kind) {
       case 'scalar': {
@@ -119,9 +166,10 @@ export class ExpressionEmitter {
       }
       case 'cast':
         return emitCast(code, this.value(expr.value), expr.value.dtype, expr.dtype)
-      case 'element':
       case 'reduceLanes':
-        throw new KernelError(`the WebAssembly emitter does not know local arrays (${expr.array.name})`)
+        return this.arrays.reduced(expr.array, this.arrayPlace(expr.place), (a, b) =>
+          emitCombine(code, this.functions, expr.combine, expr.dtype, a, b),
+        )
       case 'call':
         return emitCall(
           code,
@@ -136,9 +184,14 @@ export class ExpressionEmitter {
     const { code, f } = this
     const scope = this.addressing.scopes.findLast((s) => s.loop === loop)
     if (scope === undefined) throw new InternalError(`the loop variable ${loop.name} is read outside its loop`)
-    f.get(scope.counter)
-    f.op('i32x4.splat')
-    const first: Val = [code.pop()]
+    let first: Val
+    if (scope.kind === 'known') first = code.i32(scope.value)
+    else {
+      scope.counterUsed = true
+      f.get(scope.counter)
+      f.op('i32x4.splat')
+      first = [code.pop()]
+    }
     if (!this.wide || loop !== this.simd) return first
     const lanes = code.op2('i32x4.add', first, code.elementNumbers())
     return code.perVector((v) => (v === 0 ? lanes[0] : code.op2('i32x4.add', lanes, code.i32(v * code.elements))[0]))
@@ -188,6 +241,7 @@ export class ExpressionEmitter {
         (expr.kind === 'iota' && expr.loop === this.simd) ||
         (expr.kind === 'local' && this.laneLocals.has(expr.local)) ||
         (expr.kind === 'load' && expr.index.terms.some((term) => term.loop === this.simd)) ||
+        (expr.kind === 'element' && expr.place.some(({ terms }) => terms.some((term) => term.loop === this.simd))) ||
         operandsOf(expr).some((operand) => this.varies(operand))
       this.varying.set(expr, result)
     }
@@ -205,6 +259,7 @@ export class ExpressionEmitter {
       if (result === undefined) {
         result =
           !(expr.kind === 'iota' && effects.loops.has(expr.loop)) &&
+          !((expr.kind === 'element' || expr.kind === 'reduceLanes') && !this.arrayStays(expr, effects)) &&
           !(expr.kind === 'local' && (effects.declared.has(expr.local) || effects.changed.has(expr.local))) &&
           !(expr.kind === 'load' && !this.loadStays(expr, effects, simdLoop)) &&
           operandsOf(expr).every(isInvariant)
@@ -220,6 +275,10 @@ export class ExpressionEmitter {
       else operandsOf(expr).forEach(visit)
     }
     exprs.forEach(visit)
+  }
+
+  private arrayStays({ array, place }: ElementExpr | ReduceLanesExpr, { declared, changed, loops }: Effects): boolean {
+    return !declared.has(array) && !changed.has(array) && !place.some(({ terms }) => terms.some((term) => loops.has(term.loop)))
   }
 
   private loadStays(expr: LoadExpr, effects: Effects, simdLoop: boolean): boolean {

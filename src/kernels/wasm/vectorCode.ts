@@ -46,6 +46,15 @@ export class VectorCode {
     return this.take('i32')
   }
 
+  /** A local for an i32 that belongs to nobody else from the start of the function until {@link giveBack}. */
+  ownI32(): number {
+    return this.f.local('i32')
+  }
+
+  giveBack(local: number): void {
+    this.free.i32.push(local)
+  }
+
   private take(type: TempType): number {
     const local = this.free[type].pop() ?? this.f.local(type)
     this.taken.push({ type, local })

@@ -1,0 +1,177 @@
+// Local arrays of the loop IR in registers: along the last dimension as many whole vectors as there are, and the elements that are left one by one, each in all
+// lanes of a register. Which element code accesses is known when it is written.
+import { InternalError } from '../../errors/index.ts'
+import type { LocalArray } from '../loopIr.ts'
+import type { Val, VectorCode } from './vectorCode.ts'
+
+/** An element: its indices, and the dimension along which lanes run (the index is that of the first lane); null if all lanes have the same element. */
+export interface ArrayElement {
+  readonly indices: readonly number[]
+  readonly lanes: number | null
+}
+
+interface Registers {
+  /** Of each row: its vectors, then its single elements. */
+  readonly rows: readonly (readonly number[])[]
+  readonly vectors: number
+  /** Columns of blocks that were transposed, by the place of the block. */
+  readonly transposed: Map<string, readonly number[]>
+}
+
+export class RegisterArrays {
+  readonly #code: VectorCode
+  readonly #arrays = new Map<LocalArray, Registers>()
+
+  constructor(code: VectorCode) {
+    this.#code = code
+  }
+
+  /** New registers. `push` pushes the value of every element. */
+  declare(array: LocalArray, push: () => void): void {
+    const { f, elements } = this.#code
+    const columns = array.shape.at(-1) ?? 1
+    const vectors = Math.floor(columns / elements)
+    const rows = array.shape.slice(0, -1).reduce((product, size) => product * size, 1)
+    const register = (): number => {
+      const local = f.local('v128')
+      push()
+      f.set(local)
+      return local
+    }
+    const perRow = vectors + (columns % elements)
+    this.#arrays.set(array, {
+      rows: Array.from({ length: rows }, () => Array.from({ length: perRow }, register)),
+      vectors,
+      transposed: new Map(),
+    })
+  }
+
+  element(array: LocalArray, place: ArrayElement): Val {
+    const { elements } = this.#code
+    const { vectors, rows } = this.#registers(array)
+    const { row, column } = this.#at(array, place)
+    const vector = Math.floor(column / elements)
+    const last = array.shape.length - 1
+    if (place.lanes !== null && place.lanes !== last) return [this.#transposed(array, place.lanes, row, column)]
+    const register = this.#register(rows, row, vector < vectors ? vector : vectors + column - vectors * elements)
+    return place.lanes === last || vector >= vectors ? [register] : this.#spread(register, column % elements)
+  }
+
+  set(array: LocalArray, place: ArrayElement, value: Val): void {
+    const { f, elements } = this.#code
+    const { vectors, rows } = this.#registers(array)
+    const { row, column } = this.#at(array, place)
+    const vector = Math.floor(column / elements)
+    const register = this.#register(rows, row, vector < vectors ? vector : vectors + column - vectors * elements)
+    if (place.lanes === null && vector < vectors) {
+      const lane = column % elements
+      f.get(register)
+      f.get(value[0])
+      f.shuffle32(...this.#lanes((at) => (at === lane ? elements + at : at)))
+    } else f.get(value[0])
+    f.set(register)
+  }
+
+  /** The elements of a row, combined: vectors in pairs, then the lanes of the last one, then single elements. */
+  reduced(array: LocalArray, place: ArrayElement, combine: (a: Val, b: Val) => Val): Val {
+    const { elements } = this.#code
+    const { vectors, rows } = this.#registers(array)
+    const registers = rows[this.#at(array, place).row]?.map((register): Val => [register]) ?? []
+    const inPairs = (from: number, to: number): Val | null => {
+      if (to - from <= 1) return registers[from] ?? null
+      const middle = (from + to) >> 1
+      return combined(inPairs(from, middle), inPairs(middle, to))
+    }
+    const combined = (a: Val | null, b: Val | null): Val | null => (a === null || b === null ? (a ?? b) : combine(a, b))
+    let sum = vectors === 0 ? null : inPairs(0, vectors)
+    for (let width = elements / 2; sum !== null && width >= 1; width /= 2) {
+      const { [0]: all } = sum
+      sum = combine(
+        sum,
+        this.#shuffled(all, all, (at) => at ^ width),
+      )
+    }
+    for (const single of registers.slice(vectors)) sum = combined(sum, single)
+    if (sum === null) throw new InternalError(`the array ${array.name} has no elements`)
+    return sum
+  }
+
+  /** Forgets which blocks were transposed: of an array that changes, or of all where code begins that may run without that before it. */
+  forget(array: LocalArray | null): void {
+    for (const [other, { transposed }] of this.#arrays) if (array === null || array === other) transposed.clear()
+  }
+
+  #registers(array: LocalArray): Registers {
+    const registers = this.#arrays.get(array)
+    if (registers === undefined) throw new InternalError(`the array ${array.name} is used where it is not declared`)
+    return registers
+  }
+
+  #register(rows: Registers['rows'], row: number, slot: number): number {
+    const register = rows[row]?.[slot]
+    if (register === undefined) throw new InternalError('an element outside its local array')
+    return register
+  }
+
+  #at({ shape }: LocalArray, { indices }: ArrayElement): { readonly row: number; readonly column: number } {
+    const rows = shape.slice(0, -1)
+    return { row: rows.reduce((at, size, d) => at * size + (indices[d] ?? 0), 0), column: indices[rows.length] ?? 0 }
+  }
+
+  /** Elements in the same column of rows that are neighbours along another dimension than the last. */
+  #transposed(array: LocalArray, dimension: number, row: number, column: number): number {
+    const { elements } = this.#code
+    const { rows, vectors, transposed } = this.#registers(array)
+    const step = array.shape.slice(dimension + 1, -1).reduce((product, size) => product * size, 1)
+    const vector = Math.floor(column / elements)
+    const single = vector >= vectors
+    const slot = single ? vectors + column - vectors * elements : vector
+    const key = `${row} ${step} ${slot}`
+    let columns = transposed.get(key)
+    if (columns === undefined) {
+      const block = Array.from({ length: elements }, (_, lane) => this.#register(rows, row + lane * step, slot))
+      columns = this.#transpose(block)
+      transposed.set(key, columns)
+    }
+    const result = columns[single ? 0 : column % elements]
+    if (result === undefined) throw new InternalError('a column outside its block')
+    return result
+  }
+
+  /** As many registers as there are lanes, transposed: each step interleaves the first half of them with the second. */
+  #transpose(block: readonly number[]): readonly number[] {
+    const { elements } = this.#code
+    const half = elements / 2
+    let rows = block
+    for (let width = 1; width < elements; width *= 2) {
+      rows = rows.slice(0, half).flatMap((row, r) => {
+        const other = rows[r + half] ?? row
+        const interleaved = (from: number): number => this.#shuffled(row, other, (at) => from + (at >> 1) + (at % 2) * elements)[0]
+        return [interleaved(0), interleaved(half)]
+      })
+    }
+    return rows
+  }
+
+  #spread(register: number, lane: number): Val {
+    return this.#shuffled(register, register, () => lane)
+  }
+
+  /** A new register with elements of two: `from` gives for each lane the element of the first, or of the second from `elements` on. */
+  #shuffled(a: number, b: number, from: (lane: number) => number): Val {
+    const { f } = this.#code
+    const result = f.local('v128')
+    f.get(a)
+    f.get(b)
+    f.shuffle32(...this.#lanes(from))
+    f.set(result)
+    return [result]
+  }
+
+  /** The 32-bit lanes for elements: each has one, or two in vectors of two elements. */
+  #lanes(from: (element: number) => number): [number, number, number, number] {
+    const two = this.#code.elements === 2
+    const lane = (at: number): number => (two ? from(at >> 1) * 2 + (at & 1) : from(at))
+    return [lane(0), lane(1), lane(2), lane(3)]
+  }
+}
