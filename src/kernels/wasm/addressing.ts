@@ -1,6 +1,6 @@
 // Addresses of buffer elements. In the loops of a kernel, each distinct walk through a buffer has a running byte pointer that is advanced once per
-// iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions. In loops that the caller runs (a matrix template that calls an epilogue), addresses are computed
-// from the loop's counter.
+// iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions. In loops that the caller runs
+// (a matrix template that calls an epilogue), addresses are computed from the loop's counter.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { Index, LoopVar, Memory, Param, Scratch, Size } from '../loopIr.ts'

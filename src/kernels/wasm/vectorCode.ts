@@ -46,7 +46,7 @@ export class VectorCode {
     return this.take('i32')
   }
 
-  /** A local for an i32 that belongs to nobody else from the start of the function until {@link giveBack}. */
+  /** A new local for an i32, which no other code uses before {@link giveBack}. */
   ownI32(): number {
     return this.f.local('i32')
   }
