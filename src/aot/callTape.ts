@@ -1,5 +1,5 @@
 // The history of what a compiled graph returned: each call gets a node of the tape, whose backward is the compiled one. The node keeps the values that the forward saved.
-import { attachGradNode, AutogradError, FunctionNode, isAsSaved, isGradEnabled, upcomingSeq } from '../autograd/index.ts'
+import { attachGradNode, AutogradError, FunctionNode, isAsSaved, isGradEnabled, upcomingSeq, walkedBefore } from '../autograd/index.ts'
 import type { AttachOptions } from '../autograd/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import type { Graph, GraphModule, Node } from '../fx/index.ts'
@@ -93,6 +93,8 @@ class Call implements AttachOptions {
   /** Memory of the program's tensors, and its versions. Whoever drops a tensor cannot write to it. */
   #watched: readonly { readonly memory: WeakRef<Storage>; readonly version: number; readonly tensor: TensorSpec; readonly root: Node }[] = []
   #tape: CallTape | null = null
+  /** The heads, as bits, behind which a backward has freed nodes of the tape; {@link CallTape} knows them where there is one. */
+  #freed = 0n
   /** The heads that the latest backward started from. */
   #started: readonly number[] = []
 
@@ -120,7 +122,7 @@ class Call implements AttachOptions {
   release(): { readonly isLast: boolean; readonly afterwards: (() => void) | null } {
     const tape = this.#tape
     const heads = this.#started
-    const isLast = tape === null || tape.release(heads)
+    const isLast = tape === null ? this.#free(heads) : tape.release(heads)
     if (isLast) {
       this.#tape = null
       this.#kept = []
@@ -146,7 +148,9 @@ class Call implements AttachOptions {
       const failure = code.joint.failures?.[i] ?? null
       if (failure !== null) throw failure
     }
-    tape?.check(started)
+    if (tape === null) {
+      if (started.some((i) => ((this.#freed >> BigInt(i)) & 1n) === 1n)) throw walkedBefore(this.name)
+    } else tape.check(started)
     if (isGradEnabled()) {
       if (tape !== null) return tape.differentiate(started, given)
       throw new UnsupportedError(
@@ -165,6 +169,14 @@ class Call implements AttachOptions {
     const { graph, code: compiled } = code.whole(args)
     const gradients = checkedGradients(graph, args, () => compiled(...args).map(asGradient))
     return withOwnMemory(gradients, kept, tangents)
+  }
+
+  /** Frees what these heads lead to. Returns whether nothing is left. */
+  #free(heads: readonly number[]): boolean {
+    const all = (1n << BigInt(this.#heads.length)) - 1n
+    const { sharing } = this.#code.joint
+    for (const i of heads) this.#freed |= sharing?.[i] ?? all
+    return this.#freed === all
   }
 
   #noteVersions(): void {

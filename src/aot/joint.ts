@@ -1,6 +1,6 @@
 // A backward that runs outside of the compiled function: the joint graph of the forward and its gradient is split into a forward graph, which also returns
 // what the backward needs, and a backward graph. The backend compiles both (the backward when it first runs).
-import { AutogradError, OpNode, backwardState, gradBetween, noGrad } from '../autograd/index.ts'
+import { AutogradError, OpNode, backwardState, gradBetween, noGrad, nodesBehind, upcomingSeq } from '../autograd/index.ts'
 import { checkArgument, checkArray, checkCallable, isObject, valueText } from '../protocol/index.ts'
 import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
@@ -162,6 +162,7 @@ export function traceJoint(
   const given = options.effects === undefined ? leaves : leaves.map((leaf, i) => standIn(present(inputs[i], 'an input'), leaf, mode))
   const memories = given.map((tensor) => mode.memoryOf(tensor))
   const starts = given.map(originOf)
+  const firstSeq = upcomingSeq()
   try {
     return withoutDrawing(trace, () => mode.drawCount)
   } finally {
@@ -202,6 +203,7 @@ export function traceJoint(
     // A gradient ends at an outer tensor that is no leaf; from there it goes on at run time.
     const sources = [...leaves, ...before]
     const gradInputs = [...sources.keys()].filter((i) => sources[i]?.requiresGrad === true && (i >= leaves.length || sources[i].gradFn === null))
+    const sharing = sharedNodes(roots, firstSeq)
     const versions = memoriesNow().map(({ version }) => version)
     const { failures, ...backward } = traceWithFailures(
       mode,
@@ -222,6 +224,7 @@ export function traceJoint(
       inputs: [...placeholders, ...captured, ...drawInputs],
       outputs,
       heads,
+      sharing,
       gradInputs,
       writeBacks,
       mayBeOverwritten: true,
@@ -232,6 +235,13 @@ export function traceJoint(
       relaysInputs: effects?.relaysArguments ?? false,
     }
   }
+}
+
+/** See {@link JointGraph.sharing}. Nodes before `firstSeq` are not the function's. */
+function sharedNodes(roots: readonly Tensor[], firstSeq: number): readonly bigint[] {
+  const behind = roots.map((root) => new Set(nodesBehind([root]).filter(({ seq }) => seq >= firstSeq)))
+  const meet = (a: number, b: number): boolean => a === b || [...(behind[a] ?? [])].some((node) => behind[b]?.has(node))
+  return roots.map((_, a) => roots.reduce((bits, _, b) => (meet(a, b) ? bits | (1n << BigInt(b)) : bits), 0n))
 }
 
 /**

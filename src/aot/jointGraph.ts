@@ -34,6 +34,11 @@ export interface JointGraph {
   readonly relaysInputs?: boolean
   /** Why a head has no gradients, for each head; null for one that has. A backward that starts from the head throws this, and the gradients are those of the others. Default: none. */
   readonly failures?: readonly (Error | null)[]
+  /**
+   * For each head, the heads, as bits, that lead to nodes of the tape to which it leads as well, itself included. A backward that starts from it frees these nodes, so that one from the others is refused.
+   * Default: all.
+   */
+  readonly sharing?: readonly bigint[]
   /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
   readonly draws?: number
 }

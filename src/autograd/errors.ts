@@ -11,3 +11,9 @@ export class AutogradError extends TensorfxError {
     super('TFX_AUTOGRAD', message, options)
   }
 }
+
+/** The error of a backward through a node that an earlier one has freed. */
+export const walkedBefore = (name: string): AutogradError =>
+  new AutogradError(
+    `backward: the graph through ${name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
+  )

@@ -1,9 +1,9 @@
 // autograd: the tape, the engine, grad modes, custom functions.
 export { anomaly, detectAnomaly, hasNaN, nanError, nanErrorAt, notingPlaces, placeOf, setDetectAnomaly } from './anomaly.ts'
-export { AutogradError } from './errors.ts'
+export { AutogradError, walkedBefore } from './errors.ts'
 export { backward, grad, gradBetween, queueBackwardCallback } from './engine.ts'
 export type { BackwardOptions } from './engine.ts'
-export { backwardState } from './walk.ts'
+export { backwardState, nodesBehind } from './walk.ts'
 export { allowTracing, attachGradNode, tracingFunctions, Function, FunctionContext, FunctionNode } from './function.ts'
 export type { AttachOptions, BackwardFn } from './function.ts'
 export { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled } from './gradMode.ts'

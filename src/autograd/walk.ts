@@ -4,7 +4,7 @@ import { add } from '../ops/index.ts'
 import { PriorityQueue } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { anomaly, applyChecked } from './anomaly.ts'
-import { AutogradError } from './errors.ts'
+import { walkedBefore } from './errors.ts'
 import { applyHooks, hasLeafHooks, hookState, leafHooksOf } from './hooks.ts'
 import { isNode, producerOf } from './node.ts'
 import type { Edge, GradNode } from './node.ts'
@@ -22,7 +22,7 @@ export interface Wanted {
 let walks = 0
 
 /** The nodes that can be reached from some tensors. */
-function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
+export function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
   const walk = ++walks
   const nodes: GradNode[] = []
   const visit = (edge: Edge): void => {
@@ -211,12 +211,7 @@ export class Walk {
   /** Computes the derivative of a node and delivers what it gives. */
   #apply(node: GradNode, grads: readonly (Tensor | null)[], needs: readonly boolean[]): void {
     const { targets } = node
-    if (node.released) {
-      throw new AutogradError(
-        `backward: the graph through ${node.name} has been walked before, and what it saved was freed. ` +
-          'Pass { retainGraph: true } to the first backward, or compute the forward pass again.',
-      )
-    }
+    if (node.released) throw walkedBefore(node.name)
     backwardState.node = node
     allocating.node = node
     const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)

@@ -1,6 +1,6 @@
 // The tape is state of the program, too: a condition may call detach_, and a custom Function has a backward that no operator shows. A compiled backward is used only
 // for a tape like the one that it was compiled from; otherwise the tape itself is kept, with the values that it recorded, and a backward walks it as in eager mode.
-import { AutogradError, OpNode, gradBetween, isAsSaved, isGradEnabled, isNode, laidAt, producerOf } from '../autograd/index.ts'
+import { AutogradError, OpNode, gradBetween, isAsSaved, isGradEnabled, isNode, laidAt, producerOf, walkedBefore } from '../autograd/index.ts'
 import type { Edge, GradNode } from '../autograd/index.ts'
 import { ProxyTensorMode, traceBackward } from '../aot/index.ts'
 import type { CallTape, JointGraph } from '../aot/index.ts'
@@ -192,10 +192,7 @@ export class SegmentTape implements CallTape {
   check(heads: readonly number[]): void {
     const nodes = this.#behind(heads)
     for (const node of nodes) {
-      if (node.released && this.#released?.has(node) !== true)
-        throw new AutogradError(
-          `backward: the graph through ${node.name} has been walked before, and what it saved was freed. Pass { retainGraph: true } to the first backward, or compute the forward pass again.`,
-        )
+      if (node.released && this.#released?.has(node) !== true) throw walkedBefore(node.name)
       if (node instanceof OpNode) checkSaved(node, () => this.#reached(node, nodes, heads))
     }
   }
