@@ -4,7 +4,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
 import { isAsSaved, upcomingSeq } from '../../src/autograd/index.ts'
-import { versionOf } from '../../src/autograd/versions.ts'
+import { laidAt, versionOf } from '../../src/autograd/versions.ts'
 
 const writes: Readonly<Record<string, (x: Tensor, view: Tensor) => unknown>> = {
   'the tensor': (x) => x.add_(1),
@@ -46,6 +46,13 @@ test.each(Object.entries(writes))('fake tensors count writes to %s', (_, write) 
   })
 })
 
+test('a fake view of a real tensor counts the writes to that', () => {
+  const x = torch.ones([3])
+  const view = Object.assign(torch.Tensor.fake(x), { viewBase: x })
+  x.add_(1)
+  expect([versionOf(x), versionOf(view)]).toEqual([1, 1])
+})
+
 describe('a tensor that gets other shapes in place', () => {
   test('has for each node the shape that it had then', () => {
     const w = torch.ones([2, 3]).requiresGrad_()
@@ -84,5 +91,42 @@ describe('a tensor that gets other shapes in place', () => {
     for (let i = 0; i < 1023; i++) x.t_()
     y.sum().backward()
     expect(w.grad?.shape).toEqual([2, 3])
+  })
+
+  test('counts that as a write, and so do its views', () => {
+    const x = torch.ones([2, 3])
+    const view = x.select(0, 0)
+    x.t_()
+    x.unsqueeze_(0)
+    expect([x, view].map(versionOf)).toEqual([2, 2])
+  })
+
+  test('is as it was saved for nodes that were made since, and for no earlier one', () => {
+    const [x, other] = [torch.ones([2, 3]), torch.ones([2, 3])]
+    /** The number of the next node, and then one is made. */
+    const node = (): number => {
+      const seq = upcomingSeq()
+      torch.ones([1]).requiresGrad_().mul(1)
+      return seq
+    }
+    const nodes = [node()]
+    for (const change of [(): Tensor => x.t_(), (): Tensor => x.unsqueeze_(0), (): Tensor => x.transpose_(0, 2)]) {
+      change()
+      nodes.push(node())
+    }
+    expect(nodes.map((seq) => laidAt(x, seq).shape)).toEqual([
+      [2, 3],
+      [3, 2],
+      [1, 3, 2],
+      [2, 3, 1],
+    ])
+    expect(nodes.map((seq) => isAsSaved(x, 3, seq))).toEqual([false, false, false, true])
+    expect(nodes.map((seq) => isAsSaved(x, 2, seq))).toEqual([false, false, false, false])
+    expect(nodes.map((seq) => laidAt(other, seq))).toEqual([other, other, other, other])
+    expect(laidAt(x, upcomingSeq())).toBe(x)
+    // Another tensor has changed since.
+    const last = node()
+    other.t_()
+    expect([laidAt(x, last), laidAt(other, last).shape]).toEqual([x, [2, 3]])
   })
 })

@@ -186,6 +186,19 @@ describe('writes to views', () => {
     expect(() => apart.mul_(a.narrow(0, 0, 1))).toThrow(/made inside noGrad/)
   })
 
+  it('of a detached tensor are refused, and have no history after a write to that tensor (difference: views-of-detached)', () => {
+    const a = w()
+    const z = torch.zeros([2])
+    const apart = z.detach()
+    const view = apart.narrow(0, 0, 1)
+    expect(() => view.copy_(a.narrow(0, 0, 1))).toThrow(/of a detached tensor/)
+    apart.copy_(a)
+    expect([apart.requiresGrad, z.requiresGrad, view.requiresGrad, view.toArray()]).toEqual([true, false, false, [2]])
+    // A view that is made after the write has the history.
+    apart.narrow(0, 0, 1).mul(5).sum().backward()
+    expect(gradOf(a)).toEqual([5, 0])
+  })
+
   it('of lists give the tensor behind them a history, as of any view (difference: list-views-writable)', () => {
     const a = w()
     const z = torch.zeros([2, 2])
