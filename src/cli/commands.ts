@@ -177,6 +177,11 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     options: [
       { name: '--out', value: 'PAGE', text: 'default: the name of the file with .html, beside it' },
       { name: '--before', value: 'FILE', text: 'an earlier version of the graph: the page shows what changed since' },
+      {
+        name: '--profile',
+        value: 'FILE',
+        text: 'what a profile says of the nodes, as JSON: an entry of its graphCosts(), or the list. Their times are shown as heat',
+      },
       { name: '--open', value: null, text: 'opens the page in the browser' },
     ],
     ending: '',

@@ -1,16 +1,18 @@
 // `tensorfx graph`, `tensorfx view` and `tensorfx diff`: saved graphs as text, as pages, and compared.
+import { existsSync } from 'node:fs'
 import { basename, extname } from 'node:path'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import { FxGraphDrawer } from '../fx/passes/graphDrawer.ts'
 import { graphToJson } from '../fx/text/json.ts'
 import { graphPage, graphView, renderSvg } from '../fx/viewer/index.ts'
-import type { ViewNode } from '../fx/viewer/index.ts'
+import type { GraphCosts, ViewNode } from '../fx/viewer/index.ts'
+import { isPlainObject } from '../protocol/index.ts'
 import { installCompile } from '../install/compile.ts'
 import { Module } from '../module/index.ts'
 import type { Line, Output, Result } from './line.ts'
 import { writePage } from './pages.ts'
-import { formatOf } from './savedGraphs.ts'
+import { formatOf, parsed } from './savedGraphs.ts'
 import { PLAIN, paint } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -56,12 +58,30 @@ export async function printGraph({ operands, options }: Line): Promise<Result> {
   return { text: text.trimEnd(), code: 0, data: { file: path, form: form.slice(2), text, graph: graphToJson(gm.graph) } }
 }
 
+const isCosts = (value: unknown): value is GraphCosts =>
+  isPlainObject(value) && 'nodes' in value && isPlainObject(value['nodes']) && typeof value['totalTime'] === 'number'
+
+/** The costs in a file: of several graphs, those that name most of the graph's nodes. Throws ArgumentError if there are none. */
+function costsIn(path: string, gm: GraphModule): GraphCosts {
+  if (!existsSync(path)) throw new ArgumentError(`there is no file '${path}'.`)
+  const read = parsed(path)
+  const listed = isPlainObject(read) && Array.isArray(read['graphs']) ? read['graphs'] : [read].flat()
+  const names = new Set([...gm.graph.nodes].map(({ name }) => name))
+  const known = ({ nodes }: GraphCosts): number => Object.keys(nodes).filter((name) => names.has(name)).length
+  const [best] = listed.filter(isCosts).toSorted((a, b) => known(b) - known(a))
+  if (best === undefined || known(best) === 0)
+    throw new ArgumentError(`'${path}' says nothing of this graph: expected JSON of graphCosts() of a profile, with nodes of the same names.`)
+  return best
+}
+
 /** Runs `tensorfx view`. */
 export async function viewGraph({ operands, options }: Line, { note }: Output): Promise<Result> {
   const path = one(operands)
   const before = options.get('--before')
   const gm = read(path)
-  const page = graphPage(gm, { title: basename(path), ...(before === undefined ? {} : { before: read(before) }) })
+  const profiled = options.get('--profile')
+  const costs = profiled === undefined ? {} : { costs: costsIn(profiled, gm) }
+  const page = graphPage(gm, { title: basename(path), ...costs, ...(before === undefined ? {} : { before: read(before) }) })
   const bare = path.replace(/[\\/]+$/, '')
   const out = options.get('--out') ?? `${bare.slice(0, bare.length - extname(bare).length)}.html`
   await writePage(out, page, options.has('--open') ? note : null)

@@ -70,7 +70,8 @@ export function formatOf(path: string): Format {
   )
 }
 
-function parsed(path: string): Parameters<typeof graphFromJson>[0] {
+/** The JSON in a file. Throws ArgumentError if it is none. */
+export function parsed(path: string): Parameters<typeof graphFromJson>[0] {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {

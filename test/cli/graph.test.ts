@@ -80,6 +80,20 @@ describe('tensorfx view', () => {
     expect(readFileSync(at('diff.html'), 'utf8')).toContain('<span class="added">1 added</span>')
   })
 
+  it('shows the times of a profile as heat: of several graphs, those of the one that has these nodes', async () => {
+    const costs = (...names: string[]): object => ({
+      graph: 'g',
+      totalTime: 1,
+      nodes: Object.fromEntries(names.map((name) => [name, { calls: 1, time: 0.25, flops: null, bytes: null, kernel: null }])),
+    })
+    writeFileSync(at('profile.json'), JSON.stringify([costs('other'), costs('relu', 'tanh')]))
+    expect((await run('view', at('tanh.json'), '--profile', at('profile.json'), '--out', at('hot.html'))).code).toBe(0)
+    const page = readFileSync(at('hot.html'), 'utf8')
+    expect([page.includes('"costs":{"graph":"g"'), page.includes('"tanh":{"calls":1'), page.includes('"other":{')]).toEqual([true, true, false])
+    expect((await run('view', at('net.json'), '--profile', at('profile.json'), '--out', at('hot.html'))).text).toMatch(/says nothing of this graph/)
+    expect((await run('view', at('net.json'), '--profile', at('absent.json'))).text).toMatch(/there is no file/)
+  })
+
   it.runIf(process.platform === 'linux')('opens the page with the program of the desktop, or says that there is none', async () => {
     mkdirSync(at('bin'))
     writeFileSync(at('bin/xdg-open'), `#!/bin/sh\necho "$1" > '${at('opened')}'\n`)

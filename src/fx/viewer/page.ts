@@ -1,6 +1,6 @@
 // A graph as a single HTML page, which needs no network and no other file. Its program is in page/, which is bundled into generated/page.ts; the layout is computed here.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkCount, checkOptions } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, isPlainObject } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
 import { escapeHtml, htmlDocument } from './document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
@@ -10,6 +10,7 @@ import { categoryOf } from './layout/boxes.ts'
 import { Layouts } from './layout/layered.ts'
 import { pack, unpack } from './pageData.ts'
 import type { PackedPage } from './pageData.ts'
+import type { GraphCosts } from './cost.ts'
 import type { GraphView } from './view.ts'
 
 /** Options of {@link graphPage}. */
@@ -20,12 +21,14 @@ export interface GraphPageOptions {
   readonly before?: GraphModule
   /** Show the statistics and a histogram of each parameter and buffer, for which all their values are read. Default true. */
   readonly statistics?: boolean
+  /** What a profile says of the graph: the page shows time as heat, and what each node cost. */
+  readonly costs?: GraphCosts
 }
 
 /**
  * The text of an HTML page that shows a graph. The graph can be moved (drag), zoomed (wheel, pinch, buttons), searched, and saved as SVG or PNG; its modules open and
  * close. For each node the page shows its configuration, arguments, shapes, parameters, users, generated code and the user's line. With `before` it shows the difference
- * of two graphs, and opens at the first change. `?` in the page lists its keys.
+ * of two graphs, and opens at the first change. With `costs` it shows times of a profile as heat. `?` in the page lists its keys.
  *
  *     await writeFile('graph.html', graphPage(gm))
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
@@ -33,25 +36,33 @@ export interface GraphPageOptions {
 export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): string {
   checkCount('graphPage', arguments, 2)
   checkGraphModule('graphPage', gm)
-  checkOptions('graphPage', options, { title: true, before: true, statistics: 'boolean' })
-  const { title = gm.className, before = null, statistics = true } = options
-  return pageOf(graphView(gm, title, before, { statistics }))
+  checkOptions('graphPage', options, { title: true, before: true, statistics: 'boolean', costs: true })
+  const { title = gm.className, before = null, statistics = true, costs = null } = options
+  checkArgument(
+    costs === null || (isPlainObject(costs) && isPlainObject(costs.nodes) && typeof costs.totalTime === 'number'),
+    'graphPage',
+    'options.costs',
+    'what a profile says of a graph, as graphCosts() of a profile lists it',
+    costs,
+  )
+  return pageOf(graphView(gm, title, before, { statistics }), costs)
 }
 
 /** The data of a page: the graph, and the layouts of what is seen at first, of all groups open and of none. */
-function dataOf(view: GraphView): PackedPage {
+function dataOf(view: GraphView, costs: GraphCosts | null): PackedPage {
   const graph = pack(view)
   const layouts = new Layouts()
   const arranger = new Arranger(unpack(graph), layouts)
   for (const open of [openAtFirst(arranger.tree), new Set(arranger.tree.groups), new Set<never>()]) arranger.arrange(open)
-  return { graph, layouts: layouts.toJSON() }
+  return { graph, layouts: layouts.toJSON(), costs }
 }
 
-function pageOf(view: GraphView): string {
-  const data = dataOf(view)
+function pageOf(view: GraphView, costs: GraphCosts | null): string {
+  const data = dataOf(view, costs)
   const title = escapeHtml(view.name)
   const categories = [...new Set(unpack(data.graph).nodes.map(categoryOf))]
   const legend = categories.map((name) => `<span><i style="background:var(--category-${name})"></i>${name}</span>`).join('')
+  const heat = costs === null ? '' : '<span><i style="background:var(--category-activation)"></i>time (heat)</span>'
   const count = view.isDiff
     ? (['added', 'removed', 'changed'] as const)
         .map((change) => `<span class="${change}">${view.nodes.filter((n) => n.change === change).length} ${change}</span>`)
@@ -59,7 +70,7 @@ function pageOf(view: GraphView): string {
     : `${view.nodes.length} nodes`
   const body = `${header(title, count)}
 <main><canvas id="canvas" tabindex="0" aria-label="The graph. Arrow keys go from node to node."></canvas>
-<div class="legend">${legend}</div>
+<div class="legend">${legend}${heat}</div>
 <div class="corner"><canvas id="minimap" aria-label="The whole graph, and the part that is in view"></canvas><div class="zoom"><button type="button" id="in" title="Zoom in (+)" aria-label="Zoom in">+</button><button type="button" id="out" title="Zoom out (-)" aria-label="Zoom out">−</button></div></div></main>
 <aside id="side" hidden>
 <div class="tabs" role="tablist"><button type="button" role="tab" data-tab="panel" aria-selected="true">Node</button><button type="button" role="tab" data-tab="code" aria-selected="false">Code</button><span class="grow"></span><button type="button" id="close-side" aria-label="Close">✕</button></div>

@@ -1,5 +1,6 @@
 // The data of a graph page. `pack` writes a GraphView as JSON that is about a tenth as long: texts that many nodes share are written once, and nodes refer to each other
 // by number. `unpack` reads it in the page.
+import type { GraphCosts } from './cost.ts'
 import type { PackedLayout } from './layout/layered.ts'
 import type { Change, GraphView, TargetFacts, ViewModule, ViewNode, ViewStatistics, ViewTensor } from './view.ts'
 
@@ -208,4 +209,6 @@ function unpackStatistics(packed: readonly number[]): ViewStatistics | null {
 export interface PackedPage {
   readonly graph: PackedGraph
   readonly layouts: Readonly<Record<string, PackedLayout>>
+  /** What a profile says of the nodes; null without one. */
+  readonly costs: GraphCosts | null
 }

@@ -14,6 +14,7 @@ import { SpatialIndex } from './spatialIndex.ts'
 import { CanvasSurface } from './surface.ts'
 import { DARK, LIGHT } from '../theme.ts'
 import type { Theme } from '../theme.ts'
+import type { Heat } from './cost.ts'
 
 /** What the rest of the page does when the state has changed. */
 export interface Listeners {
@@ -28,6 +29,8 @@ export interface Listeners {
 export class App {
   readonly graph: PageGraph
   readonly arranger: Arranger
+  /** Times from a profile; null without one. */
+  readonly heat: Heat | null
   readonly #canvas: HTMLCanvasElement
   readonly #surface: CanvasSurface
   readonly #context: CanvasRenderingContext2D
@@ -40,10 +43,11 @@ export class App {
   #hits: readonly number[] | null = null
   #isWaiting = false
 
-  constructor(graph: PageGraph, layouts: Layouts, canvas: HTMLCanvasElement, listeners: Listeners) {
+  constructor(graph: PageGraph, layouts: Layouts, heat: Heat | null, canvas: HTMLCanvasElement, listeners: Listeners) {
     const context = canvas.getContext('2d')
     if (context === null) throw new Error('The browser has no canvas to draw on.')
     this.graph = graph
+    this.heat = heat
     this.arranger = new Arranger(graph, layouts)
     this.#canvas = canvas
     this.#context = context
@@ -88,6 +92,7 @@ export class App {
     return {
       selected: this.#selected === null ? null : (shown(this.#selected.index)[0] ?? null),
       hits: this.#hits === null ? null : new Set(this.#hits.flatMap(shown)),
+      heat: this.heat,
     }
   }
 

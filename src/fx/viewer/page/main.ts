@@ -3,6 +3,7 @@ import { Layouts } from '../layout/layered.ts'
 import { unpack } from '../pageData.ts'
 import type { PackedPage } from '../pageData.ts'
 import { App } from './app.ts'
+import { Heat } from './cost.ts'
 import { CodeList } from './elements/codeList.ts'
 import { byId, element, onClick } from './elements/dom.ts'
 import { everything, save, toPng, toSvg } from './exporting.ts'
@@ -23,12 +24,12 @@ const code = new CodeList(byId('code', HTMLElement), graph.code, graph.isDiff, (
 const minimap = new Minimap(byId('minimap', HTMLCanvasElement), (x, y) => app.center(x, y))
 const changes = graph.nodes.filter((node) => node.change !== 'same').map((node) => node.index)
 
-const app: App = new App(graph, new Layouts(packed.layouts), canvas, {
+const app: App = new App(graph, new Layouts(packed.layouts), packed.costs === null ? null : new Heat(packed.costs), canvas, {
   selected(node) {
     if (node === null) {
       if (tab === 'panel') show(null)
     } else {
-      panel.replaceChildren(...describe(node, { graph, go: (index) => app.go(index) }))
+      panel.replaceChildren(...describe(node, { graph, heat: app.heat, go: (index) => app.go(index) }))
       panel.scrollTop = 0
       said.textContent = `${node.name} selected`
       if (tab !== 'code') show('panel')
@@ -152,7 +153,7 @@ addEventListener('beforeprint', () => {
   // A large graph is printed as it is seen.
   const isLarge = app.index.scene.boxes.length > 400
   const part = isLarge ? app.part : everything(app.index.scene)
-  byId('print', HTMLElement).innerHTML = toSvg(app.index, part, LIGHT, { selected: null, hits: null }, '#ffffff')
+  byId('print', HTMLElement).innerHTML = toSvg(app.index, part, LIGHT, { selected: null, hits: null, heat: app.heat }, '#ffffff')
 })
 addEventListener('afterprint', () => byId('print', HTMLElement).replaceChildren())
 

@@ -42,7 +42,7 @@ export class Minimap {
     if (context === null) return
     const scale = this.#scale * ratio
     context.setTransform(scale, 0, 0, scale, PADDING * ratio, PADDING * ratio)
-    paint(new CanvasSurface(context), index, whole(scene), Math.min(this.#scale, 0.1), theme, { selected: null, hits: null })
+    paint(new CanvasSurface(context), index, whole(scene), Math.min(this.#scale, 0.1), theme, { selected: null, hits: null, heat: null })
   }
 
   /** Shows which part is in view. */

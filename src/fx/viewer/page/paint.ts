@@ -7,6 +7,7 @@ import type { Group, Item } from '../layout/tree.ts'
 import type { Change } from '../view.ts'
 import type { SpatialIndex } from './spatialIndex.ts'
 import type { Paint, Surface } from './surface.ts'
+import type { Heat } from './cost.ts'
 import type { Theme } from '../theme.ts'
 
 /** What is special about some of the boxes. */
@@ -14,6 +15,8 @@ export interface Marks {
   readonly selected: Item | null
   /** What a search has found; null if there is no search. */
   readonly hits: ReadonlySet<Item> | null
+  /** Times from a profile; null without one. */
+  readonly heat: Heat | null
 }
 
 /** Below these scales, texts are not drawn, lines are straight, and boxes are plain. */
@@ -21,6 +24,10 @@ const TEXTS = 0.3
 const CURVES = 0.12
 const OUTLINES = 0.12
 const RADIUS = 6
+/** How strong the colour of the hottest node is. */
+const HOTTEST = 0.6
+/** At small scales so many degrees of heat are told apart. */
+const LEVELS = 4
 
 /** How a box differs from the earlier graph; a closed group is changed if anything in it is. */
 export function changeOf(item: Item): Change {
@@ -80,7 +87,7 @@ const isRemoved = (item: Item): boolean => item.kind === 'node' && item.node.cha
 const colourOf = (item: Item, theme: Theme): string => (item.kind === 'node' ? theme.categories[categoryOf(item.node)] : theme.soft)
 
 /** Boxes that are too small for an outline, one colour at a time. */
-function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, theme: Theme, { selected, hits }: Marks): void {
+function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, theme: Theme, { selected, hits, heat }: Marks): void {
   const byColour = new Map<string, [number, number, number, number][]>()
   // A box is at least a pixel high.
   const least = 1 / scale
@@ -104,9 +111,15 @@ function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, them
     byColour.set(colour, rects)
   }
   for (const [colour, rects] of byColour) surface.boxes(rects, colour, 1)
+  if (heat === null) return
+  for (let level = 1; level <= LEVELS; level++) {
+    const warm = boxes.filter(({ item }) => Math.ceil(heat.warmth(item) * LEVELS) === level)
+    const rects = warm.map(({ x, y, w, h }): [number, number, number, number] => [x - least, y - least, w + 2 * least, h + 2 * least])
+    if (rects.length > 0) surface.boxes(rects, theme.categories.activation, level / LEVELS)
+  }
 }
 
-function paintBox(surface: Surface, { item, content, x, y, w, h }: Box, scale: number, theme: Theme, { selected, hits }: Marks): void {
+function paintBox(surface: Surface, { item, content, x, y, w, h }: Box, scale: number, theme: Theme, { selected, hits, heat }: Marks): void {
   const change = changeOf(item)
   const isHit = hits?.has(item) ?? false
   const opacity = hits !== null && !isHit && item !== selected ? 0.3 : change === 'removed' ? 0.75 : 1
@@ -118,6 +131,8 @@ function paintBox(surface: Surface, { item, content, x, y, w, h }: Box, scale: n
   }
   if (item.kind !== 'node') surface.box(x + 4, y + 4, w, h, RADIUS, { fill: theme.panel, ...outline, opacity: opacity * 0.8 })
   surface.box(x, y, w, h, RADIUS, { fill: theme.panel, ...outline, opacity })
+  const warmth = heat?.warmth(item) ?? 0
+  if (warmth > 0) surface.box(x + 1, y + 1, w - 2, h - 2, RADIUS, { fill: theme.categories.activation, opacity: HOTTEST * warmth * opacity })
   surface.box(x + 3.5, y + 5, 4, h - 10, 2, { fill: colourOf(item, theme), opacity })
   if (scale < TEXTS) return
   let baseline = y + PADDING_Y + TITLE_SIZE - 1

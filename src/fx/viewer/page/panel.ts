@@ -2,6 +2,9 @@
 import { categoryOf, operation } from '../layout/boxes.ts'
 import type { PageGraph, PageNode } from '../pageData.ts'
 import { element } from './elements/dom.ts'
+import { sizeText } from '../../../kernels/sizeText.ts'
+import { staticCost } from './cost.ts'
+import type { Heat } from './cost.ts'
 import { tensorView } from './histogram.ts'
 
 /** More links than these are counted. */
@@ -10,12 +13,14 @@ const MOST_TENSORS = 24
 
 export interface PanelContext {
   readonly graph: PageGraph
+  /** Times from a profile; null without one. */
+  readonly heat: Heat | null
   /** Selects a node and shows it. */
   readonly go: (index: number) => void
 }
 
 /** The elements that describe a node. */
-export function describe(node: PageNode, { graph, go }: PanelContext): HTMLElement[] {
+export function describe(node: PageNode, { graph, heat, go }: PanelContext): HTMLElement[] {
   const link = (index: number): HTMLElement => {
     const other = graph.nodes[index]
     const a = element('button', { class: `link ${other?.change ?? ''}`, type: 'button', 'data-link': other?.name ?? '' }, other?.name ?? '?')
@@ -84,6 +89,7 @@ export function describe(node: PageNode, { graph, go }: PanelContext): HTMLEleme
         ['out', node.spec === null ? [] : [element('code', {}, node.spec)]],
       ),
     ),
+    section('Cost', rows(...costRows(node, graph, heat).map(([name, text]) => [name, [element('code', {}, text)]] as const))),
     section(
       node.tensors.length === 1 ? 'Tensor' : 'Parameters and buffers',
       ...node.tensors.slice(0, MOST_TENSORS).map(tensorView),
@@ -102,4 +108,21 @@ export function describe(node: PageNode, { graph, go }: PanelContext): HTMLEleme
     node.stack === null ? null : element('details', {}, element('summary', {}, 'Stack'), element('pre', {}, node.stack)),
   ]
   return parts.filter((part) => part !== null)
+}
+
+/** What a node costs: by a profile, where there is one, and otherwise by its shapes. */
+function costRows(node: PageNode, graph: PageGraph, heat: Heat | null): readonly (readonly [string, string])[] {
+  const timed = heat?.of(node) ?? null
+  const { flops, bytes } = timed ?? staticCost(node, graph)
+  return [
+    ...(timed === null || heat === null
+      ? []
+      : [
+          ['time', `${timed.time.toPrecision(3)} ms, ${Math.round(100 * heat.share(timed))}%`] as const,
+          ['calls', String(timed.calls)] as const,
+          ...(timed.kernel === null ? [] : [['kernel', timed.kernel] as const]),
+        ]),
+    ...(flops === null ? [] : [['FLOPs', flops.toLocaleString('en-US')] as const]),
+    ...(bytes === null ? [] : [['bytes', sizeText(bytes)] as const]),
+  ]
 }

@@ -161,7 +161,7 @@ describe('what is in view', () => {
 
 describe('SVG', () => {
   test('has each node once, and a line for each edge', () => {
-    const svg = toSvg(index, everything(index.scene), LIGHT, { selected: null, hits: null })
+    const svg = toSvg(index, everything(index.scene), LIGHT, { selected: null, hits: null, heat: null })
     for (const title of ['x', 'Conv2d', 'MaxPool2d', 'relu', 'flatten', 'output']) expect(svg.split(`>${title}<`).length).toBe(2)
     expect(svg.match(/M-?\d/g)?.length).toBe(2 * index.scene.routes.length)
   })
@@ -177,7 +177,7 @@ describe('SVG', () => {
     )
     const named = { ...odd, nodes: odd.nodes.map((node) => ({ ...node, name: '<a&"b">' })) }
     const scene = new SpatialIndex(new Arranger(named, new Layouts()).arrange(new Set()))
-    expect(toSvg(scene, everything(scene.scene), DARK, { selected: null, hits: null })).toContain('>&lt;a&amp;&quot;b&quot;&gt;<')
+    expect(toSvg(scene, everything(scene.scene), DARK, { selected: null, hits: null, heat: null })).toContain('>&lt;a&amp;&quot;b&quot;&gt;<')
   })
 })
 
