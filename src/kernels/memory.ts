@@ -3,7 +3,7 @@ import { checkArgument, checkCount } from '../protocol/index.ts'
 import { budget, memoryLimit, peakBytes, reclaimables, resetPeaks, scratchBytes, scratchUses } from './budget.ts'
 import { heapStats, releaseChunks } from './heap.ts'
 import { memoryOwners, ownerText, recordLines, recordedOnHeap } from './owners.ts'
-import { sizeText } from './sizeText.ts'
+import { sizeText } from '../protocol/sizeText.ts'
 import type { MemoryOwner } from './owners.ts'
 import { collectBlocks } from './storageBlock.ts'
 

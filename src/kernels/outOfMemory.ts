@@ -3,7 +3,7 @@ import { TensorfxError } from '../errors/index.ts'
 import { budget, memoryLimit, scratchUses } from './budget.ts'
 import { MAX_BYTES, heapStats, largestFree } from './heap.ts'
 import { memoryOwners, ownerText, recordedOnHeap, recordsLines } from './owners.ts'
-import { sizeText } from './sizeText.ts'
+import { sizeText } from '../protocol/sizeText.ts'
 import type { MemoryOwner } from './owners.ts'
 
 /** How many owners a message lists. */

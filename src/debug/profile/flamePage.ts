@@ -1,5 +1,5 @@
 // The flame graph of a profile as a single HTML page, which needs no network and no other file. It is drawn by page/flame.ts.
-import { sizeText } from '../../kernels/sizeText.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import { dataPage } from './dataPage.ts'
 import type { ProfileEvent } from './event.ts'
 import { flameTree } from './flameTree.ts'

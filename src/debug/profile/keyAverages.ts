@@ -1,6 +1,6 @@
 // Sums of a profile's events, and their table. PyTorch's `key_averages()`.
 import { ArgumentError } from '../../errors/index.ts'
-import { sizeText } from '../../kernels/sizeText.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import { table } from '../table.ts'

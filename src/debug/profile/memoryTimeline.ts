@@ -1,6 +1,6 @@
 // memoryTimeline: who has how much memory while a program runs. PyTorch's memory timeline of its profiler.
 import { checkArgument, checkCallable, checkCount, checkOptions } from '../../protocol/index.ts'
-import { sizeText } from '../../kernels/sizeText.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import { formatShape } from '../../tensor/index.ts'
 import { table } from '../table.ts'
 import { dataPage } from './dataPage.ts'

@@ -1,7 +1,7 @@
 // summary: the layers of a model with what goes through them, from one forward.
 import { noGrad } from '../../autograd/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { sizeText } from '../../kernels/sizeText.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import { Module } from '../../module/index.ts'
 import { checkCount, checkOptions, isCallable, valueText } from '../../protocol/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'

@@ -1,5 +1,5 @@
 // What a reader of a report should know first: what failed, what broke graphs, what was compiled again, what is slow or large, each with a line of the program.
-import { sizeText } from '../../kernels/sizeText.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import type { Finding, GraphFacts, Kind, Row } from './data.ts'
 
 /** The kinds, most important first. */

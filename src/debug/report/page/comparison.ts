@@ -1,7 +1,7 @@
 // Two runs in numbers: what each has, and by how much they differ.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { Report, Totals } from '../data.ts'
-import { sizeText } from '../../../kernels/sizeText.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
 import { timeText } from './texts.ts'
 
 interface Figure {

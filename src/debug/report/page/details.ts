@@ -5,7 +5,7 @@ import { classOf } from './findingList.ts'
 import { kernelTable } from './kernelTable.ts'
 import { memoryChart } from './memoryChart.ts'
 import { stagesView } from './stages.ts'
-import { sizeText } from '../../../kernels/sizeText.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
 import { placeText, timeText } from './texts.ts'
 
 /** Of long lists so many are shown. */

@@ -1,7 +1,7 @@
 // A memory plan as a chart: steps from left to right, addresses in the arena from bottom to top, a box for each temporary while it is kept.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { MemoryPlan, Report } from '../data.ts'
-import { sizeText } from '../../../kernels/sizeText.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
 import { placeText } from './texts.ts'
 
 const WIDTH = 320

@@ -2,7 +2,7 @@
 import { categoryOf, operation } from '../layout/boxes.ts'
 import type { PageGraph, PageNode } from '../pageData.ts'
 import { element } from './elements/dom.ts'
-import { sizeText } from '../../../kernels/sizeText.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
 import { staticCost } from './cost.ts'
 import type { Heat } from './cost.ts'
 import { tensorView } from './histogram.ts'
