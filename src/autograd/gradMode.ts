@@ -1,6 +1,6 @@
 // Grad mode: whether operators on tensors that require grad are recorded.
 import { checkArgument, checkCount, isCallable } from '../protocol/index.ts'
-import { dispatchState, withSetting } from '../dispatch/index.ts'
+import { dispatchState } from '../dispatch/index.ts'
 
 /** Restores the previous grad mode when disposed: `using _ = noGrad()`. */
 class GradModeGuard implements Disposable {
@@ -42,7 +42,14 @@ class GradModeScope implements Disposable {
 function withGradMode<T>(where: string, enabled: boolean, fn: (() => T) | undefined): T | Disposable {
   if (fn === undefined) return new GradModeScope(enabled)
   checkArgument(isCallable(fn), where, 'fn', 'a function, such as () => model(x)', fn)
-  return withSetting('gradEnabled', enabled, fn)
+  // No helper with a frame of its own: it would take the place of a frame of the program in stacks.
+  const outer = dispatchState.gradEnabled
+  dispatchState.gradEnabled = enabled
+  try {
+    return fn()
+  } finally {
+    dispatchState.gradEnabled = outer
+  }
 }
 
 /**

@@ -78,19 +78,16 @@ export function withoutModes<T>(fn: () => T): T {
   }
 }
 
-/** Runs `fn` with a setting of the dispatcher, and restores it even if `fn` throws. */
-export function withSetting<T>(name: 'gradEnabled' | 'changingNumbers', value: boolean, fn: () => T): T {
-  const outer = dispatchState[name]
-  dispatchState[name] = value
+/** Runs `fn`, whose numbers (a count of steps, a learning rate) differ from call to call: a capture makes them inputs at once. */
+export function withChangingNumbers<T>(fn: () => T): T {
+  const outer = dispatchState.changingNumbers
+  dispatchState.changingNumbers = true
   try {
     return fn()
   } finally {
-    dispatchState[name] = outer
+    dispatchState.changingNumbers = outer
   }
 }
-
-/** Runs `fn`, whose numbers (a count of steps, a learning rate) differ from call to call: a capture makes them inputs at once. */
-export const withChangingNumbers = <T>(fn: () => T): T => withSetting('changingNumbers', true, fn)
 
 /**
  * Whether anything but the caller hears of an operator on `args`: a mode, or a backward pass. If not, a composite may run a kernel that leaves out what only a
