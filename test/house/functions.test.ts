@@ -17,6 +17,8 @@ const LONG: Recorded = {
   ],
   'one view of a page, part by part': [
     'fx/viewer/page/panel.ts:describe',
+    'debug/profile/page/flame.ts:showFlames',
+    'debug/profile/page/memory.ts:showMemory',
     'debug/report/page/memoryChart.ts:memoryChart',
     'debug/report/page/stages.ts:stagesView',
   ],
@@ -96,6 +98,7 @@ const WIDE: Recorded = {
     'dynamo/tape.ts:SegmentTape.constructor',
     'fx/graph/node.ts:BaseNode.constructor',
     'autograd/opNode.ts:OpNode.constructor',
+    'cli/minify/command.ts:Checks.constructor',
     'tensor/tensor.ts:Tensor.constructor',
     'interop/onnx/call.ts:Call.constructor',
     'library/opcheck/opcheck.ts:OpCheckError.constructor',
