@@ -133,7 +133,7 @@ it('arguments that changed places are named', () => {
 it('options of torch.compile that are none here say what to write', () => {
   for (const name of ['mode', 'dynamic', 'options', 'disable'])
     expect(() => call(compile, layer, { [name]: 'x' })).toThrow(
-      new RegExp(`^compile: there is no option '${name}'; leave it out.*\\. Known are backend, fullgraph, skipReplay, onGraph\\.$`),
+      new RegExp(`^compile: there is no option '${name}'; leave it out.*\\. Known are backend, fullgraph, skipReplay, onGraph, trace\\.$`),
     )
   expect(() => call(compile, layer, { backnd: 'x' })).toThrow("compile: unknown option 'backnd'; did you mean 'backend'?")
 })
