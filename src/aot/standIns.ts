@@ -11,7 +11,7 @@ import type { ProxyTensorMode } from './proxyMode.ts'
 /** The tensor that stands for an argument in the trace; `input`, a fake leaf, is the input of the graph. */
 export function standIn(arg: Tensor, input: Tensor, mode: ProxyTensorMode): Tensor {
   const owner = historyOwnerOf(arg)
-  const isView = owner === 'v' || owner === 'n'
+  const isView = owner === 'base' || owner === 'none'
   if (arg.isLeaf) {
     if (isView) markPart(input, baseOf(input), owner)
     // To set it to false would make a view one that never follows its base.
@@ -24,7 +24,7 @@ export function standIn(arg: Tensor, input: Tensor, mode: ProxyTensorMode): Tens
   else {
     const base = baseOf(input)
     markPart(tensor, base, owner)
-    if (owner === 'v') relayWindow(tensor, base, input)
+    if (owner === 'base') relayWindow(tensor, base, input)
     else relay(tensor, input)
   }
   return tensor
@@ -36,11 +36,11 @@ function baseOf({ sizes, steps, offset, dtype }: Tensor): Tensor {
   return Tensor.fake({ shape: [highest - lowest + 1], dtype, offset: lowest })
 }
 
-/** Makes `tensor` a view of `base`. `n`: one that writes give no history, as if it was made of a detached tensor. */
-function markPart(tensor: Tensor, base: Tensor, owner: 'v' | 'n'): void {
+/** Makes `tensor` a view of `base`; with 'none', one that writes give no history, as if it was made of a detached tensor. */
+function markPart(tensor: Tensor, base: Tensor, owner: 'base' | 'none'): void {
   enableGrad(() => {
     let whole = base
-    if (owner === 'n') markView((whole = Tensor.fake(base)), base, { name: 'detach' })
+    if (owner === 'none') markView((whole = Tensor.fake(base)), base, { name: 'detach' })
     markView(tensor, whole, asStrided.op)
   })
 }

@@ -4,10 +4,13 @@ import { treeFlatten } from '../pytree/index.ts'
 import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { Guards } from './guards.ts'
-import { keyOf, processState, structureState, tensorState, tensorsState, valueState } from './kinds.ts'
-import type { Change } from './kinds.ts'
+import { structureState, tensorsState, valueState } from './argumentState.ts'
+import { processState } from './processState.ts'
+import { keyOf } from './stateKind.ts'
+import type { Change } from './stateKind.ts'
+import { tensorState } from './tensorState.ts'
 
-/** So many answers for one kind of arguments are kept: a program that toggles between a few states finds its answers again. */
+/** How many answers are kept for one kind of arguments: a program that toggles between a few states finds its answers again. */
 const MOST_ANSWERS = 8
 
 /** A call, as a cache looks it up. */

@@ -2,8 +2,12 @@
 import type { Module } from '../module/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { agreesWith, changeOf, moduleState, processState, readState, tensorsState } from './kinds.ts'
-import type { Change, Together } from './kinds.ts'
+import { tensorsState } from './argumentState.ts'
+import type { Together } from './argumentState.ts'
+import { moduleState } from './moduleState.ts'
+import { processState } from './processState.ts'
+import { agreesWith, changeOf, readState } from './stateKind.ts'
+import type { Change } from './stateKind.ts'
 import { ModuleThen, TensorThen, agreesInProcess } from './quick.ts'
 
 /** What a call used. */

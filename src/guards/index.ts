@@ -3,23 +3,14 @@ export { GuardedCache, guardedCall } from './guardedCache.ts'
 export type { GuardedCall } from './guardedCache.ts'
 export { Guards } from './guards.ts'
 export type { Used } from './guards.ts'
-export {
-  agreesWith,
-  allState,
-  callState,
-  changeOf,
-  historyOwnerOf,
-  keyOf,
-  metTensorState,
-  operatorState,
-  processState,
-  readState,
-  segmentState,
-  structureState,
-  tapeState,
-  tensorState,
-} from './kinds.ts'
-export type { Change, Moment, SegmentKind, StateKind, Together } from './kinds.ts'
+export { allState } from './kinds.ts'
+export { agreesWith, changeOf, keyOf, readState } from './stateKind.ts'
+export type { Change, Moment, SegmentKind, StateKind } from './stateKind.ts'
+export { callState, operatorState, processState, segmentState } from './processState.ts'
+export { historyOwnerOf, metTensorState, tensorState } from './tensorState.ts'
+export { structureState } from './argumentState.ts'
+export type { Together } from './argumentState.ts'
+export { tapeState } from './tapeState.ts'
 export { modulesBelow, watchingModules } from './moduleWatch.ts'
 export { agreesAsMet, agreesAtOperator, agreesInSegment, callKey, metKey, metStateOf, metValues } from './quick.ts'
 export type { MetState } from './quick.ts'

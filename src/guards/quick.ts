@@ -1,37 +1,48 @@
-// The comparisons of kinds.ts that happen at every call and operator, written out for the kinds that there are today: a loop over functions takes several times as long. What is added to a
-// list is compared after these, in a loop.
+// The comparisons of state that happen at every call and operator, written out for the kinds that there are today: a loop over functions takes several times as long. What is added
+// to a list is compared after these, in a loop.
 import { anomaly, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
+import { InternalError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { changesOf } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
 import { getDefaultDtype, sameShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { attributes, code, hooks, mode, moduleState } from './moduleState.ts'
+import { anomalyMode, callState, defaultDtype, gradMode, operatorState, processState, recording, segmentState } from './processState.ts'
+import { agreesWith, changeOf, keyOf, readState } from './stateKind.ts'
+import type { Change, StateKind } from './stateKind.ts'
 import {
-  agreesWith,
-  callState,
-  changeOf,
+  dtype,
+  historyOwner,
   historyOwnerOf,
-  keyOf,
+  isLeaf,
+  memory,
   metTensorState,
-  moduleState,
-  operatorState,
   otherOuterState,
   otherTensorState,
-  processState,
-  readState,
-  segmentState,
-} from './kinds.ts'
-import type { Change, StateKind } from './kinds.ts'
+  requiresGrad,
+  shape,
+  strides,
+} from './tensorState.ts'
 
-const furtherAtOperator = operatorState.slice(1)
-const furtherOfSegments = segmentState.slice(1)
-const furtherOfMet = metTensorState.slice(4)
-const furtherOfCalls = callState.slice(1)
-const furtherOfProcess = processState.slice(3)
-const furtherOfArguments = otherTensorState.slice(2)
-const furtherOfOuter = otherOuterState.slice(3)
-const furtherOfModules = moduleState.slice(4)
+/** The kinds of a list that are not written out below. The list begins with those that are, in this order, or this throws InternalError. */
+function furtherThan<S>(writtenOut: readonly StateKind<S>[], list: readonly StateKind<S>[]): readonly StateKind<S>[] {
+  if (writtenOut.some((kind, i) => kind !== list[i]))
+    throw new InternalError(
+      `guards/quick.ts compares ${writtenOut.map(({ name }) => name).join(', ')}, but the list is ${list.map(({ name }) => name).join(', ')}`,
+    )
+  return list.slice(writtenOut.length)
+}
+
+const furtherAtOperator = furtherThan([recording], operatorState)
+const furtherOfSegments = furtherThan([defaultDtype], segmentState)
+const furtherOfMet = furtherThan<Tensor>([dtype, requiresGrad, shape, strides], metTensorState)
+const furtherOfCalls = furtherThan([gradMode], callState)
+const furtherOfProcess = furtherThan<null>([gradMode, defaultDtype, anomalyMode], processState)
+const furtherOfArguments = furtherThan<Tensor>([isLeaf, historyOwner], otherTensorState)
+const furtherOfOuter = furtherThan<Tensor>([isLeaf, historyOwner, memory], otherOuterState)
+const furtherOfModules = furtherThan<Module>([mode, attributes, hooks, code], moduleState)
 
 /** Whether the `operatorState` has these values. */
 export const agreesAtOperator = (values: readonly unknown[]): boolean =>
@@ -73,7 +84,7 @@ export const agreesAsMet = (tensor: Tensor, state: MetState): boolean =>
   sameShape(tensor.steps, state.steps) &&
   (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
 
-/** They as values of the list. */
+/** These values in the order of the list. */
 export const metValues = ({ dtype, requiresGrad, sizes, steps, further }: MetState): readonly unknown[] => [
   dtype,
   requiresGrad,
@@ -83,7 +94,7 @@ export const metValues = ({ dtype, requiresGrad, sizes, steps, further }: MetSta
 ]
 
 /** A key of the `callState`. */
-export const callKey = (): string => (furtherOfCalls.length === 0 ? (isGradEnabled() ? 'g' : '') : keyOf(callState, null))
+export const callKey = (): string => (furtherOfCalls.length === 0 ? (isGradEnabled() ? 'grad' : '') : keyOf(callState, null))
 
 /** A key of the `metTensorState` of a tensor. */
 export function metKey(tensor: Tensor): string {
