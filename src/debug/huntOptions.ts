@@ -1,7 +1,7 @@
 // What a hunt is told, and what it finds.
 import type { Backend } from '../dynamo/index.ts'
 import type { Calls } from './history.ts'
-import type { StartHelper } from './isolate/isolator.ts'
+import type { StartHelper } from './isolate/helper.ts'
 import type { FailureSpec } from './judge.ts'
 import type { MinifierOptions, MinifierResult } from './minifier.ts'
 

@@ -1,6 +1,6 @@
 // What of the options and the environment of a program its child processes get.
 import { describe, expect, it } from 'vitest'
-import { childEnv, childOptions } from '../../src/debug/isolate/nodeHelper.ts'
+import { childEnv, childOptions } from '../../src/debug/isolate/childOptions.ts'
 
 describe('the options of a child', () => {
   const WITH_VALUE = [

@@ -12,7 +12,7 @@ import { MemoryFileStore, MinifierError, childEntry, fileStore, judge, minifier,
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { whyHung } from '../../src/debug/isolate/clock.ts'
-import { childEnv, childOptions } from '../../src/debug/isolate/nodeHelper.ts'
+import { childEnv, childOptions } from '../../src/debug/isolate/childOptions.ts'
 import { progressOf } from '../../src/debug/isolate/protocol.ts'
 import { distUrl, folderWith } from './processes.ts'
 import { isFull } from '../helpers/rotation.ts'

@@ -2,25 +2,13 @@
 // not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions, checkPositive } from '../../protocol/index.ts'
-import { HANG, deathOf, isDeath, isSameDeath } from '../death.ts'
+import { isDeath, isSameDeath } from '../death.ts'
 import type { Calls } from '../history.ts'
 import type { FailureSpec, Outcome } from '../judge.ts'
-import { LOOK_MS, whyHung } from './clock.ts'
-import type { Elapsed } from './clock.ts'
-import { QueryEncoder, isAnswerTo, outcomeOf, progressOf } from './protocol.ts'
-import type { Query } from './protocol.ts'
-
-/** A running helper: a child process or worker. */
-export interface Helper {
-  post(query: Query): void
-  /** `onMessage` gets whatever the helper sends, which is checked there; `onDeath` the reason if the helper ends without having been killed. */
-  listen(onMessage: (message: unknown) => void, onDeath: (reason: string) => void): void
-  kill(): void
-  /** Whether it says of each query that its modules are imported. If not, only queries with imports are waited for in this way. Default false. */
-  readonly announces?: boolean
-}
-
-export type StartHelper = () => Promise<Helper>
+import type { Helper, StartHelper } from './helper.ts'
+import { PendingQuery } from './pendingQuery.ts'
+import type { QueryEnd, ReportedUsage } from './pendingQuery.ts'
+import { QueryEncoder } from './protocol.ts'
 
 export interface IsolatorOptions {
   /**
@@ -45,8 +33,7 @@ export class Isolator {
   readonly #waiting: Promise<Helper>[] = []
   #isWarm = false
   #encoder = new QueryEncoder()
-  /** Processor time that the helper has used, as it said last. */
-  #cpuMs: number | null = null
+  #usage: ReportedUsage = { cpuMs: null }
   /** Helpers that have been asked so far: 1 unless one died, hung or was replaced. */
   started = 0
   /** The longest that a candidate took to answer. */
@@ -69,59 +56,31 @@ export class Isolator {
     earlier: Calls = [],
   ): Promise<Outcome> {
     const { imports, importTimeoutMs } = this.#options
-    const helper = this.#helper ?? (await this.#fresh())
+    const helper = this.#helper ?? (await this.#nextHelper())
     const query = this.#encoder.encode(gm, [...earlier, inputs], spec, imports)
-    return new Promise((resolve) => {
-      let isImporting = helper.announces === true || imports.length > 0
-      let since = { wall: performance.now(), cpu: this.#cpuMs }
-      const elapsed = (): Elapsed => ({
-        wallMs: performance.now() - since.wall,
-        cpuMs: this.#cpuMs === null ? null : this.#cpuMs - (since.cpu ?? 0),
-      })
-      const lost = (message: string, death: string | null): void => {
-        clearTimeout(timer)
-        this.renew()
-        // Where one candidate ends its process, others will.
-        if (this.#isWarm) this.#startAhead()
-        const isFailure = death !== null && (this.#options.deathFails || (isDeath(spec.death) && isSameDeath(spec.death, death)))
-        resolve({ status: isFailure ? 'fails' : 'unrelated', message, ...(death === null ? {} : { signature: death }) })
+    const end = await new Promise<QueryEnd>((resolve) => {
+      const onEnd = (ended: QueryEnd): void => {
+        if (ended.kind === 'lost') this.#replaceHelper()
+        resolve(ended)
       }
-      const look = (): void => {
-        if (isImporting) return lost(`the modules of the backend were not imported within ${importTimeoutMs} ms`, null)
-        const why = whyHung(elapsed(), timeoutMs)
-        if (why === null) timer = setTimeout(look, LOOK_MS)
-        else lost(why, HANG)
-      }
-      let timer = setTimeout(look, isImporting ? importTimeoutMs : timeoutMs)
-      const follow = (message: unknown): void => {
-        const progress = progressOf(message)
-        if (progress === null) return
-        this.#cpuMs = progress.cpuMs ?? this.#cpuMs
-        if (progress.imported !== query.id) return
-        isImporting = false
-        since = { wall: performance.now(), cpu: this.#cpuMs }
-        clearTimeout(timer)
-        timer = setTimeout(look, timeoutMs)
-      }
-      helper.listen(
-        (message) => {
-          // A backend may send messages of its own, and an older query's answer may be late.
-          if (!isAnswerTo(query, message)) return follow(message)
-          const outcome = outcomeOf(message)
-          if (outcome === null) return lost('the isolated process sent an answer that cannot be read', null)
-          clearTimeout(timer)
-          this.#took(typeof message.cpuMs === 'number' ? message.cpuMs : null, elapsed().wallMs)
-          resolve(outcome)
-        },
-        (reason) => lost(`the isolated process died: ${reason}`, deathOf(reason)),
-      )
-      helper.post(query)
+      new PendingQuery(helper, query, { importTimeoutMs, timeoutMs }, this.#usage, onEnd).send()
     })
+    if (end.kind === 'lost') return this.#outcomeOfLoss(end.message, end.death, spec)
+    this.longest.cpuMs = Math.max(this.longest.cpuMs, end.cpuMs ?? end.wallMs)
+    this.longest.wallMs = Math.max(this.longest.wallMs, end.wallMs)
+    return end.outcome
   }
 
-  #took(cpuMs: number | null, wallMs: number): void {
-    this.longest.cpuMs = Math.max(this.longest.cpuMs, cpuMs ?? wallMs)
-    this.longest.wallMs = Math.max(this.longest.wallMs, wallMs)
+  #outcomeOfLoss(message: string, death: string | null, spec: FailureSpec): Outcome {
+    if (death === null) return { status: 'unrelated', message }
+    const isFailure = this.#options.deathFails || (isDeath(spec.death) && isSameDeath(spec.death, death))
+    return { status: isFailure ? 'fails' : 'unrelated', message, signature: death }
+  }
+
+  #replaceHelper(): void {
+    this.renew()
+    // Where one candidate ends its process, others will.
+    if (this.#isWarm) this.#startAhead()
   }
 
   /** Starts two helpers ahead, at the same time: one for the next query, and one to take its place. From here on, one that dies or hangs is replaced ahead too. */
@@ -137,9 +96,10 @@ export class Isolator {
     this.#waiting.push(helper)
   }
 
-  async #fresh(): Promise<Helper> {
+  /** A helper that was started ahead, or else a new one. It answers queries from here on. */
+  async #nextHelper(): Promise<Helper> {
     this.started++
-    this.#cpuMs = null
+    this.#usage = { cpuMs: null }
     this.#encoder = new QueryEncoder()
     this.#helper = await (this.#waiting.shift() ?? this.#start())
     return this.#helper

@@ -4,7 +4,7 @@ import { joinBytes } from '../../protocol/joinBytes.ts'
 import type { Answer, Progress, Query } from './protocol.ts'
 
 /** The functions of node:v8 that queries travel with. */
-interface Serializer {
+export interface Serializer {
   serialize(value: unknown): Uint8Array
   deserialize(bytes: Uint8Array): unknown
 }

@@ -1,7 +1,7 @@
 // The isolated worker in browsers: a script that calls `serveWorker`, and the helper that talks to it.
 import { QueryServer } from './protocol.ts'
 import type { Query } from './protocol.ts'
-import type { Helper, StartHelper } from './isolator.ts'
+import type { Helper, StartHelper } from './helper.ts'
 
 interface WorkerScope {
   onmessage: ((event: { data: unknown }) => void) | null
