@@ -2,16 +2,17 @@
 import { backwardState, noGrad, notingPlaces } from '../../autograd/index.ts'
 import { withMode, withoutModes } from '../../dispatch/index.ts'
 import { runWatch } from '../../dynamo/index.ts'
+import type { Node } from '../../fx/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { badnessOf, badnessOfBytes, largestOf, onBytes } from './badness.ts'
 import type { BadKind } from './badness.ts'
 import { compilerOrigin, withCompiledGraphs } from './compiledCode.ts'
-import type { CompilerFinding } from './compiledCode.ts'
+import type { BadRun, CompilerFinding } from './compiledCode.ts'
 import type { Copies, Copy } from './copies.ts'
 import { earliest } from './origins.ts'
 import type { Origin } from './origins.ts'
 import type { Place, TensorPlace } from './places.ts'
-import type { Change, FlightOrigin, JumpOrigin, TensorOrigin } from './report.ts'
+import type { Change, FlightOrigin, JumpOrigin, TensorOrigin } from './flightOrigin.ts'
 import { Snapshot, stateTensors } from './state.ts'
 import type { Sources, StateTensor } from './state.ts'
 import { badTensors, lossOf, lossValue, median } from './trouble.ts'
@@ -30,15 +31,21 @@ export interface Frame {
   compiledRuns: number
 }
 
-/** What was found, and what it was found in. */
+/** What a script can show again: the part of a watched step that leads to a node, the run of a compiled graph, or nothing. */
+export type Evidence =
+  | { readonly kind: 'node'; readonly watch: StepWatch; readonly node: Node }
+  | { readonly kind: 'compiled graph'; readonly run: BadRun }
+  | { readonly kind: 'none' }
+
+export const NO_EVIDENCE: Evidence = { kind: 'none' }
+
+const evidenceOf = (watch: StepWatch, node: Node | undefined): Evidence => (node === undefined ? NO_EVIDENCE : { kind: 'node', watch, node })
+
+/** Where the trouble comes from, and the step that shows it. */
 export interface Finding {
   readonly frame: Frame
   readonly origin: FlightOrigin
-  /** The watched step, if it shows the origin, and its last node. */
-  readonly watch: StepWatch | null
-  readonly place: Place | null
-  readonly target: Tensor | null
-  readonly compiler: CompilerFinding | null
+  readonly evidence: Evidence
 }
 
 /** A step that was run again. */
@@ -76,9 +83,9 @@ export class Analysis {
     if (target !== null) return this.#explain(frame, rerun, target.tensor, target.origin)
     if (frame.compiledRuns > 0) {
       const compiler = this.#runCompiled(frame)
-      if (compiler !== null) return { frame, origin: compiler.origin, watch: null, place: null, target: null, compiler }
+      if (compiler !== null) return { frame, origin: compiler.origin, evidence: { kind: 'compiled graph', run: compiler.run } }
     }
-    return { ...none(frame), origin: { kind: 'unknown', why: whyUnknown(rerun, trigger) } }
+    return { frame, origin: { kind: 'unknown', why: whyUnknown(rerun, trigger) }, evidence: NO_EVIDENCE }
   }
 
   #run(frame: Frame): Rerun {
@@ -142,13 +149,17 @@ export class Analysis {
 
   #explain(frame: Frame, { watch }: Rerun, target: Tensor, found: Origin<Place>): Finding {
     const { where, index, element, output } = found
-    const finding = { frame, watch, place: where, target, compiler: null }
     if (where.kind === 'operator') {
-      const { phase, operator, computedBy, gradFn, given, stack } = where
+      const { phase, operator, computedBy, gradFn, given, stack, node } = where
       const reached = watch.reached.get(found.order) ?? null
-      return { ...finding, origin: { kind: 'operator', phase, operator, computedBy, gradFn, given, stack, output, index, element, reached } }
+      return {
+        frame,
+        origin: { kind: 'operator', phase, operator, computedBy, gradFn, given, stack, output, index, element, reached },
+        evidence: { kind: 'node', watch, node },
+      }
     }
-    return this.#since({ ...finding, origin: { kind: where.kind, name: where.name, index, element, wasGood: false } }, where, found.bad)
+    const origin: TensorOrigin = { kind: where.kind, name: where.name, index, element, wasGood: false }
+    return this.#since({ frame, origin, evidence: evidenceOf(watch, watch.known(target)) }, where, found.bad)
   }
 
   #isBadIn({ snapshot }: Frame, { kind, name }: TensorPlace, bad: BadKind): boolean {
@@ -189,7 +200,7 @@ export class Analysis {
     const rerun = this.#run(frame)
     const loss = lossOf(rerun.result)
     const target = loss instanceof Tensor ? loss : loss === null ? null : (rerun.watch.scalars(loss).at(-1) ?? null)
-    return { frame, origin, watch: rerun.watch, place: null, target, compiler: null }
+    return { frame, origin, evidence: evidenceOf(rerun.watch, target === null ? undefined : rerun.watch.known(target)) }
   }
 
   /** The weights by how much larger the update before the step was than usual. */
@@ -213,7 +224,9 @@ export class Analysis {
       )
       const last = updates.at(-1) ?? null
       rows.push({
-        ...{ name, update: last, usualUpdate: updates.length < 2 ? null : median(updates.slice(0, -1)) },
+        name,
+        update: last,
+        usualUpdate: updates.length < 2 ? null : median(updates.slice(0, -1)),
         gradient: tensor.grad === null ? null : norm(numbersIn(tensor.grad)),
         usualGradient: gradients.length === 0 ? null : median(gradients),
       })
@@ -222,8 +235,6 @@ export class Analysis {
     return rows.toSorted((a, b) => weight(b) - weight(a))
   }
 }
-
-const none = (frame: Frame): Omit<Finding, 'origin'> => ({ frame, watch: null, place: null, target: null, compiler: null })
 
 function whyUnknown({ error, result }: Rerun, trigger: Trigger): string {
   if (error !== null) return `the step threw when it was run again: ${error instanceof Error ? error.message : String(error)}`

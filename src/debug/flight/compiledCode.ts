@@ -10,7 +10,7 @@ import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { isolatedInputs } from '../isolated.ts'
 import { badnessOf, elementAt, indexOf, isBad } from './badness.ts'
-import type { CompilerOrigin } from './report.ts'
+import type { CompilerOrigin } from './flightOrigin.ts'
 
 /** A compiled graph that made bad results of good inputs. */
 export interface BadRun {
@@ -71,12 +71,22 @@ export function compilerOrigin(run: BadRun): CompilerFinding | null {
   return {
     run,
     origin: {
-      ...{ kind: 'compiled code', backend: label, graph: gm.className, output, index, element },
+      kind: 'compiled code',
+      backend: label,
+      graph: gm.className,
+      output,
+      index,
+      element,
       node: node?.name ?? null,
-      operator: node === null ? null : node.op === 'call_function' ? (targetInfo(node.target)?.shortName ?? node.name) : String(node.target),
+      operator: node === null ? null : operatorOf(node),
       stack: stack instanceof CapturedStack ? stack : undefined,
     },
   }
+}
+
+/** What a node calls, by its short name. */
+export function operatorOf(node: Node): string {
+  return node.op === 'call_function' ? (targetInfo(node.target)?.shortName ?? node.name) : String(node.target)
 }
 
 /** The first node that is bad when the graph up to it is compiled. */

@@ -1,8 +1,8 @@
 // The flight recorder of a training.
 export { FlightRecorder, flightRecorder } from './recorder.ts'
-export type { FlightRecorderOptions, RecordedModel } from './recorder.ts'
+export type { FlightRecorderOptions, RecordedModel } from './recorderOptions.ts'
 export { FlightReport, TrainingError } from './report.ts'
-export type { Change, CompilerOrigin, FlightOrigin, JumpOrigin, OperatorOrigin, TensorOrigin, UnknownOrigin } from './report.ts'
+export type { Change, CompilerOrigin, FlightOrigin, JumpOrigin, OperatorOrigin, TensorOrigin, UnknownOrigin } from './flightOrigin.ts'
 export type { Given, Phase } from './places.ts'
 export type { StateKind, Stateful } from './state.ts'
 export type { Check, Trigger } from './trouble.ts'

@@ -1,118 +1,21 @@
 // The flight recorder: keeps the last steps of a training, and says what went wrong when one does.
 import { dispatchState } from '../../dispatch/index.ts'
-import { backendImports, isImportable, runWatch } from '../../dynamo/index.ts'
+import { runWatch } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { Module } from '../../module/index.ts'
-import { Optimizer } from '../../optim/index.ts'
-import type { BaseOptions } from '../../optim/index.ts'
-import type { OptionNames } from '../../protocol/index.ts'
-import {
-  checkArgument,
-  checkCallable,
-  checkCount,
-  checkMethod,
-  checkOptions,
-  checkString,
-  isCallable,
-  isFunction,
-  isModule,
-  isObject,
-  isPlainObject,
-  valueText,
-} from '../../protocol/index.ts'
-import { Generator, Tensor, defaultGenerator } from '../../tensor/index.ts'
-import { debugDirectory, fileStore, joinPath } from '../fileStore.ts'
+import { checkArgument, checkCallable, checkCount, checkMethod, isObject } from '../../protocol/index.ts'
 import { undone } from '../isolated.ts'
 import { log } from '../log.ts'
-import { writeRepro } from '../reproScript.ts'
-import { Analysis } from './analysis.ts'
+import { Analysis, NO_EVIDENCE } from './analysis.ts'
 import type { Finding, Frame } from './analysis.ts'
 import { Copies } from './copies.ts'
-import { recordingOf, replayed, writeReplay } from './replay.ts'
+import { writeScript } from './findingScript.ts'
+import { settingsOf } from './recorderOptions.ts'
+import type { FlightRecorderOptions } from './recorderOptions.ts'
 import { FlightReport, TrainingError } from './report.ts'
-import { Snapshot, isStateful, stateTensors } from './state.ts'
-import type { Sources, Stateful } from './state.ts'
+import { Snapshot, stateTensors } from './state.ts'
+import type { Sources } from './state.ts'
 import { Losses, badTensors, lossOf, lossValue, triggerOf } from './trouble.ts'
 import type { Check, Trigger } from './trouble.ts'
-
-/** What holds the weights: a module, or what `compile` made of one. */
-export type RecordedModel = Module | { readonly module: Module }
-
-/** Options of {@link flightRecorder}. At least one of `model`, `optimizer` and `tensors` is needed. */
-export interface FlightRecorderOptions {
-  /** The model or the models, whose parameters and buffers are recorded. */
-  readonly model?: RecordedModel | readonly RecordedModel[] | undefined
-  /** The optimizer or the optimizers: their parameters, state and options (learning rates) are recorded. */
-  readonly optimizer?: Optimizer<BaseOptions> | readonly Optimizer<BaseOptions>[] | undefined
-  /** Other tensors that steps change, by name. */
-  readonly tensors?: Readonly<Record<string, Tensor>> | undefined
-  /** Other objects that steps change and that have `stateDict` and `loadStateDict`: schedules of learning rates. */
-  readonly stateful?: readonly Stateful[] | undefined
-  /** Generators that steps draw from, beside the default one. */
-  readonly generators?: readonly Generator[] | undefined
-  /** How many steps are kept. Default 20. */
-  readonly steps?: number | undefined
-  /** The bytes that copies may take: beyond that, fewer steps are kept, but always the running one. Default 2^30. */
-  readonly maxBytes?: number | undefined
-  /** What is looked at after each step. Default all: `['loss', 'gradients', 'weights']`. */
-  readonly check?: readonly Check[] | undefined
-  /** A loss of more than so many times the median of the recorded ones is trouble. Null: only NaN and infinities are. Default 10. */
-  readonly jump?: number | null | undefined
-  /** What happens then: 'throw' throws TrainingError, 'log' writes the report to the debugger's log, a function is called with it. Default 'throw'. */
-  readonly onTrouble?: 'throw' | 'log' | ((report: FlightReport) => void) | undefined
-  /** The folder of the scripts that replay a step; null writes none. Default: the folder of the debugger. */
-  readonly dir?: string | null | undefined
-}
-
-const OPTIONS: OptionNames<FlightRecorderOptions> = {
-  model: true,
-  optimizer: true,
-  tensors: true,
-  stateful: true,
-  generators: true,
-  steps: 'number',
-  maxBytes: 'number',
-  check: true,
-  jump: true,
-  onTrouble: true,
-  dir: true,
-}
-
-const CHECKS: readonly Check[] = ['loss', 'gradients', 'weights']
-const WHERE = 'flightRecorder'
-
-const listOf = <T>(value: T | readonly T[] | undefined): readonly T[] => (value === undefined ? [] : Array.isArray(value) ? value : [value as T])
-
-function moduleOf(value: unknown): Module {
-  if (value instanceof Module) return value
-  const inner: unknown = isCallable(value) && !isModule(value) ? Reflect.get(value, 'module') : undefined
-  if (inner instanceof Module) return inner
-  throw new ArgumentError(`${WHERE}: argument 'options.model' must be a Module, a compiled Module, or an array of them, got ${valueText(value)}.`)
-}
-
-function sourcesOf(options: FlightRecorderOptions): Sources {
-  const models = listOf<unknown>(options.model).map(moduleOf)
-  const optimizers = listOf(options.optimizer)
-  for (const one of optimizers) checkArgument(one instanceof Optimizer, WHERE, 'options.optimizer', 'an Optimizer or an array of them', one)
-  const { tensors = {}, stateful = [], generators = [] } = options
-  checkArgument(isPlainObject(tensors), WHERE, 'options.tensors', 'an object of tensors', tensors)
-  for (const [name, tensor] of Object.entries(tensors)) checkArgument(tensor instanceof Tensor, WHERE, `options.tensors.${name}`, 'a Tensor', tensor)
-  checkArgument(Array.isArray(stateful), WHERE, 'options.stateful', 'an array', stateful)
-  for (const one of stateful) checkArgument(isStateful(one), WHERE, 'options.stateful', 'objects with stateDict and loadStateDict', one)
-  checkArgument(Array.isArray(generators), WHERE, 'options.generators', 'an array of Generators', generators)
-  for (const one of generators) checkArgument(one instanceof Generator, WHERE, 'options.generators', 'Generators', one)
-  if (models.length + optimizers.length + Object.keys(tensors).length === 0)
-    throw new ArgumentError(
-      `${WHERE}: give the model, the optimizer, or both, e.g. flightRecorder({ model, optimizer, steps: 20 }): their state is what is recorded.`,
-    )
-  return {
-    models: models.map((model, i) => [models.length === 1 ? '' : `${i}.`, model]),
-    optimizers,
-    tensors: new Map(Object.entries(tensors)),
-    stateful,
-    generators: [...new Set([defaultGenerator, ...generators])],
-  }
-}
 
 /** Records the last steps of a training; made by {@link flightRecorder}. */
 export class FlightRecorder {
@@ -135,32 +38,13 @@ export class FlightRecorder {
   /** @internal */
   constructor(options: FlightRecorderOptions) {
     checkCount('FlightRecorder', arguments, 1)
-    checkOptions(WHERE, options, OPTIONS)
-    const { steps = 20, maxBytes = 2 ** 30, check = CHECKS, jump = 10, onTrouble = 'throw', dir } = options
-    checkArgument(Number.isSafeInteger(steps) && steps >= 1, WHERE, 'options.steps', 'a number of steps, at least 1', steps)
-    checkArgument(typeof maxBytes === 'number' && maxBytes >= 0, WHERE, 'options.maxBytes', 'a number of bytes', maxBytes)
-    checkArgument(
-      Array.isArray(check) && check.every((one) => CHECKS.includes(one)),
-      WHERE,
-      'options.check',
-      "an array with some of 'loss', 'gradients', 'weights'",
-      check,
-    )
-    checkArgument(jump === null || (typeof jump === 'number' && jump > 1), WHERE, 'options.jump', 'a factor above 1, or null', jump)
-    checkArgument(
-      onTrouble === 'throw' || onTrouble === 'log' || isFunction(onTrouble),
-      WHERE,
-      'options.onTrouble',
-      "'throw', 'log' or a function",
-      onTrouble,
-    )
-    if (dir !== null && dir !== undefined) checkString(WHERE, 'options.dir', dir)
-    this.#sources = sourcesOf(options)
+    const { sources, steps, maxBytes, checks, jump, onTrouble, dir } = settingsOf(options)
+    this.#sources = sources
     this.#steps = steps
     this.#maxBytes = maxBytes
-    this.#checks = new Set(check)
+    this.#checks = checks
     this.#onTrouble = onTrouble
-    this.#dir = dir === undefined ? joinPath(debugDirectory(null), 'flight') : dir
+    this.#dir = dir
     this.#losses = new Losses(jump, steps)
   }
 
@@ -293,68 +177,23 @@ export class FlightRecorder {
   }
 
   #search(analysis: Analysis, frame: Frame, trigger: Trigger): FlightReport {
-    const lost = frame.snapshot.lost
-    const finding: Finding =
-      lost.length === 0
-        ? analysis.find(frame, trigger)
-        : {
-            ...{ frame, watch: null, place: null, target: null, compiler: null },
-            origin: { kind: 'unknown', why: `what the step overwrote was not announced, so that it cannot run again: ${lost.join(', ')}.` },
-          }
+    const finding = frame.snapshot.lost.length === 0 ? analysis.find(frame, trigger) : lostFinding(frame)
     return this.#reportOf(frame, trigger, finding)
   }
 
-  #reportOf(frame: Frame, trigger: Trigger, finding: Finding): FlightReport {
-    const { origin } = finding
-    const step = finding.frame.number
-    const isCompiled = finding.frame.compiledRuns > 0
+  #reportOf(noticedIn: Frame, trigger: Trigger, finding: Finding): FlightReport {
+    const { origin, frame } = finding
     const fields = {
-      ...{ step, noticed: frame.number, trigger, origin, losses: this.#frames.map(({ loss }) => loss) },
-      compiled: origin.kind === 'compiled code' ? 'only the compiled code' : isCompiled && origin.kind === 'operator' ? 'eager has it too' : null,
-    } as const
-    const written = this.#write(finding, new FlightReport({ ...fields, file: null, script: null, notes: [] }))
-    return new FlightReport({ ...fields, ...written })
-  }
-
-  /** Writes the script that replays the step. */
-  #write(finding: Finding, report: FlightReport): Pick<FlightReport, 'file' | 'script' | 'notes'> {
-    const { watch, place, target, compiler } = finding
-    const nothing = (note: string): Pick<FlightReport, 'file' | 'script' | 'notes'> => ({ file: null, script: null, notes: [note] })
-    if (this.#dir === null) return { file: null, script: null, notes: [] }
-    const folder = joinPath(this.#dir, `step_${report.step}`)
-    const file = joinPath(folder, 'replay.mjs')
-    try {
-      if (compiler !== null) {
-        const { gm, inputs, label } = compiler.run
-        const spec = { backend: label, accuracy: 'accuracy', checkStr: null, signature: null, onlyFwd: true } as const
-        const backendProblem = isImportable(label) ? null : `'${label}' is a function of the program that wrote this script`
-        const options = {
-          after: 'aot',
-          command: 'run',
-          spec,
-          imports: backendImports(label),
-          notes: String(report).split('\n'),
-          backendProblem,
-        } as const
-        return { file, script: writeRepro(fileStore(), file, folder, gm, inputs, options), notes: [] }
-      }
-      const node = place?.kind === 'operator' ? place.node : target === null ? undefined : watch?.known(target)
-      if (watch === null || node === undefined) return nothing('No script was written: there is no recorded operator to replay.')
-      const recording = recordingOf(watch, node, node)
-      const isJump = report.origin.kind === 'jump'
-      const gradFn = report.origin.kind === 'operator' ? report.origin.gradFn : null
-      const script = writeReplay(fileStore(), file, folder, recording, String(report), { gradFn, loss: isJump ? report.trigger.value : null })
-      const shown = replayed(
-        recording.gm,
-        recording.inputs.map(({ value }) => value),
-        new Set(recording.inputs.flatMap((one) => (one.isIntended ? [one.node.name] : []))),
-        gradFn !== null,
-      )
-      const notes = shown === null && !isJump ? ['The script does not show the bad element: it depends on memory that several tensors share.'] : []
-      return { file, script, notes }
-    } catch (error) {
-      return nothing(`No script was written: ${error instanceof Error ? error.message : String(error)}`)
+      step: frame.number,
+      noticed: noticedIn.number,
+      trigger,
+      origin,
+      losses: this.#frames.map(({ loss }) => loss),
+      compiled: compiledPart(finding),
     }
+    const withoutScript = new FlightReport({ ...fields, file: null, script: null, notes: [] })
+    if (this.#dir === null) return withoutScript
+    return new FlightReport({ ...fields, ...writeScript(this.#dir, finding.evidence, withoutScript) })
   }
 
   #tell(report: FlightReport): void {
@@ -364,6 +203,18 @@ export class FlightRecorder {
     if (onTrouble === 'log') log.error(String(report))
     else onTrouble(report)
   }
+}
+
+/** What is said of a step that cannot run again. */
+function lostFinding(frame: Frame): Finding {
+  const why = `what the step overwrote was not announced, so that it cannot run again: ${frame.snapshot.lost.join(', ')}.`
+  return { frame, origin: { kind: 'unknown', why }, evidence: NO_EVIDENCE }
+}
+
+/** Which code gives the bad result, for a step that runs compiled graphs. */
+function compiledPart({ frame, origin }: Finding): FlightReport['compiled'] {
+  if (origin.kind === 'compiled code') return 'only the compiled code'
+  return frame.compiledRuns > 0 && origin.kind === 'operator' ? 'eager has it too' : null
 }
 
 /**
@@ -378,6 +229,6 @@ export class FlightRecorder {
  */
 export function flightRecorder(options: FlightRecorderOptions): FlightRecorder {
   checkCount('flightRecorder', arguments, 1)
-  checkArgument(isObject(options), WHERE, 'options', 'an object such as { model, optimizer, steps: 20 }', options)
+  checkArgument(isObject(options), 'flightRecorder', 'options', 'an object such as { model, optimizer, steps: 20 }', options)
   return new FlightRecorder(options)
 }

@@ -29,6 +29,7 @@ import type { LoadArgs } from '../runRepro.ts'
 import { tracedScript } from '../tracedScript.ts'
 import { isolatedInputs } from '../isolated.ts'
 import { badnessOf, elementAt, indexOf } from './badness.ts'
+import { operatorOf } from './compiledCode.ts'
 import { Origins, earliest } from './origins.ts'
 import type { Argument, Origin } from './origins.ts'
 import { TrainingError } from './report.ts'
@@ -123,8 +124,7 @@ export function replayed(gm: GraphModule, inputs: readonly unknown[], intended: 
   const { where: node } = origin
   const isInput = node.op === 'placeholder'
   const { index, element } = isDerivative && !isInput && output instanceof Tensor ? firstBadOf(output) : origin
-  const operator = node.op === 'call_function' ? (targetInfo(node.target)?.shortName ?? node.name) : String(node.target)
-  return { node: node.name, operator, isInput, index, element, output }
+  return { node: node.name, operator: operatorOf(node), isInput, index, element, output }
 }
 
 function firstBadOf(tensor: Tensor): { readonly index: readonly number[]; readonly element: number } {

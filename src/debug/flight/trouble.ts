@@ -25,16 +25,14 @@ export interface BadTensor extends StateTensor {
   readonly badness: Badness
 }
 
-/** So many losses must have been seen before one can be a jump. */
+/** How many losses must have been seen before one can be a jump. */
 const FEWEST = 5
 
-const median = (numbers: readonly number[]): number => {
+export const median = (numbers: readonly number[]): number => {
   const sorted = numbers.toSorted((a, b) => a - b)
   const middle = sorted.length >> 1
   return sorted.length % 2 === 1 ? (sorted[middle] ?? NaN) : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2
 }
-
-export { median }
 
 /** The losses of a training. One is a jump if it is more than `factor` times the running median, and higher than at the beginning. */
 export class Losses {
