@@ -1,26 +1,12 @@
 // checkpoint: what backward needs of a part of the program is computed again instead of kept.
-import { GradNode, attachGradNode, enableGrad, gradBetween, isGradEnabled, producerOf } from '../autograd/index.ts'
-import type { Edge } from '../autograd/index.ts'
+import { attachGradNode, enableGrad, gradBetween, isGradEnabled } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { checkCallable, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
+import type { TreeSpec } from '../pytree/index.ts'
 import { zerosLike } from '../ops/index.ts'
 import { Tensor, getRngState, setRngState } from '../tensor/index.ts'
-import { inputFor } from './differentiable.ts'
-
-/** Tensors outside of the part that its results depend on, such as parameters. */
-function outsiders(outputs: readonly Tensor[], inputs: readonly Tensor[]): readonly Tensor[] {
-  const found = new Set<Tensor>()
-  const seen = new Set<Edge>()
-  const stack: Edge[] = outputs.map((t) => producerOf(t) ?? t)
-  for (let edge = stack.pop(); edge !== undefined; edge = stack.pop()) {
-    if (edge === null || seen.has(edge)) continue
-    seen.add(edge)
-    if (edge instanceof GradNode) stack.push(...edge.targets)
-    else if (!inputs.includes(edge)) found.add(edge)
-  }
-  return [...found]
-}
+import { inputFor, leavesBehind } from './differentiable.ts'
 
 /**
  * Calls `fn` with the arguments, and keeps only these for backward, which calls it again: less memory for more time. `fn` must compute the same again; random numbers
@@ -32,52 +18,77 @@ function outsiders(outputs: readonly Tensor[], inputs: readonly Tensor[]): reado
 export function checkpoint<A extends readonly unknown[], R>(fn: (...args: A) => R, ...args: A): R {
   checkCallable('checkpoint', 'fn', fn)
   if (!isGradEnabled()) return fn(...args)
-  const random = getRngState()
-  const { leaves, spec } = treeFlatten(args)
-  const outer = leaves.filter((leaf) => leaf instanceof Tensor && leaf.requiresGrad)
-  /** Runs the part on stand-ins of the arguments. */
-  const run = (): { readonly inputs: readonly Tensor[]; readonly value: R; readonly outputs: readonly Tensor[] } => {
+  const part = new Part(fn, args)
+  const first = part.run()
+  const others = [...leavesBehind(first.outputs)].filter((leaf) => !first.inputs.includes(leaf))
+  const results = first.outputs.map((output) => output.detach())
+  attachGradNode(results, [...part.differentiable, ...others], (grads) => part.backward(grads, others), { name: 'CheckpointBackward' })
+  return treeUnflatten(results, treeFlatten(first.value).spec) as R
+}
+
+/** One run of the part. */
+interface PartRun<R> {
+  /** Stand-ins of the arguments that require grad. */
+  readonly inputs: readonly Tensor[]
+  readonly value: R
+  /** The tensors in the value. */
+  readonly outputs: readonly Tensor[]
+}
+
+/** The part of the program that is computed again, with its arguments and the state of the random generator. */
+class Part<A extends readonly unknown[], R> {
+  readonly #fn: (...args: A) => R
+  readonly #leaves: readonly unknown[]
+  readonly #spec: TreeSpec
+  readonly #random = getRngState()
+
+  constructor(fn: (...args: A) => R, args: A) {
+    const { leaves, spec } = treeFlatten(args)
+    this.#fn = fn
+    this.#leaves = leaves
+    this.#spec = spec
+  }
+
+  /** The tensors among the arguments that require grad. */
+  get differentiable(): readonly Tensor[] {
+    return this.#leaves.filter((leaf) => leaf instanceof Tensor).filter(({ requiresGrad }) => requiresGrad)
+  }
+
+  /** Runs the part on stand-ins of the arguments, and records it. */
+  run(): PartRun<R> {
     const inputs: Tensor[] = []
-    const inside = leaves.map((leaf) => {
+    const inside = this.#leaves.map((leaf) => {
       if (!(leaf instanceof Tensor) || !leaf.requiresGrad) return leaf
       const input = inputFor('checkpoint', leaf.detach())
       inputs.push(input)
       return input
     })
-    const rebuilt = treeUnflatten(inside, spec)
-    const value: R = enableGrad(() => Reflect.apply(fn, undefined, Array.isArray(rebuilt) ? rebuilt : []))
+    const args = treeUnflatten(inside, this.#spec)
+    const value: R = enableGrad(() => Reflect.apply(this.#fn, undefined, Array.isArray(args) ? args : []))
     checkSynchronous('checkpoint', 'fn', value)
-    const outputs = treeFlatten(value).leaves.map((leaf) => {
-      if (leaf instanceof Tensor) return leaf
-      throw new ArgumentError(`checkpoint: fn must return tensors, or arrays and objects of them, got ${valueText(leaf)}.`)
-    })
-    return { inputs, value, outputs }
+    return { inputs, value, outputs: treeFlatten(value).leaves.map(asOutput) }
   }
-  const first = run()
-  const others = outsiders(first.outputs, first.inputs)
-  const results = first.outputs.map((t) => t.detach())
-  const sources = [...outer.flatMap((t) => (t instanceof Tensor ? [t] : [])), ...others]
-  attachGradNode(
-    results,
-    sources,
-    (grads) => {
-      const now = getRngState()
-      setRngState(random)
-      try {
-        const { inputs, outputs } = run()
-        const seeds = outputs.map((t, i) => grads[i] ?? zerosLike(t))
-        const kept = outputs.flatMap((t, i) => (t.requiresGrad ? [i] : []))
-        return gradBetween(
-          kept.flatMap((i) => outputs.slice(i, i + 1)),
-          [...inputs, ...others],
-          kept.flatMap((i) => seeds.slice(i, i + 1)),
-          isGradEnabled(),
-        )
-      } finally {
-        setRngState(now)
-      }
-    },
-    { name: 'CheckpointBackward' },
-  )
-  return treeUnflatten(results, treeFlatten(first.value).spec) as R
+
+  /** Runs the part again with the same random numbers, and returns the gradients of the arguments and of `others`. */
+  backward(grads: readonly (Tensor | null)[], others: readonly Tensor[]): readonly (Tensor | null)[] {
+    const now = getRngState()
+    setRngState(this.#random)
+    try {
+      const { inputs, outputs } = this.run()
+      const seeded = outputs.map((output, i) => ({ output, seed: grads[i] ?? zerosLike(output) })).filter(({ output }) => output.requiresGrad)
+      return gradBetween(
+        seeded.map(({ output }) => output),
+        [...inputs, ...others],
+        seeded.map(({ seed }) => seed),
+        isGradEnabled(),
+      )
+    } finally {
+      setRngState(now)
+    }
+  }
+}
+
+function asOutput(leaf: unknown): Tensor {
+  if (leaf instanceof Tensor) return leaf
+  throw new ArgumentError(`checkpoint: fn must return tensors, or arrays and objects of them, got ${valueText(leaf)}.`)
 }

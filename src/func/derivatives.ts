@@ -1,13 +1,12 @@
-// Derivatives as functions: grad, vjp, jvp and what is made of them.
+// Derivatives as functions: grad, vjp, jvp and linearize. jacobians.ts has the derivatives of all elements.
 import { enableGrad } from '../autograd/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { onesLike, reshape, zerosLike, eye } from '../ops/index.ts'
+import { onesLike, zerosLike } from '../ops/index.ts'
 import { checkCallable, checkCount, checkOptions, checkSynchronous, ownCopy, valueText } from '../protocol/index.ts'
 import { treeEqual, treeUnflatten } from '../pytree/index.ts'
 import { Tensor, formatShape, sameShape } from '../tensor/index.ts'
 import { gradients, inputFor, needsTape, release, runOn, tensorsOf } from './differentiable.ts'
 import type { Tensors } from './differentiable.ts'
-import { vmap } from './vmap.ts'
 
 /** Which arguments derivatives are taken for: one, which gives one derivative, or several, which give an array. */
 export type Argnums = number | readonly number[]
@@ -27,7 +26,7 @@ interface Chosen {
   readonly withValue: (value: unknown) => readonly unknown[]
 }
 
-function choose(where: string, args: readonly unknown[], argnums: Argnums): Chosen {
+export function choose(where: string, args: readonly unknown[], argnums: Argnums): Chosen {
   const several = Array.isArray(argnums)
   const numbers: readonly unknown[] = several ? argnums : [argnums]
   const positions = numbers.map((n) => {
@@ -48,20 +47,20 @@ function choose(where: string, args: readonly unknown[], argnums: Argnums): Chos
   }
 }
 
-function readOptions(where: string, fn: unknown, options: DerivativeOptions): Required<DerivativeOptions> {
+export function readOptions(where: string, fn: unknown, options: DerivativeOptions): Required<DerivativeOptions> {
   checkCallable(where, 'fn', fn)
   checkOptions(where, options, { argnums: true, hasAux: 'boolean' })
   return { argnums: ownCopy(options.argnums ?? 0), hasAux: options.hasAux ?? false }
 }
 
 /** The tensors in what `fn` returned. */
-function resultsOf(where: string, result: unknown): ReturnType<typeof tensorsOf> {
+export function resultsOf(where: string, result: unknown): ReturnType<typeof tensorsOf> {
   checkSynchronous(where, 'fn', result)
   return tensorsOf(where, 'the result of fn', result)
 }
 
 /** Takes `[result, others]` apart. */
-function withAux(where: string, result: unknown, hasAux: boolean): readonly [result: unknown, aux: unknown] {
+export function withAux(where: string, result: unknown, hasAux: boolean): readonly [result: unknown, aux: unknown] {
   checkSynchronous(where, 'fn', result)
   if (!hasAux) return [result, undefined]
   if (!Array.isArray(result) || result.length !== 2)
@@ -69,7 +68,8 @@ function withAux(where: string, result: unknown, hasAux: boolean): readonly [res
   return [result[0], result[1]]
 }
 
-type Fn<A extends readonly unknown[]> = (...args: A) => unknown
+/** Any function with these arguments. */
+export type Fn<A extends readonly unknown[]> = (...args: A) => unknown
 
 /**
  * A function that returns the gradient of `fn`, which must return a number (a tensor of one element), and its value: `[gradient, value]`. With `hasAux`,
@@ -150,7 +150,7 @@ interface Linearized<R, L> {
   readonly free: (result: unknown) => unknown
 }
 
-function pullbackOf<A extends readonly unknown[], R>(fn: (...args: A) => R, primals: A): Linearized<R, (gradient: R) => unknown> {
+export function pullbackOf<A extends readonly unknown[], R>(fn: (...args: A) => R, primals: A): Linearized<R, (gradient: R) => unknown> {
   checkCallable('vjp', 'fn', fn)
   const given = tensorsOf('vjp', 'the arguments', primals)
   const { inputs, result } = runOn('vjp', given, (value) => Reflect.apply(fn, undefined, asArray(value)))
@@ -179,7 +179,11 @@ export function linearize<A extends readonly unknown[], R>(
   return [value, linear]
 }
 
-function pushforwardOf<A extends readonly unknown[], R>(where: string, fn: (...args: A) => R, primals: A): Linearized<R, (...tangents: A) => R> {
+export function pushforwardOf<A extends readonly unknown[], R>(
+  where: string,
+  fn: (...args: A) => R,
+  primals: A,
+): Linearized<R, (...tangents: A) => R> {
   checkCallable(where, 'fn', fn)
   const given = tensorsOf(where, 'the arguments', primals)
   const { inputs, result } = runOn(where, given, (value) => Reflect.apply(fn, undefined, asArray(value)))
@@ -208,112 +212,4 @@ export function jvp<A extends readonly unknown[], R>(fn: (...args: A) => R, prim
     throw new ArgumentError('jvp: primals and tangents must be arrays, with one value for each argument of fn: jvp(fn, [x], [v]).')
   const { value, linear } = pushforwardOf('jvp', fn, primals)
   return [value, linear(...tangents)]
-}
-
-/** Rows of the identity, in the shapes of the tensors: for each tensor a batch of all its elements, in one order for all. */
-function basis(tensors: readonly Tensor[]): readonly Tensor[] {
-  const count = tensors.reduce((sum, t) => sum + t.numel, 0)
-  const [first] = tensors
-  const rows = eye(count, { dtype: first?.dtype ?? 'float32' })
-  let from = 0
-  return tensors.map((t) => {
-    const own = reshape(rows.narrow(1, from, t.numel), [count, ...t.shape])
-    from += t.numel
-    return own
-  })
-}
-
-/** Takes the batch of all elements apart again: for each tensor, [its shape, ...rest]. */
-function byElement(batch: Tensor, tensors: readonly Tensor[]): readonly Tensor[] {
-  let from = 0
-  return tensors.map((t) => {
-    const own = reshape(batch.narrow(0, from, t.numel), [...t.shape, ...batch.shape.slice(1)])
-    from += t.numel
-    return own
-  })
-}
-
-/**
- * A function that returns the Jacobian of `fn`, row by row: [...shape of the result, ...shape of the argument]; a nested value of them for nested values. For
- * functions with fewer results than arguments. PyTorch's torch.func.jacrev.
- */
-export function jacrev<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
-  checkCount('jacrev', arguments, 2)
-  const { argnums, hasAux } = readOptions('jacrev', fn, options)
-  return (...args) => {
-    const { value, withValue } = choose('jacrev', args, argnums)
-    let aux: unknown
-    const {
-      value: out,
-      linear: pullback,
-      free,
-    } = pullbackOf(
-      (inner: unknown) => {
-        const [result, others] = withAux('jacrev', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
-        aux = others
-        return result
-      },
-      [value],
-    )
-    const outputs = resultsOf('jacrev', out)
-    const inputs = tensorsOf('jacrev', 'the argument', value)
-    const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis(outputs.tensors))
-    // For each argument the rows of all results.
-    const perInput = resultsOf('jacrev', rows).tensors.map((t) => byElement(t, outputs.tensors))
-    const jacobian = treeUnflatten(
-      outputs.tensors.map((_, o) =>
-        treeUnflatten(
-          perInput.map((blocks) => blocks[o]),
-          inputs.spec,
-        ),
-      ),
-      outputs.spec,
-    )
-    return free(hasAux ? [jacobian, aux] : jacobian)
-  }
-}
-
-/** The same as {@link jacrev}, column by column: for functions with fewer arguments than results. PyTorch's torch.func.jacfwd. */
-export function jacfwd<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
-  checkCount('jacfwd', arguments, 2)
-  const { argnums, hasAux } = readOptions('jacfwd', fn, options)
-  return (...args) => {
-    const { value, withValue } = choose('jacfwd', args, argnums)
-    let aux: unknown
-    const {
-      value: out,
-      linear: pushforward,
-      free,
-    } = pushforwardOf(
-      'jacfwd',
-      (inner: unknown): unknown => {
-        const [result, others] = withAux('jacfwd', Reflect.apply(fn, undefined, withValue(inner)), hasAux)
-        aux = others
-        return result
-      },
-      [value],
-    )
-    const outputs = resultsOf('jacfwd', out)
-    const inputs = tensorsOf('jacfwd', 'the argument', value)
-    const columns = vmap((...tangents: readonly Tensor[]) => pushforward(treeUnflatten(tangents, inputs.spec)))(...basis(inputs.tensors))
-    const perOutput = resultsOf('jacfwd', columns).tensors.map((t, o) => {
-      const rank = outputs.tensors[o]?.ndim ?? 0
-      // [elements of the argument, ...result] to [...result, ...argument].
-      return byElement(t, inputs.tensors).map((block) => block.permute([...range(block.ndim - rank, block.ndim), ...range(0, block.ndim - rank)]))
-    })
-    const jacobian = treeUnflatten(
-      perOutput.map((blocks) => treeUnflatten(blocks, inputs.spec)),
-      outputs.spec,
-    )
-    return free(hasAux ? [jacobian, aux] : jacobian)
-  }
-}
-
-const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i)
-
-/** A function that returns the second derivatives of `fn`: the Jacobian of its Jacobian. PyTorch's torch.func.hessian. */
-export function hessian<A extends readonly unknown[]>(fn: Fn<A>, options: DerivativeOptions = {}): (...args: A) => unknown {
-  checkCount('hessian', arguments, 2)
-  readOptions('hessian', fn, options)
-  return jacfwd(jacrev(fn, options), options)
 }

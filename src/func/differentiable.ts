@@ -47,16 +47,21 @@ export function runOn<T>(
   return { inputs, result: enableGrad(() => fn(treeUnflatten(inputs, spec))) }
 }
 
-/** Whether the outputs depend on tensors that require grad besides `own`: then derivatives around this one need its tape. */
-function dependsOnOthers(outputs: readonly Tensor[], own: readonly Tensor[]): boolean {
+/** The tensors at the end of the tape behind some tensors: leaves, and those of the tensors themselves that have no history. Each once. */
+export function* leavesBehind(tensors: readonly Tensor[]): Generator<Tensor> {
   const seen = new Set<Edge>()
-  const stack: Edge[] = outputs.filter((t) => t.requiresGrad).map((t) => producerOf(t) ?? t)
+  const stack: Edge[] = tensors.map((tensor) => producerOf(tensor) ?? tensor)
   for (let edge = stack.pop(); edge !== undefined; edge = stack.pop()) {
     if (edge === null || seen.has(edge)) continue
     seen.add(edge)
     if (edge instanceof GradNode) stack.push(...edge.targets)
-    else if (!own.includes(edge)) return true
+    else yield edge
   }
+}
+
+/** Whether the outputs depend on tensors that require grad besides `own`: then derivatives around this one need its tape. */
+function dependsOnOthers(outputs: readonly Tensor[], own: readonly Tensor[]): boolean {
+  for (const leaf of leavesBehind(outputs.filter(({ requiresGrad }) => requiresGrad))) if (!own.includes(leaf)) return true
   return false
 }
 

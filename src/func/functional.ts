@@ -2,7 +2,8 @@
 import { isGradEnabled, noGrad } from '../autograd/index.ts'
 import { checkArray, checkCallable, checkCount, checkOptions } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { grad, hessian as hessianOf, jacrev, jvp as jvpOf, vjp as vjpOf } from './derivatives.ts'
+import { grad, jvp as jvpOf, vjp as vjpOf } from './derivatives.ts'
+import { hessian as hessianOf, jacrev } from './jacobians.ts'
 
 /** One input, or several. */
 export type Inputs = Tensor | readonly Tensor[]

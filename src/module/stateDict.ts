@@ -83,7 +83,7 @@ function namesHint(unexpected: readonly string[], own: ReadonlyMap<string, unkno
     if (unexpected.every((key) => key.startsWith(prefix) && alike.has(essence(key.slice(prefix.length)))))
       return `Without their prefix "${prefix}" the keys match: load them under key.slice(${prefix.length}).`
   }
-  return 'With { strict: false }, only matching names are loaded.'
+  return 'With { strict: false }, only the names that match are loaded.'
 }
 
 /** What `loadStateDict` did not load. PyTorch's `IncompatibleKeys`. */
@@ -126,7 +126,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
       : null
   if (copy === null || [...copy.keys()].some((key) => typeof key !== 'string'))
     throw new ArgumentError(
-      `loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as of stateDict(), got ${valueText(given)}.${isModule(given) ? ' Write model.stateDict().' : uncalledHint(given)}`,
+      `loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as stateDict() returns it, got ${valueText(given)}.${isModule(given) ? ' Write model.stateDict().' : uncalledHint(given)}`,
     )
   // The hooks first: lazy layers get the shapes of their tensors from the state.
   const hooked = runAll(module, 'loadStateDictPre', copy)
@@ -149,7 +149,7 @@ export function loadState(module: Stateful, given: State, strict: boolean): Load
     const value = source.get(key)
     if (value === undefined) continue
     if (!isTensorLike(value)) throw new ArgumentError(`loadStateDict: '${key}' must be a Tensor, got ${valueText(value)}.`)
-    if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' has no method copyFrom.`)
+    if (!isWritable(target)) throw new ArgumentError(`loadStateDict: '${key}' cannot be loaded, because the tensor has no method copyFrom.`)
     if (value.shape.join() !== target.shape.join()) {
       problems.push(
         `size mismatch for ${key}: copying a param with shape [${value.shape.join(', ')}] from the state dict, the shape in the current model is [${target.shape.join(', ')}].${weightLayoutHint('value', value.shape, target.shape)}`,

@@ -20,7 +20,7 @@ export function warnOfArrays(modules: ReadonlySet<Owner>): void {
     for (const [name, value] of Object.entries(owner)) {
       if (!Array.isArray(value)) continue
       if (value.some((item) => isModule(item) && !all.has(item)))
-        warnOnce(owner, name, 'modules, whose parameters', `Use this.${name} = new nn.ModuleList([…]).`)
+        warnOnce(owner, name, 'modules, whose parameters', `Use nn.ModuleList: this.${name} = new nn.ModuleList([…]).`)
       else if (value.some((item) => isParameter(item) && !isOwned(item, modules)))
         warnOnce(owner, name, 'parameters, which', 'Give each a property of its own, or call registerParameter.')
     }
@@ -36,5 +36,5 @@ function warnOnce(owner: Owner, name: string, what: string, fix: string): void {
   const names = warned.get(owner.constructor) ?? new Set()
   if (names.has(name)) return
   warned.set(owner.constructor, names.add(name))
-  console.warn(`${owner.constructor.name}.${name} is an array of ${what} are neither trained nor saved. ${fix}`)
+  console.warn(`${owner.constructor.name}.${name} is an array of ${what} are neither trained nor saved, because arrays are not searched. ${fix}`)
 }

@@ -62,7 +62,7 @@ export function canGenerateCode(): boolean {
     } catch {
       generatesCode = false
       console.warn(
-        "tensorfx: generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'), so graphs run node by node or as prepared calls. See docs/guide/csp.md.",
+        "tensorfx: generated code is not allowed here (a Content-Security-Policy without 'unsafe-eval'). GraphModules run node by node, and compiled functions as prepared calls of their kernels; the results are the same. See docs/guide/csp.md.",
       )
     }
   }

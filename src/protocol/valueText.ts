@@ -27,9 +27,12 @@ export function valueText(value: unknown): string {
 
 function objectText(value: object): string {
   if (Array.isArray(value)) {
+    const summary = `an array of length ${value.length}`
     // Each element takes a character at least, so a longer array need not be read.
-    const text = value.length < LONGEST && `[${value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item))).join(', ')}]`
-    return text !== false && text.length <= LONGEST ? text : `an array of length ${value.length}`
+    if (value.length >= LONGEST) return summary
+    const items = value.map((item: unknown) => (Array.isArray(item) ? 'an array' : valueText(item)))
+    const text = `[${items.join(', ')}]`
+    return text.length > LONGEST ? summary : text
   }
   if (isTensorLike(value)) return `a ${classText(value)} of shape [${value.shape.join(', ')}]`
   if (value instanceof Promise) return 'a Promise (write await before it)'

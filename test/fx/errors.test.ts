@@ -235,7 +235,7 @@ const cases: Readonly<Record<string, Case>> = {
       const cat = symbolicTrace((x: Tensor) => torch.cat([x, x])).graph.first?.next as Node
       ;(cat.args[0] as Argument[]).push(1)
     },
-    'push: arguments of a node cannot be changed in place; assign new ones',
+    'push: the arguments of a node cannot be changed in place, because the users of its inputs depend on them; assign a new array',
     'frozen-arguments',
   ],
   immutable_dict: [

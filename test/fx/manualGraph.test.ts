@@ -112,7 +112,9 @@ describe('a graph by hand', () => {
     const args = a.args as unknown[]
     for (const change of [() => args.push(1), () => args.pop(), () => args.splice(0, 1), () => args.sort(), () => args.fill(0)])
       expect(change).toThrow(GraphError)
-    expect(() => args.push(1)).toThrow('push: arguments of a node cannot be changed in place; assign new ones: node.args = [...node.args, x].')
+    expect(() => args.push(1)).toThrow(
+      'push: the arguments of a node cannot be changed in place, because the users of its inputs depend on them; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.',
+    )
     expect(() => (args[0] = 1)).toThrow(TypeError)
     expect([Array.isArray(args), args.constructor === Array, args.map((arg) => String(arg))]).toEqual([true, true, a.args.map(String)])
     expect(() => Object.assign(a.kwargs, { alpha: 3 })).toThrow(TypeError)

@@ -99,7 +99,9 @@ describe('layers in an array', () => {
     expect(new optim.SGD(model.parameters(), { lr: 0.1 })).toBeDefined()
     void new Stack().stateDict()
     expect(warn.mock.calls).toEqual([
-      ['Stack.layers is an array of modules, whose parameters are neither trained nor saved. Use this.layers = new nn.ModuleList([…]).'],
+      [
+        'Stack.layers is an array of modules, whose parameters are neither trained nor saved, because arrays are not searched. Use nn.ModuleList: this.layers = new nn.ModuleList([…]).',
+      ],
     ])
   })
 

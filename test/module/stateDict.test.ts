@@ -90,6 +90,8 @@ describe('loadStateDict', () => {
     const { bias } = net
     const frozen = new Proxy(bias, { has: (target, key) => key !== 'copyFrom' && Reflect.has(target, key) })
     Object.assign(net, { bias: frozen })
-    expect(() => net.loadStateDict(new Net().stateDict())).toThrow(new ArgumentError("loadStateDict: 'bias' has no method copyFrom."))
+    expect(() => net.loadStateDict(new Net().stateDict())).toThrow(
+      new ArgumentError("loadStateDict: 'bias' cannot be loaded, because the tensor has no method copyFrom."),
+    )
   })
 })

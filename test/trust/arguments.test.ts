@@ -97,7 +97,7 @@ describe('an argument that does not fit is named', () => {
       () => Reflect.apply(new nn.ReLU().loadStateDict, new nn.LayerNorm([2]), [{ weight: 1, bias: 1 }]),
     ],
     [
-      "loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as of stateDict(), got a Map.",
+      "loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as stateDict() returns it, got a Map.",
       () => Reflect.apply(new nn.ReLU().loadStateDict, new nn.ReLU(), [new Map([[1, 2]])]),
     ],
     ["nn.ModuleDict: argument 'modules' must be an object or a Map of Modules by name, got null.", make(nn.ModuleDict, null)],

@@ -160,7 +160,7 @@ describe('an error', () => {
     )
     const linear = new nn.Linear(2, 2)
     expect(thrownBy(() => Reflect.apply(linear.loadStateDict, linear, [later])).message).toBe(
-      "loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as of stateDict(), got a Promise (write await before it).",
+      "loadStateDict: argument 'state' must be a Map or an object from string to Tensor, as stateDict() returns it, got a Promise (write await before it).",
     )
   })
 })

@@ -24,13 +24,15 @@ export class Slice<T = number | null> {
 }
 
 const frozenError = (method: string): GraphError =>
-  new GraphError(`${method}: arguments of a node cannot be changed in place; assign new ones: node.args = [...node.args, x].`)
+  new GraphError(
+    `${method}: the arguments of a node cannot be changed in place, because the users of its inputs depend on them; assign a new array (node.args = [...node.args, x]), or call updateArg or insertArg.`,
+  )
 
 /** Array.prototype with methods that say what to do instead of changing the array. */
 const FROZEN: object = Object.create(
   Array.prototype,
   Object.fromEntries(
-    'push pop shift unshift splice sort reverse fill copyWithin'.split(' ').map((method) => [
+    ['push', 'pop', 'shift', 'unshift', 'splice', 'sort', 'reverse', 'fill', 'copyWithin'].map((method) => [
       method,
       {
         value: (): never => {

@@ -206,17 +206,25 @@ function resizedSpec(self: Tensor, dims: readonly number[], size: readonly numbe
 
 /** A resizing, and how it is done. */
 interface Plan {
-  /** The lists of numbers of a call: the shape, the dimensions, their sizes, the scales. */
-  readonly lists: readonly (readonly number[])[]
-  /** Its other arguments. */
-  readonly kind: string
+  readonly shape: readonly number[]
+  readonly dims: readonly number[]
+  readonly size: readonly number[]
+  readonly how: How
+  readonly isBackward: boolean
   readonly passes: readonly Pass[]
 }
+
+const sameHow = ([mode, scale, alignCorners, antialias]: How, other: How): boolean =>
+  mode === other[0] && sameShape(scale, other[1]) && alignCorners === other[2] && antialias === other[3]
+
+/** Whether a plan is one for a call with these arguments. */
+const isPlanFor = (plan: Plan, { shape, dims, size, how, isBackward }: Omit<Plan, 'passes'>): boolean =>
+  plan.isBackward === isBackward && sameShape(plan.shape, shape) && sameShape(plan.dims, dims) && sameShape(plan.size, size) && sameHow(plan.how, how)
 
 /** The latest plans. Programs resize many tensors in a few ways, and a plan takes longer than to resize a small image by it. */
 const plans: Plan[] = []
 const MOST_PLANS = 8
-/** The tables of so many entries are not kept here. */
+/** Plans whose tables have this many entries are not kept. */
 const LONG_TABLE = 2 ** 14
 
 /**
@@ -224,18 +232,17 @@ const LONG_TABLE = 2 ** 14
  * one. `size` are the lengths of the results, or with `isBackward` those of the lines, to which the gradients go back in the opposite order.
  */
 function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
-  const [mode, scale, align, antialias] = how
-  const lists = [self.sizes, dims, size, scale]
-  const kind = `${mode} ${align} ${antialias} ${isBackward}`
-  const known = plans.find((plan) => plan.kind === kind && plan.lists.every((list, i) => sameShape(list, lists[i] ?? [])))
+  const request = { shape: self.sizes, dims, size, how, isBackward }
+  const known = plans.find((plan) => isPlanFor(plan, request))
   if (known !== undefined) return known.passes
+  const [mode, scale, align, antialias] = how
   const steps = sizesOf(self, dims, size).map(({ axis, own, wanted }, i) => {
     const [from, to] = isBackward ? [wanted, own] : [own, wanted]
     return { axis, table: tableOf(isBackward, from, to, mode, scale[i] ?? NaN, align, antialias), grows: wanted > own }
   })
   const passes = steps.toSorted((a, b) => (a.grows === b.grows ? (a.grows ? b.axis - a.axis : a.axis - b.axis) : a.grows ? 1 : -1))
   if (steps.every(({ table }) => table.positions.length < LONG_TABLE)) {
-    plans.unshift({ lists, kind, passes })
+    plans.unshift({ ...request, passes })
     plans.splice(MOST_PLANS)
   }
   return passes
