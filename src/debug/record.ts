@@ -1,4 +1,4 @@
-// What the last watched run of a program came to, as a file beside the launcher: a process that dies cannot say how, but it can say before what it is about to do. At
+// The outcome of the program's last recorded run, as a file beside the launcher: a process that dies cannot say how, but it can say before what it is about to do. At
 // level 3 the record is written before a graph is compiled or run, and again afterwards.
 import { hostProcess, isObject } from '../protocol/index.ts'
 import type { FileStore } from './fileStore.ts'

@@ -1,4 +1,4 @@
-// Values of a graph's nodes on disk, by name: `tensors/NAME.json` holds a value as plain data (values.ts), in which the bytes of tensors are storages that are named by their
+// Values of a graph's nodes on disk, by name: `tensors/NAME.json` holds a value as plain data (plainValues.ts), in which the bytes of tensors are storages that are named by their
 // content (contentStore.ts). PyTorch's ContentStoreWriter.write_tensor and ContentStoreReader.read_tensor.
 import { ArgumentError } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'

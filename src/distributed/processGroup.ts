@@ -23,7 +23,7 @@ import { withCollective, Work } from './work.ts'
 export interface InitOptions {
   /**
    * 'mpi' for a program that `mpirun` or `srun` started; 'threads' for one that {@link runRanks} started; 'fake' for one process that plays rank `rank` of
-   * `worldSize`; 'single' for a world of one. Default: what the program was started by.
+   * `worldSize`; 'single' for a world of size 1. Default: what the launcher of the program says, else 'single'.
    */
   readonly backend?: 'mpi' | 'threads' | 'fake' | 'single'
   /** Milliseconds after which a collective that other ranks do not join throws CollectiveTimeoutError. Default 1,800,000. Joining the world itself has 20 seconds at least. */

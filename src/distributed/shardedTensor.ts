@@ -68,7 +68,7 @@ export const overlap = (a: Omit<ShardMetadata, 'rank'>, b: Omit<ShardMetadata, '
 
 /**
  * The first element that is in no part; null if there is none. The element before it, along each dimension, is in a part that ends there, so that only the ends of
- * parts are looked at.
+ * parts are compared.
  */
 function firstMissing(shape: readonly number[], parts: readonly ShardMetadata[]): readonly number[] | null {
   const places = shape.map((size, d) => {

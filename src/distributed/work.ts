@@ -41,7 +41,7 @@ export class Work implements PromiseLike<void> {
   readonly #deadline: number
   #done = false
   #failure: unknown = null
-  /** When the other ranks are looked at next. */
+  /** When the other ranks are checked next. */
   #look = 0
 
   /** @internal */

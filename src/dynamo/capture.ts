@@ -1,5 +1,5 @@
 // One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
-// program needs a value, and at the end of the call, the segment so far ends (ending.ts), and the next one starts.
+// program needs a value, and at the end of the call, the segment so far ends (endSegment.ts), and the next one starts.
 import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'

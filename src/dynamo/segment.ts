@@ -1,5 +1,5 @@
 // A segment: the part of a call between two graph breaks, as it is being walked. Each operator call follows the recorded step that it agrees with, or records a new one. Nothing is
-// computed here; ending.ts does that.
+// computed here; endSegment.ts does that.
 //
 // Tensors are known by slots. What the segment knows of their memory it notes on the storage: the slot that holds its current value, whether several tensors share it (a view was
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.

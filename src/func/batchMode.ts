@@ -118,7 +118,7 @@ export class BatchMode implements DispatchMode, Batch {
     return result instanceof Tensor && only !== undefined ? only : results
   }
 
-  /** The operator on each example, for want of a rule. */
+  /** The operator on each example, one after the other, because it has no rule. */
   #oneByOne(op: OpDef, args: readonly Arg[]): Result {
     if (!noticed.has(op.qualname)) {
       noticed.add(op.qualname)

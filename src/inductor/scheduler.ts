@@ -45,7 +45,7 @@ class Scheduler {
   readonly #order: ReadonlyMap<IrNode, number>
   readonly #clusters = new Map<IrNode, Cluster>()
   readonly #refused: Refusal[] | null
-  /** Whether all ways between two groups are looked at. It takes time that grows with the square of the graph. */
+  /** Whether all paths between two groups are searched. It takes time that grows with the square of the graph. */
   readonly #isExact: boolean
 
   constructor(graph: IrGraph, refused: Refusal[] | null, isExact: boolean) {

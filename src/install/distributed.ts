@@ -5,7 +5,7 @@ import { installTensors } from './tensors.ts'
 
 let isInstalled = false
 
-/** Makes collectives work, and known to graphs; a rank that ends before it joins is heard of. */
+/** Makes collectives work, and known to graphs; the other ranks learn of a rank that ends before it joins. */
 export function installDistributed(): void {
   if (isInstalled) return
   isInstalled = true

@@ -1,4 +1,4 @@
-// PyTorch's torch.signal.windows: windows of signal processing by their parameters. A window that is not `sym` is periodic: one of one more value, without the last.
+// PyTorch's torch.signal.windows: windows of signal processing by their parameters. A window that is not `sym` is periodic: the symmetric window of length n + 1 without its last value.
 import { ArgumentError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { checkArgument, checkCount, checkOptionNames } from '../protocol/index.ts'

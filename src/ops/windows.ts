@@ -1,4 +1,4 @@
-// Logarithmic ranges, and windows of signal processing. A window that is `periodic` is one of one more value, without the last.
+// Logarithmic ranges, and windows of signal processing. A periodic window is the symmetric window of length n + 1 without its last value.
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'

@@ -98,7 +98,7 @@ export class Comparing {
   /** A node alone, on the inputs of the reference. */
   async #alone(step: Step): Promise<Measured> {
     const { tol } = this.#compared
-    // The first node that is wrong is looked at closely. The errors of those after it are for the table.
+    // Only the first wrong node is examined closely; the errors of later ones go into the table.
     if (this.#first('alone', ['differs']) !== null) return tried(this.#one, step, tol, 1)
     return confirmed(this.#one, step, tol, await tried(this.#one, step, tol))
   }

@@ -27,5 +27,5 @@ export function whyHung({ wallMs, cpuMs }: Elapsed, limitMs: number): string | n
   return wallMs >= limitMs * MOST_LIMITS ? `no answer within ${limitMs * MOST_LIMITS} ms` : null
 }
 
-/** How often a candidate is looked at whose time might be over. */
+/** How often a candidate that may be out of time is checked. */
 export const LOOK_MS = 50

@@ -43,7 +43,7 @@ class FakeChannel implements Channel {
         return DONE
       case 'send':
       case 'recv':
-        throw new DistributedError(`${collective.kind}: a world of one process has no other ranks; start the program with several ranks.`)
+        throw new DistributedError(`${collective.kind}: a world of size 1 has no other ranks; start the program with several ranks.`)
     }
   }
 

@@ -1,4 +1,4 @@
-// Where the ranks of a machine wait for each other before calls of MPI that cannot be given up: a rank that ended before would never be heard of.
+// Where the ranks of a machine wait for each other before calls of MPI that cannot be given up: the others would wait for ever for a rank that ended before.
 import { CollectiveTimeoutError, DistributedError } from '../errors.ts'
 import { boardOfJob } from '../failures/board.ts'
 import type { Board } from '../failures/board.ts'

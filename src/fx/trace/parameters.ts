@@ -69,7 +69,7 @@ export function signatureFrom(source: string): Signature | null {
 
 const tested = new WeakMap<AnyFunction, readonly (string | null)[]>()
 
-/** For each parameter, its name if the function takes it for a condition by itself (`if (flag)`); null if not, or if the source is hidden. */
+/** For each parameter, its name if the function uses it as a condition by itself (`if (flag)`); null if not, or if the source is hidden. */
 export function testedParameters(fn: AnyFunction): readonly (string | null)[] {
   return remembered(tested, fn, () => {
     const source = parseFunction(sources.get(fn) ?? String(fn))

@@ -155,7 +155,7 @@ export class Tracer extends TracerBase {
     }
   }
 
-  /** Reports traced values that a function takes for conditions. */
+  /** Reports traced values that a function uses as conditions. */
   #noteTested(fn: (...args: never[]) => unknown, name: string, args: readonly unknown[]): void {
     for (const [i, argument] of testedParameters(fn).entries()) {
       const key = `${name} ${argument}`
