@@ -1,4 +1,4 @@
-// Records who has memory while a program runs: each block of a tensor from its allocation to its end, with the operator and the module that made it, and what it is for.
+// Records what uses memory while a program runs: each block of a tensor from its allocation to its end, with the operator and the module that made it, and what it is for.
 import { backwardState } from '../../autograd/index.ts'
 import { isArgList, observed } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'

@@ -160,7 +160,7 @@ export class TimelineReader {
     const latest = graph >= 0 ? graph : (this.#rows.findLast((row) => row.kind === 'compile')?.graph ?? -1)
     const inGraph = this.#reader.firstPlace(latest)
     const kind = stage === 'accuracy' ? 'drift' : 'failure'
-    const what = stage === 'accuracy' ? 'gives other numbers than eager' : stage === 'compile' ? 'failed to compile' : 'failed to run'
+    const what = stage === 'accuracy' ? 'gives different numbers than eager' : stage === 'compile' ? 'failed to compile' : 'failed to run'
     // The debugger writes its script before it tells of the failure.
     const repro = this.#rows.at(-1)?.kind === 'repro' ? this.#rows.at(-1)?.details : undefined
     const page = code.startsWith('TFX_') ? [['explained in', `docs/errors.md#${code.toLowerCase()}`] as const] : []
