@@ -2,12 +2,24 @@
 import { compile, nn, torch } from 'tensorfx'
 import { BATCH, loadDigits, makeTraining, shuffled } from '../examples/demo/model.mjs'
 import { sideBySide, sideBySideInTurns } from '../examples/demo/terminal.mjs'
+import { progressOf } from '../dist/cli/progress.js'
 import { measureGemm } from './gemm.mjs'
+
+/** What is measured, on standard error: a bar on a terminal. */
+const progress = progressOf(process.stderr, process.env)
+let measured = 0
+const measuring = (text) => progress.report({ task: 'bench', done: measured++, total: 8, text })
+/** Prints a result. */
+const print = (line) => {
+  progress.end()
+  console.log(line)
+}
 
 const verdict = (ok) => (ok ? 'meets' : 'MISSES')
 const data = await loadDigits()
 const [images, labels] = data.batch(shuffled(data.trainCount, 1).slice(0, BATCH))
 
+measuring('training step')
 // Whole training steps.
 const eager = makeTraining(1)
 const twin = makeTraining(1)
@@ -16,9 +28,11 @@ const steps = [() => eager.step(images, labels), () => compiledStep(images, labe
 // The engine compiles hot functions in the background for some hundred rounds; times before that are times of its baseline code.
 await sideBySideInTurns(steps, 500)
 report('training step', ...(await sideBySideInTurns(steps, 500)))
+measuring('training step in a synchronous loop')
 // And in a synchronous loop, where memory comes back only when the heap looks for it.
 report('  synchronous loop', ...sideBySide(steps, 300))
 
+measuring('inference')
 // Inference.
 eager.model.eval()
 const compiledModel = compile(eager.model)
@@ -27,11 +41,12 @@ report(`inference, batch ${BATCH}`, eagerRun, fastRun)
 
 function report(what, slow, fast) {
   const ratio = slow / fast
-  console.log(
+  print(
     `${what.padEnd(24)} eager ${(slow * 1000).toFixed(0).padStart(6)} us   compiled ${(fast * 1000).toFixed(0).padStart(6)} us   ${ratio.toFixed(2)}x (${verdict(ratio >= 2)} 2x)`,
   )
 }
 
+measuring('add of 16 floats')
 // One eager addition of 16 floats.
 const a = torch.ones([16])
 const b = torch.ones([16])
@@ -47,8 +62,9 @@ const [addMs] = torch.noGrad(() =>
   ),
 )
 const addNs = (addMs * 1e6) / additions
-console.log(`${'add of 16 floats, eager'.padEnd(24)} ${addNs.toFixed(0)} ns (${verdict(addNs <= 2000)} 2000 ns)`)
+print(`${'add of 16 floats, eager'.padEnd(24)} ${addNs.toFixed(0)} ns (${verdict(addNs <= 2000)} 2000 ns)`)
 
+measuring('module calls')
 // A module called directly, and with its method.
 class Same extends nn.Module {
   forward(x) {
@@ -69,10 +85,11 @@ const [callMs, directMs] = sideBySide(
   30,
 )
 const [callNs, directNs] = [callMs, directMs].map((ms) => (ms * 1e6) / calls)
-console.log(
+print(
   `${'module called directly'.padEnd(24)} ${directNs.toFixed(0)} ns, with call ${callNs.toFixed(0)} ns: ${(directNs / callNs).toFixed(2)}x (${verdict(directNs - callNs <= 20)} 20 ns more)`,
 )
 
+measuring('replay check')
 // One replay check: a chain of additions whose compiled form does almost nothing.
 const length = 1000
 const chain = (x) => {
@@ -82,8 +99,9 @@ const chain = (x) => {
 const fastChain = compile(chain, { backend: (_gm, inputs) => () => [inputs[0]] })
 const [chainMs] = torch.noGrad(() => sideBySide([() => fastChain(a)], 200))
 const checkNs = (chainMs * 1e6) / length
-console.log(`${'replay check'.padEnd(24)} ${checkNs.toFixed(0)} ns an operator (${verdict(checkNs <= 150)} 150 ns)`)
+print(`${'replay check'.padEnd(24)} ${checkNs.toFixed(0)} ns an operator (${verdict(checkNs <= 150)} 150 ns)`)
 
+measuring('compiling 8000 operators')
 // Compiling long programs: the second of two, since the compiler itself is compiled during the first.
 const count = 8000
 const longProgram = (x) => {
@@ -113,13 +131,14 @@ const backwardMs = firstCall(
   },
   torch.ones([16]).requiresGrad_(),
 )
-console.log(
+print(
   `${'compile 8000 operators'.padEnd(24)} ${forwardMs.toFixed(3)} ms each (${verdict(forwardMs <= 0.15)} 0.15 ms), with backward ${backwardMs.toFixed(3)} ms (${verdict(backwardMs <= 0.4)} 0.4 ms)`,
 )
 
+measuring('sgemm')
 // Matrix product, one thread.
 const gemm = measureGemm()
 const share = gemm.gflops / gemm.limit
-console.log(
+print(
   `${'sgemm 512'.padEnd(24)} ${gemm.gflops.toFixed(1)} of ${gemm.limit.toFixed(1)} GFLOP/s: ${(100 * share).toFixed(0)}% of the 128-bit multiply-add limit (${verdict(share >= 0.85)} 85%)`,
 )

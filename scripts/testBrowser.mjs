@@ -14,6 +14,7 @@ if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], {
 const { build, preview } = await import('vite')
 const { checkGraphPages } = await import('./pages/graphPages.mjs')
 const { checkReportPages } = await import('./pages/reportPages.mjs')
+const { checkProfilePages } = await import('./pages/profilePages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
 await build({ configFile, logLevel: 'error' })
@@ -39,6 +40,7 @@ try {
   const options = { inAllThemes: process.env.TENSORFX_FULL === '1' }
   failures += await checkGraphPages(browser, `${root}demo-report/pages`, options)
   failures += await checkReportPages(browser, `${root}demo-report/pages`, options)
+  failures += await checkProfilePages(browser, `${root}demo-report/pages`, options)
   failures += await checkCsp(browser)
 } finally {
   await browser.close()

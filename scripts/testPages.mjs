@@ -1,11 +1,12 @@
-// npm run test:pages: drives the pages of graphs and of runs in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
+// npm run test:pages: drives the pages of graphs, runs and profiles in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
 // Chromium, it says so and succeeds. Part of npm run test:browser.
 import { fileURLToPath } from 'node:url'
 import { launch } from './browser.mjs'
 import { checkGraphPages } from './pages/graphPages.mjs'
+import { checkProfilePages } from './pages/profilePages.mjs'
 import { checkReportPages } from './pages/reportPages.mjs'
 
-const CHECKS = { graphs: checkGraphPages, runs: checkReportPages }
+const CHECKS = { graphs: checkGraphPages, runs: checkReportPages, profiles: checkProfilePages }
 /** `npm run test:pages -- runs` drives only those. */
 const chosen = process.argv.slice(2)
 const browser = await launch('test:pages')

@@ -2,8 +2,9 @@
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
 import { nearest } from '../protocol/index.ts'
 import { VERSION } from '../version.ts'
-import { helpOf, helpOfAll, optionsOf, parseLine } from './line.ts'
-import type { Command, Output, Result } from './line.ts'
+import { JSON_WORD, helpOf, helpOfAll, optionsOf, parseLine } from './line.ts'
+import type { Command, Output, Result, Words } from './line.ts'
+import { profileGroups, profileColumns } from '../debug/profile/columns.ts'
 import { PLAIN } from './terminal.ts'
 
 const SAVED_GRAPH = {
@@ -11,7 +12,14 @@ const SAVED_GRAPH = {
   text: 'a saved graph: .json (graphToJson), .safetensors (saveGraphModule), or a folder with graph.safetensors and inputs.safetensors',
 }
 
-const COMMANDS: readonly Command[] = [
+/** The script of a command that runs one. */
+const SCRIPT = {
+  name: 'SCRIPT',
+  text: 'the script (.mjs, .js), run in this process as if Node had been started with it. A default export that is a function is called with the words',
+}
+
+/** All commands. */
+export const COMMANDS: readonly Command[] = [
   {
     name: 'ops',
     forms: [
@@ -86,7 +94,7 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
       { name: '--quiet', value: null, text: 'no progress lines' },
     ],
     ending: 'The exit code is 0 if a graph was written, 1 if the command does not tell graphs apart, 2 if the options are wrong.',
-    run: async (line, { note }) => (await import('./minify/command.ts')).runMinify(line, note),
+    run: async (line, output) => (await import('./minify/command.ts')).runMinify(line, output),
   },
   {
     name: 'run',
@@ -151,7 +159,12 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
   {
     name: 'info',
     forms: [{ words: 'WEIGHTS', text: 'lists the tensors in a file of weights: dtypes, shapes, sizes, metadata' }],
-    operands: [{ name: 'WEIGHTS', text: '.safetensors, of which only the header is read, or .pt, .pth, .bin (torch.save), of which no code runs' }],
+    operands: [
+      {
+        name: 'WEIGHTS',
+        text: '.safetensors, of which only the header is read; .pt, .pth, .bin (torch.save), of which no code runs; or .npz (numpy.savez)',
+      },
+    ],
     options: [{ name: '--key', value: 'NAME', text: 'where the state dict is in a checkpoint that holds a dict of several things' }],
     ending: '',
     run: async (line, { terminal }) => (await import('./info.ts')).describeWeights(line, terminal),
@@ -180,7 +193,7 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
       {
         name: '--profile',
         value: 'FILE',
-        text: 'what a profile says of the nodes, as JSON: an entry of its graphCosts(), or the list. Their times are shown as heat',
+        text: 'what tensorfx profile --json has written, or graphCosts() of a profile as JSON: times are shown as heat',
       },
       { name: '--open', value: null, text: 'opens the page in the browser' },
     ],
@@ -215,6 +228,47 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     run: async (line, output) => (await import('./report.ts')).reportRun(line, output),
   },
   {
+    name: 'explain',
+    forms: [
+      {
+        words: 'SCRIPT [words for the script]',
+        text: 'runs a script, and says for each compiled function its graphs, graph breaks with your line, and recompiles',
+      },
+    ],
+    operands: [SCRIPT],
+    options: [],
+    ending: 'The exit code is 1 if the script fails. With --json, what the script prints goes to standard error.',
+    passesOn: 'afterOperand',
+    hasJson: true,
+    run: async (line, output) => (await import('./explain.ts')).explainScript(line, output),
+  },
+  {
+    name: 'profile',
+    forms: [
+      {
+        words: '[options] SCRIPT [words for the script]',
+        text: 'runs a script, and says how long each operator, kernel of a compiled function, module or node of a graph took',
+      },
+    ],
+    operands: [SCRIPT],
+    options: [
+      {
+        name: '--by',
+        value: 'GROUP',
+        type: { kind: 'choice', of: profileGroups },
+        text: 'a row for each operator and kernel (default), operator and inputShape, kernel, module, or node',
+      },
+      { name: '--sort', value: 'COLUMN', type: { kind: 'choice', of: profileColumns }, text: 'the column to sort by; default selfTime' },
+      { name: '--limit', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'at most so many rows' },
+      { name: '--chrome', value: 'FILE', text: 'also writes a trace for chrome://tracing and Perfetto' },
+      { name: '--flame', value: 'FILE', text: 'also writes a flame graph, a page (.html)' },
+    ],
+    ending: 'The exit code is 1 if the script fails. With --json, what the script prints goes to standard error.',
+    passesOn: 'afterOperand',
+    hasJson: true,
+    run: async (line, output) => (await import('./profile.ts')).profileScript(line, output),
+  },
+  {
     name: 'doctor',
     forms: [{ words: '', text: 'shows what this machine offers, and what the environment variables say' }],
     operands: [],
@@ -225,10 +279,9 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
 ]
 
 const HELP = ['--help', '-h']
-const JSON_WORD = '--json'
 
 /** Of the words after a command's name, those that may ask for its help: others are for someone else. */
-function ownWords(words: readonly string[], { options, passesOn = false }: Pick<Command, 'options' | 'passesOn'>): readonly string[] {
+function ownWords(words: readonly string[], { options, passesOn = false }: Words): readonly string[] {
   if (passesOn === false) return words
   if (passesOn === true) return words.slice(0, 1)
   const takesValue = (word: string | undefined): boolean => options.some(({ name, value }) => name === word && value !== null)
@@ -254,7 +307,7 @@ export async function runTensorfx(words: readonly string[], output: Output): Pro
   const rest = words.slice(command?.name.split(' ').length ?? 1)
   const asks = command === undefined ? rest : ownWords(rest, command)
   if (asks.some((word) => HELP.includes(word))) return { text: help, code: 0 }
-  const wantsJson = command !== undefined && optionsOf(command).some(({ name }) => name === JSON_WORD) && rest.includes(JSON_WORD)
+  const wantsJson = command !== undefined && optionsOf(command).some(({ name }) => name === JSON_WORD) && asks.includes(JSON_WORD)
   try {
     if (command === undefined) return { text: second === undefined ? help : unknownOf(first, second, group), code: 2 }
     // A command that takes words says what it is for where there are none.

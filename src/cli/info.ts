@@ -48,16 +48,18 @@ async function torchFile(path: string, key: string | undefined): Promise<Weights
   return { tensors, metadata: {} }
 }
 
+const npz = async (path: string): Promise<Weights> => ({ tensors: (await import('./npz.ts')).readNpz(path), metadata: {} })
+
 const TORCH_FILES = ['.pt', '.pth', '.bin']
 
 async function read(path: string, key: string | undefined): Promise<Weights> {
   const extension = extname(path)
-  if (extension !== '.safetensors' && !TORCH_FILES.includes(extension))
-    throw new ArgumentError(`'${path}' is of no known format. Known are .safetensors, and ${TORCH_FILES.join(', ')} (torch.save).`)
+  if (!['.safetensors', '.npz', ...TORCH_FILES].includes(extension))
+    throw new ArgumentError(`'${path}' is of no known format. Known are .safetensors, ${TORCH_FILES.join(', ')} (torch.save) and .npz (numpy.savez).`)
   if (!existsSync(path)) throw new ArgumentError(`there is no file '${path}'.`)
-  if (extension !== '.safetensors') return torchFile(path, key)
-  if (key !== undefined) throw new ArgumentError('--key is for files of torch.save; a safetensors file holds tensors only.')
-  return safetensors(path)
+  if (TORCH_FILES.includes(extension)) return torchFile(path, key)
+  if (key !== undefined) throw new ArgumentError(`--key is for files of torch.save; a ${extension} file holds tensors only.`)
+  return extension === '.npz' ? npz(path) : safetensors(path)
 }
 
 /** How many tensors, elements and bytes there are. */

@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { ArgumentError } from '../errors/index.ts'
 import { nearest } from '../protocol/index.ts'
+import type { OnProgress } from '../protocol/index.ts'
 import { PLAIN, wrapped } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -18,8 +19,10 @@ export interface Result {
 export interface Output {
   /** What it is asked for. */
   readonly print: (line: string) => void
-  /** Its progress. */
+  /** Lines about its progress. */
   readonly note: (line: string) => void
+  /** How far it is. Default: nowhere. */
+  readonly progress?: OnProgress
   /** Default: a file. */
   readonly terminal?: Terminal
 }
@@ -64,15 +67,23 @@ export interface Command {
   readonly ending: string
   /** Whether words with dashes that are no options of it are operands: they are for someone else. 'afterOperand': all words after the first operand are. */
   readonly passesOn?: boolean | 'afterOperand'
+  /** Whether it has `--json`; default: unless its words go to another program. */
+  readonly hasJson?: boolean
   readonly run: (line: Line, output: Output) => Promise<Result>
 }
 
-/** The option that every command has, unless its words go to another program. */
-const JSON_OPTION: CommandOption = { name: '--json', value: null, text: 'prints the result as JSON, errors too' }
+/** What asks for JSON. */
+export const JSON_WORD = '--json'
+
+/** The option that commands have which print a result of their own. */
+const JSON_OPTION: CommandOption = { name: JSON_WORD, value: null, text: 'prints the result as JSON, errors too' }
 
 /** The options of a command. */
-export const optionsOf = ({ options, passesOn = false }: Pick<Command, 'options' | 'passesOn'>): readonly CommandOption[] =>
-  passesOn === false ? [...options, JSON_OPTION] : options
+export const optionsOf = ({ options, passesOn = false, hasJson = passesOn === false }: Words): readonly CommandOption[] =>
+  hasJson ? [...options, JSON_OPTION] : options
+
+/** What says which words a command has. */
+export type Words = Pick<Command, 'options' | 'passesOn' | 'hasJson'>
 
 /** Throws ArgumentError for a value that an option cannot have. */
 function checkValue(name: string, text: string, type: ValueType): void {
@@ -102,7 +113,7 @@ export function numberOf({ options }: Line, name: string): number | undefined {
  * The words after a command's name. A value may also follow an equals sign: `--out=FILE`. Throws ArgumentError for an unknown option, for one without its value, for a value that it
  * cannot have, and for a value of one that takes none.
  */
-export function parseLine(words: readonly string[], command: Pick<Command, 'options' | 'passesOn'>): Line {
+export function parseLine(words: readonly string[], command: Words): Line {
   const { passesOn = false } = command
   const known = optionsOf(command)
   const { tokens } = parseArgs({

@@ -10,12 +10,16 @@ export interface Terminal {
 /** A file or a pipe. */
 export const PLAIN: Terminal = { columns: null, isColored: false }
 
-/** The terminal at a stream. NO_COLOR (https://no-color.org) and TERM=dumb switch colors off. */
+/**
+ * The terminal at a stream. NO_COLOR (https://no-color.org) and TERM=dumb switch colors off. FORCE_COLOR (https://force-color.org) switches them on everywhere, also in files; as in Node,
+ * FORCE_COLOR=0 switches them off.
+ */
 export function terminalOf(
   { isTTY = false, columns }: { readonly isTTY?: boolean; readonly columns?: number },
-  { NO_COLOR = '', TERM = '' }: Readonly<Record<string, string | undefined>>,
+  { NO_COLOR = '', FORCE_COLOR = '', TERM = '' }: Readonly<Record<string, string | undefined>>,
 ): Terminal {
-  return isTTY ? { columns: columns ?? null, isColored: NO_COLOR === '' && TERM !== 'dumb' } : PLAIN
+  const isColored = FORCE_COLOR === '' ? isTTY && NO_COLOR === '' && TERM !== 'dumb' : !['0', 'false'].includes(FORCE_COLOR)
+  return { columns: isTTY ? (columns ?? null) : null, isColored }
 }
 
 const COLORS = { red: 31, green: 32, yellow: 33 } as const

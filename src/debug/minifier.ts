@@ -7,6 +7,7 @@ import { GraphModule } from '../fx/index.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import type { Graph } from '../fx/index.ts'
 import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, valueText } from '../protocol/index.ts'
+import type { OnProgress } from '../protocol/index.ts'
 import { captureValues, loaded } from './concreteValues.ts'
 import type { Offload } from './concreteValues.ts'
 import { operatorsOf } from './subgraph.ts'
@@ -33,6 +34,8 @@ export interface MinifierOptions {
   readonly earlier?: Calls
   /** Receives PyTorch's progress lines ("Strategy: Truncate suffix (G: 8) (13 nodes, 1 inputs)"). */
   readonly print?: (line: string) => void
+  /** Is told of each query of `moduleFails`; how many there will be is not known. */
+  readonly onProgress?: OnProgress
   /** Do not check that the original fails. Default false. */
   readonly skipSanity?: boolean
   /** The most operators that Delta Debugging replaces at once, a power of two. */
@@ -118,6 +121,7 @@ export async function minifier(
     dumpState: true,
     earlier: true,
     print: true,
+    onProgress: true,
     skipSanity: 'boolean',
     maxGranularity: 'number',
     shrinkValues: 'boolean',
@@ -128,7 +132,7 @@ export async function minifier(
     saveDir: true,
     skipOffload: 'boolean',
   })
-  for (const name of ['dumpState', 'print', 'control', 'finalCheck'] as const)
+  for (const name of ['dumpState', 'print', 'onProgress', 'control', 'finalCheck'] as const)
     if (options[name] !== undefined) checkCallable('minifier', `options.${name}`, options[name])
   const { maxGranularity, finalRuns } = options
   if (finalRuns !== undefined) checkArgument(Number.isInteger(finalRuns) && finalRuns >= 0, 'minifier', 'options.finalRuns', 'a count', finalRuns)
@@ -384,6 +388,7 @@ class Minifier {
     let fails = false
     for (let run = 0; run < this.#runs && !fails; run++) {
       this.#queries++
+      this.#options.onProgress?.({ task: 'minify', done: this.#queries, total: null, text: `${this.#strategy}, ${graph.nodes.length} nodes` })
       const gm = this.#module(graph)
       gm.graph.lint()
       fails = await this.#fails(gm, whole.inputs, whole.earlier)

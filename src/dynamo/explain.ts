@@ -43,21 +43,46 @@ export class ExplainOutput {
   }
 
   toString(): string {
-    const lines = [`Graph Count: ${this.graphCount}`, `Graph Break Count: ${this.graphBreakCount}`, `Op Count: ${this.opCount}`, 'Break Reasons:']
-    this.breakReasons.forEach(({ reason, userStack }, i) => {
-      lines.push(
-        `  Break Reason ${i + 1}:`,
-        `    Reason: ${reason}`,
-        '    User Stack:',
-        ...String(userStack)
-          .trimEnd()
-          .split('\n')
-          .map((l) => `    ${l}`),
-      )
+    const { opsPerGraph: ops, graphBreakCount: breakCount, compileTimes } = this
+    return explainText({
+      ops,
+      breakCount,
+      breaks: this.breakReasons.map(({ reason, userStack }) => ({ reason, stack: String(userStack) })),
+      compileTimes,
     })
-    lines.push('Ops per Graph:')
-    this.opsPerGraph.forEach((ops, i) => lines.push(`  Ops ${i + 1}:`, ...ops.map((op) => `    ${op}`)))
-    lines.push('Compile Times (ms):', ...this.compileTimes.map((t, i) => `  ${i + 1}: ${t.toFixed(2)}`))
-    return lines.join('\n')
   }
+}
+
+/** What {@link explainText} prints. */
+export interface ExplainFacts {
+  /** The operators of each graph. */
+  readonly ops: readonly (readonly string[])[]
+  readonly breakCount: number
+  /** Stacks are in PyTorch's form. */
+  readonly breaks: readonly { readonly reason: string; readonly stack: string }[]
+  readonly compileTimes: readonly number[]
+}
+
+/** The graphs of a function and its graph breaks, as torch._dynamo.explain prints them. */
+export function explainText({ ops, breakCount, breaks, compileTimes }: ExplainFacts): string {
+  const opCount = ops.reduce((n, own) => n + own.length, 0)
+  return [
+    `Graph Count: ${ops.length}`,
+    `Graph Break Count: ${breakCount}`,
+    `Op Count: ${opCount}`,
+    'Break Reasons:',
+    ...breaks.flatMap(({ reason, stack }, i) => [
+      `  Break Reason ${i + 1}:`,
+      `    Reason: ${reason}`,
+      '    User Stack:',
+      ...stack
+        .trimEnd()
+        .split('\n')
+        .map((line) => `    ${line}`),
+    ]),
+    'Ops per Graph:',
+    ...ops.flatMap((own, i) => [`  Ops ${i + 1}:`, ...own.map((op) => `    ${op}`)]),
+    'Compile Times (ms):',
+    ...compileTimes.map((t, i) => `  ${i + 1}: ${t.toFixed(2)}`),
+  ].join('\n')
 }

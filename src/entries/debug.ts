@@ -128,3 +128,4 @@ export * from '../debug/numerics/index.ts'
 export * from '../debug/profile/index.ts'
 
 installCompile()
+export type { OnProgress, Progress } from '../protocol/index.ts'

@@ -117,6 +117,8 @@ describe('other arguments', () => {
       'graph FILE',
       'view FILE',
       'diff A B',
+      'explain SCRIPT',
+      'profile [options] SCRIPT',
       'doctor',
       '--version',
     ]
@@ -237,6 +239,10 @@ describe('what every command has', () => {
     expect(terminalOf({ isTTY: true, columns: 80 }, { NO_COLOR: '1' }).isColored).toBe(false)
     expect(terminalOf({ isTTY: true, columns: 80 }, { TERM: 'dumb' }).isColored).toBe(false)
     expect(terminalOf({ isTTY: false, columns: 80 }, {})).toEqual({ columns: null, isColored: false })
+    // FORCE_COLOR decides where it is set, as in Node.
+    expect(terminalOf({}, { FORCE_COLOR: '1' })).toEqual({ columns: null, isColored: true })
+    expect(terminalOf({ isTTY: true }, { FORCE_COLOR: '1', NO_COLOR: '1', TERM: 'dumb' }).isColored).toBe(true)
+    expect(terminalOf({ isTTY: true }, { FORCE_COLOR: '0' }).isColored).toBe(false)
   })
 })
 

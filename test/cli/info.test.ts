@@ -100,7 +100,7 @@ describe('tensorfx info', () => {
 
   it.each([
     [['absent.safetensors'], /there is no file 'absent.safetensors'/],
-    [['a.onnx'], /'a.onnx' is of no known format\. Known are \.safetensors, and \.pt, \.pth, \.bin/],
+    [['a.onnx'], /'a.onnx' is of no known format\. Known are \.safetensors, \.pt, \.pth, \.bin/],
     [[small, small], /expected one file of weights, got 2/],
     [[small, '--key', 'model'], /--key is for files of torch\.save/],
     [[small, '--keys', 'model'], /unknown option '--keys'\. Did you mean '--key'\?/],
@@ -114,6 +114,38 @@ describe('tensorfx info', () => {
     expect([code, text]).toEqual([2, expect.stringMatching(message)])
     const json = await run(...words, '--json')
     expect([json.code, JSON.parse(json.text)]).toEqual([2, { error: expect.stringMatching(message) as string }])
+  })
+
+  it.each(['arrays', 'arraysCompressed'])('reads the headers of %s.npz, written by numpy', async (name) => {
+    const { data, code } = await run(golden(`${name}.npz`))
+    expect(code).toBe(0)
+    expect((data as Described).tensors.map((tensor) => [tensor.name, tensor.dtype, tensor.shape, tensor.bytes])).toEqual([
+      ['w', 'float32', [2, 3], 24],
+      ['h', 'float16', [4], 8],
+      ['d', 'float64', [], 8],
+      ['n', 'int64', [1, 2, 3], 48],
+      ['b', 'bool', [2], 2],
+      ['u', 'uint8', [2, 0], 0],
+      ['i8', 'int8', [3], 3],
+      ['big', 'int32', [64, 64], 16384],
+      // numpy's names of what tensorfx lacks: two characters of four bytes each, and complex numbers.
+      ['text', '<U2', [2], 16],
+      ['c', '<c8', [2], 16],
+      ['layer.0/weight', 'float32', [3, 2], 24],
+    ])
+  })
+
+  it('refuses what is no archive of arrays', async () => {
+    const whole = readFileSync(golden('arrays.npz'))
+    const other = Uint8Array.from(whole)
+    other.set([0x41], whole.indexOf('NUMPY') + 1)
+    for (const [name, bytes, message] of [
+      ['cut', whole.subarray(0, 300), /the zip archive is damaged/],
+      ['other', other, /the entry 'w\.npy' is no array of numpy: it does not begin as one/],
+    ] as const) {
+      const { text, code } = await run(file(`${name}.npz`, bytes))
+      expect([code, text]).toEqual([2, expect.stringMatching(message)])
+    }
   })
 
   it('has help', async () => expect((await run('--help')).text).toMatch(/^usage: tensorfx info WEIGHTS/))

@@ -17,8 +17,6 @@ const LONG: Recorded = {
   ],
   'one view of a page, part by part': [
     'fx/viewer/page/panel.ts:describe',
-    'debug/profile/page/flame.ts:showFlames',
-    'debug/profile/page/memory.ts:showMemory',
     'debug/report/page/memoryChart.ts:memoryChart',
     'debug/report/page/stages.ts:stagesView',
   ],

@@ -10,18 +10,19 @@ import { installCompile } from '../../install/compile.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { graphToJson } from '../../fx/text/json.ts'
 import { numberOf } from '../line.ts'
-import type { Line, Result } from '../line.ts'
+import type { OnProgress } from '../../protocol/index.ts'
+import type { Line, Output, Result } from '../line.ts'
 import { endingText, isFailure, runCheck } from './check.ts'
 import type { Ending } from './check.ts'
 import { copyIn, formatOf, readInputs, writeInputs } from '../savedGraphs.ts'
 import type { Format, Saved } from '../savedGraphs.ts'
 import { reduceStructure } from './structure.ts'
 
-/** Runs `tensorfx minify`. `print` receives lines of progress. */
-export async function runMinify(line: Line, print: (line: string) => void): Promise<Result> {
+/** Runs `tensorfx minify`. */
+export async function runMinify(line: Line, output: Output): Promise<Result> {
   installCompile()
   try {
-    return await minify(line, print)
+    return await minify(line, output)
   } catch (error) {
     if (error instanceof MinifierError || error instanceof NoFailure)
       return { text: `tensorfx minify: ${error.message}`, code: 1, data: { error: error.message } }
@@ -32,7 +33,7 @@ export async function runMinify(line: Line, print: (line: string) => void): Prom
 /** The command does not tell a graph that fails from one that does not. */
 class NoFailure extends Error {}
 
-async function minify(line: Line, print: (line: string) => void): Promise<Result> {
+async function minify(line: Line, { note, progress }: Output): Promise<Result> {
   const { operands, options } = line
   const [model, second] = operands
   if (model === undefined || second !== undefined) throw new ArgumentError(`expected one saved graph, got ${operands.length}.`)
@@ -45,9 +46,10 @@ async function minify(line: Line, print: (line: string) => void): Promise<Result
   const count = saved.graph.findNodes({ op: 'placeholder' }).length
   if (inputs !== null && inputs.length !== count) throw new ArgumentError(`the graph has ${count} inputs, and there are ${inputs.length}.`)
   const exitCode = numberOf(line, '--exit-code') ?? null
-  const limits = { seconds: numberOf(line, '--timeout') ?? 60, runs: numberOf(line, '--max-runs') ?? 1000 }
   const out = options.get('--out') ?? withMin(model, format)
-  const say = options.has('--quiet') ? (): void => {} : print
+  const isQuiet = options.has('--quiet')
+  const say = isQuiet ? (): void => {} : note
+  const limits = { seconds: numberOf(line, '--timeout') ?? 60, runs: numberOf(line, '--max-runs') ?? 1000, progress: isQuiet ? undefined : progress }
   const work = mkdtempSync(join(tmpdir(), 'tensorfx-minify-'))
   try {
     const checks = new Checks(format, work, command, exitCode, limits)
@@ -92,6 +94,13 @@ function write(format: Format, path: string, saved: Saved): void {
   format.write(path, { ...saved, graph })
 }
 
+/** How long and how often the command runs, and what is told of each run. */
+interface Limits {
+  readonly seconds: number
+  readonly runs: number
+  readonly progress: OnProgress | undefined
+}
+
 /** Runs the command on candidates, and counts. */
 class Checks {
   runs = 0
@@ -99,9 +108,9 @@ class Checks {
   readonly #work: string
   readonly #command: string
   readonly #exitCode: number | null
-  readonly #limits: { readonly seconds: number; readonly runs: number }
+  readonly #limits: Limits
 
-  constructor(format: Format, work: string, command: string, exitCode: number | null, limits: { readonly seconds: number; readonly runs: number }) {
+  constructor(format: Format, work: string, command: string, exitCode: number | null, limits: Limits) {
     this.#format = format
     this.#work = work
     this.#command = command
@@ -116,6 +125,7 @@ class Checks {
   /** Runs the command, whatever the limit says. */
   async run(saved: Saved): Promise<{ readonly ending: Ending; readonly fails: boolean }> {
     this.runs++
+    this.#limits.progress?.({ task: 'minify', done: this.runs, total: null, text: `a graph of ${operatorsOf(saved.graph).length} operators` })
     const candidate = copyIn(this.#work, this.#format)
     rmSync(candidate, { recursive: true, force: true })
     write(this.#format, candidate, saved)

@@ -1,13 +1,10 @@
 // The program of `tensorfx run`, in one rank.
-import { spawnSync } from 'node:child_process'
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { isMainThread, workerData } from 'node:worker_threads'
-import { placeOf } from '../../distributed/failures/report.ts'
 import { writeNow } from '../../distributed/failures/sync.ts'
 import { hasJoined } from '../../distributed/processGroup.ts'
 import type { RankStart } from '../../distributed/threads/spawn.ts'
 import { isFunction } from '../../protocol/index.ts'
+import { importScript } from '../script.ts'
 import { LineSplitter } from './lines.ts'
 
 /**
@@ -16,29 +13,11 @@ import { LineSplitter } from './lines.ts'
  */
 export async function runProgram(file: string, words: readonly string[]): Promise<void> {
   if (!isMainThread) tagOutput()
-  const path = resolve(file)
-  process.argv = [process.execPath, path, ...words]
-  const { href } = pathToFileURL(path)
-  const program: { readonly default?: unknown } = await import(href).catch((error: unknown) => {
-    addPlace(error, href)
-    throw error
-  })
-  if (isFunction(program.default) && !hasJoined()) await program.default(...words)
+  const main = await importScript(file, words)
+  if (isFunction(main) && !hasJoined()) await main(...words)
 }
 
 export default runProgram
-
-/**
- * Puts the place of a syntax error before its stack, as Node does for CommonJS. For modules Node only says it where nothing catches the error, so another process links the program: it
- * reads all files that the program imports by `import` statements, and runs none, since what is evaluated first is a module that exits.
- */
-function addPlace(error: unknown, program: string): void {
-  if (!(error instanceof SyntaxError) || placeOf(error.stack ?? '') !== '') return
-  const link = `import 'data:text/javascript,process.exit(0)'; import ${JSON.stringify(program)}`
-  const { stderr } = spawnSync(process.execPath, [...process.execArgv, '--input-type=module', '--eval', link], { encoding: 'utf8' })
-  const place = placeOf(stderr)
-  if (place !== '') error.stack = `${place}\n${error.stack ?? ''}`
-}
 
 /** Writes this thread's output at once, with its rank before each line. A thread's usual output only moves on while the thread waits for events, which ranks seldom do. */
 function tagOutput(): void {

@@ -4,11 +4,10 @@ import { sizeText } from '../../protocol/sizeText.ts'
 import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import { table } from '../table.ts'
+import { isProfileColumn, profileColumns } from './columns.ts'
+import type { ProfileColumn, ProfileGroup } from './columns.ts'
 import type { ProfileEngine, ProfileEvent, ProfileKind } from './event.ts'
 import { countText } from './units.ts'
-
-/** What the rows of {@link KeyAverages} stand for. */
-export type ProfileGroup = 'operator' | 'inputShape' | 'module' | 'node' | 'kernel'
 
 /** The events of one name (and, if asked for, of the same input shapes), summed over all runs. Times are in milliseconds. */
 export interface ProfileRow {
@@ -33,32 +32,15 @@ export interface ProfileRow {
   readonly peak: number
 }
 
-const columns = {
-  selfTime: 'Self CPU',
-  totalTime: 'CPU total',
-  calls: '# of Calls',
-  flops: 'FLOPs',
-  bytes: 'Bytes',
-  allocations: 'Allocations',
-  memory: 'CPU Mem',
-  peak: 'Peak Mem',
-} satisfies Partial<Record<keyof ProfileRow, string>>
-
-/** A column by which a table can be sorted. */
-export type ProfileColumn = keyof typeof columns
-
 /** Options of {@link KeyAverages.table}. */
 export interface ProfileTableOptions {
   /** The column to sort by, largest first. Default 'selfTime'. */
   readonly sortBy?: ProfileColumn
   /** How many rows are shown at most. Default: all. */
   readonly rowLimit?: number
+  /** The most characters in a line: columns that matter less are left out, and long names end in '…'. Default: any number. */
+  readonly width?: number
 }
-
-/** The columns by which tables can be sorted. */
-export const sortColumns: readonly string[] = Object.keys(columns)
-
-const isColumn = (name: unknown): name is ProfileColumn => typeof name === 'string' && Object.hasOwn(columns, name)
 
 const timeText = (milliseconds: number): string => (milliseconds < 1 ? `${(milliseconds * 1000).toFixed(3)}us` : `${milliseconds.toFixed(3)}ms`)
 
@@ -79,15 +61,14 @@ export class KeyAverages {
   /** The rows as PyTorch prints them. Throws ArgumentError for an unknown column, or a limit below 1. */
   table(options: ProfileTableOptions = {}): string {
     checkCount('KeyAverages.table', arguments, 1)
-    checkOptions('KeyAverages.table', options, { sortBy: true, rowLimit: 'number' })
-    const { sortBy = 'selfTime', rowLimit = Infinity } = options
-    if (!isColumn(sortBy))
-      throw new ArgumentError(`KeyAverages.table: option 'sortBy' must be one of ${sortColumns.join(', ')}, got ${valueText(sortBy)}.`)
+    checkOptions('KeyAverages.table', options, { sortBy: true, rowLimit: 'number', width: 'number' })
+    const { sortBy = 'selfTime', rowLimit = Infinity, width = Infinity } = options
+    if (!isProfileColumn(sortBy))
+      throw new ArgumentError(`KeyAverages.table: option 'sortBy' must be one of ${profileColumns.join(', ')}, got ${valueText(sortBy)}.`)
     if (!(rowLimit >= 1)) throw new ArgumentError(`KeyAverages.table: option 'rowLimit' must be at least 1, got ${valueText(rowLimit)}.`)
     const sorted = this.rows.toSorted((a, b) => b[sortBy] - a[sortBy]).slice(0, rowLimit)
-    const { header, body, right } = tableOf(sorted, this.totalTime)
     return [
-      table(header, body, { right }),
+      textOf(columnsOf(sorted, this.totalTime), sorted, width),
       `CPU time total: ${timeText(this.totalTime)}, outside of operators and kernels: ${timeText(this.outsideTime)}`,
     ].join('\n')
   }
@@ -97,38 +78,56 @@ export class KeyAverages {
   }
 }
 
-/** Rows as texts: names and shapes on the left, numbers on the right. */
-export function tableOf(
-  rows: readonly ProfileRow[],
-  totalTime: number,
-): { readonly header: string[]; readonly body: string[][]; readonly right: number[] } {
+/** A column of the table. Those with the highest rank are left out first where there is no room. */
+interface Column {
+  readonly title: string
+  readonly of: (row: ProfileRow) => string
+  readonly rank: number
+}
+
+function columnsOf(rows: readonly ProfileRow[], totalTime: number): readonly Column[] {
   const share = (time: number): string => `${((100 * time) / Math.max(totalTime, Number.MIN_VALUE)).toFixed(2)}%`
-  const cells: readonly (readonly [title: string, of: (row: ProfileRow) => string])[] = [
-    ['Name', ({ name }) => name],
-    ['Self CPU %', ({ selfTime }) => share(selfTime)],
-    ['Self CPU', ({ selfTime }) => timeText(selfTime)],
-    ['CPU total %', ({ totalTime: time }) => share(time)],
-    ['CPU total', ({ totalTime: time }) => timeText(time)],
-    ['CPU time avg', ({ totalTime: time, calls }) => timeText(time / calls)],
-    ['# of Calls', ({ calls }) => String(calls)],
-    ['FLOPs', ({ flops }) => (flops === 0 ? '--' : countText(Math.round(flops)))],
-    ['Bytes', ({ bytes }) => sizeText(bytes)],
-    ['Allocations', ({ allocations }) => String(allocations)],
-    ['CPU Mem', ({ memory }) => (memory < 0 ? `-${sizeText(-memory)}` : sizeText(memory))],
-    ['Peak Mem', ({ peak }) => sizeText(peak)],
-  ]
-  const texts: readonly (typeof cells)[number][] = [
-    ...(rows.some(({ engine }) => engine !== null) ? [['Engine', ({ engine }: ProfileRow) => engine ?? ''] as const] : []),
+  const columnOf = (title: string, rank: number, of: Column['of']): Column => ({ title, of, rank })
+  return [
+    columnOf('Name', 0, ({ name }) => name),
+    columnOf('Self CPU %', 1, ({ selfTime }) => share(selfTime)),
+    columnOf('Self CPU', 0, ({ selfTime }) => timeText(selfTime)),
+    columnOf('CPU total %', 7, ({ totalTime: time }) => share(time)),
+    columnOf('CPU total', 3, ({ totalTime: time }) => timeText(time)),
+    columnOf('CPU time avg', 4, ({ totalTime: time, calls }) => timeText(time / calls)),
+    columnOf('# of Calls', 2, ({ calls }) => String(calls)),
+    columnOf('FLOPs', 5, ({ flops }) => (flops === 0 ? '--' : countText(Math.round(flops)))),
+    columnOf('Bytes', 9, ({ bytes }) => sizeText(bytes)),
+    columnOf('Allocations', 12, ({ allocations }) => String(allocations)),
+    columnOf('CPU Mem', 11, ({ memory }) => (memory < 0 ? `-${sizeText(-memory)}` : sizeText(memory))),
+    columnOf('Peak Mem', 10, ({ peak }) => sizeText(peak)),
+    ...(rows.some(({ engine }) => engine !== null) ? [columnOf('Engine', 8, ({ engine }) => engine ?? '')] : []),
     ...(rows.some(({ shapes }) => shapes !== null)
-      ? [['Input Shapes', ({ shapes }: ProfileRow) => `[${shapes?.map(formatShape).join(', ') ?? ''}]`] as const]
+      ? [columnOf('Input Shapes', 6, ({ shapes }) => `[${shapes?.map(formatShape).join(', ') ?? ''}]`)]
       : []),
   ]
-  const all = [...cells, ...texts]
-  return {
-    header: all.map(([title]) => title),
-    body: rows.map((row) => all.map(([, of]) => of(row))),
-    right: cells.map((_, i) => i).slice(1),
-  }
+}
+
+/** The columns that are texts, and so begin at the left. */
+const TEXTS: ReadonlySet<string> = new Set(['Name', 'Engine', 'Input Shapes'])
+/** No name is cut to less than this, if there are other columns to leave out. */
+const NARROWEST = 16
+
+/** The table, with as many columns as there is room for. */
+function textOf(all: readonly Column[], rows: readonly ProfileRow[], width: number): string {
+  const widthOf = ({ title, of }: Column): number => Math.max(title.length, ...rows.map((row) => of(row).length))
+  let columns = all
+  const excess = (name: number): number => columns.reduce((sum, column) => sum + 2 + (column.title === 'Name' ? name : widthOf(column)), -2) - width
+  const longest = Math.max(4, ...rows.map(({ name }) => name.length))
+  for (let rank = Math.max(...all.map((column) => column.rank)); rank > 0 && excess(Math.min(longest, NARROWEST)) > 0; rank--)
+    columns = columns.filter((column) => column.rank !== rank)
+  const room = Math.max(1, longest - Math.max(0, excess(longest)))
+  const cut = (text: string): string => (text.length <= room ? text : `${text.slice(0, room - 1)}…`)
+  return table(
+    columns.map(({ title }) => title),
+    rows.map((row) => columns.map(({ title, of }) => (title === 'Name' ? cut(of(row)) : of(row)))),
+    { right: columns.flatMap(({ title }, i) => (TEXTS.has(title) ? [] : [i])) },
+  )
 }
 
 const KINDS: Readonly<Record<ProfileGroup, ReadonlySet<ProfileKind>>> = {
@@ -138,12 +137,6 @@ const KINDS: Readonly<Record<ProfileGroup, ReadonlySet<ProfileKind>>> = {
   module: new Set<ProfileKind>(['module']),
   node: new Set<ProfileKind>(['node']),
 }
-
-/** The names of the groups. */
-export const profileGroups: readonly string[] = Object.keys(KINDS)
-
-/** Whether rows can stand for that. */
-export const isProfileGroup = (name: unknown): name is ProfileGroup => typeof name === 'string' && Object.hasOwn(KINDS, name)
 
 type Sums = { -readonly [K in keyof ProfileRow]: ProfileRow[K] }
 

@@ -37,6 +37,16 @@ export class ModuleCalls {
 
   /** Runs `fn`, and follows the module calls in it. */
   during<T>(fn: () => T): T {
+    const stop = this.start()
+    try {
+      return fn()
+    } finally {
+      stop()
+    }
+  }
+
+  /** Follows module calls until the returned function is called. */
+  start(): () => void {
     const outer = setModuleCallHook({
       callModule: (module, forward) => {
         const call = { module, path: this.#pathOf(module) }
@@ -53,11 +63,7 @@ export class ModuleCalls {
         }
       },
     })
-    try {
-      return fn()
-    } finally {
-      setModuleCallHook(outer)
-    }
+    return () => void setModuleCallHook(outer)
   }
 
   /** A module that is not below the outermost one is called by its class, below the module that calls it. */

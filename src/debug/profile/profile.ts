@@ -3,10 +3,11 @@ import type { GraphCosts } from '../../fx/viewer/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { checkCallable, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { chromeTrace } from './chromeTrace.ts'
+import { isProfileGroup, profileGroups } from './columns.ts'
+import type { ProfileGroup } from './columns.ts'
 import type { ProfileEvent } from './event.ts'
 import { flamePage } from './flamePage.ts'
-import { KeyAverages, averages, isProfileGroup, profileGroups } from './keyAverages.ts'
-import type { ProfileGroup } from './keyAverages.ts'
+import { KeyAverages, averages } from './keyAverages.ts'
 import { graphCosts } from './nodeCosts.ts'
 import { Recorder } from './recorder.ts'
 import { checkTimes, runOf } from './runs.ts'
@@ -57,7 +58,7 @@ export class Profile {
 
   /**
    * What each node of a graph cost, by name: of GraphModules, and of the graphs of compiled functions by the kernels that computed them. The page of a graph shows them:
-   * `graphPage(gm, { profile: result.graphCosts()[0] })`.
+   * `graphPage(gm, { costs: result.graphCosts()[0] })`.
    */
   graphCosts(): readonly GraphCosts[] {
     checkCount('Profile.graphCosts', arguments, 0)
@@ -105,15 +106,38 @@ export function profile(fn: () => unknown, options: ProfileOptions = {}): Profil
   checkTimes('profile', 'runs', runs, 1)
   return runOf('profile', fn, (run) => {
     for (let i = 0; i < warmup; i++) run()
-    const recorder = new Recorder()
-    let totalTime = 0
-    recorder.during(() => {
-      const start = performance.now()
+    const running = startProfile(runs)
+    try {
       for (let i = 0; i < runs; i++) run()
-      totalTime = performance.now() - start
-    })
-    const { events } = recorder
-    if (measures) for (const { name, start, end, kind } of events) performance.measure(name, { start, end, detail: { kind } })
-    return new Profile(events, runs, totalTime)
+    } finally {
+      running.stop()
+    }
+    const result = running.profile()
+    if (measures) for (const { name, start, end, kind } of result.events) performance.measure(name, { start, end, detail: { kind } })
+    return result
   })
+}
+
+/** A profile that is being taken. */
+export interface RunningProfile {
+  /** Ends it; nothing is recorded afterwards. */
+  stop(): void
+  /** What was recorded until it was stopped. */
+  profile(): Profile
+}
+
+/** Records what runs from now on, also what is asynchronous: for the command, which profiles whole programs. */
+export function startProfile(runs: number): RunningProfile {
+  const recorder = new Recorder()
+  const stopRecording = recorder.start()
+  const start = performance.now()
+  let end: number | null = null
+  return {
+    stop() {
+      if (end !== null) return
+      end = performance.now()
+      stopRecording()
+    },
+    profile: () => new Profile(recorder.events, runs, (end ?? performance.now()) - start),
+  }
 }

@@ -27,7 +27,7 @@ const inUse = (): number => budget.heap + budget.spilled
 
 const NONE: readonly never[] = []
 
-/** Records between `during`'s start and end. */
+/** Records between `start`'s call and that of what it returns. */
 export class Recorder {
   readonly events: ProfileEvent[] = []
   readonly #open: Open[] = []
@@ -38,8 +38,8 @@ export class Recorder {
   #tapeNode: unknown = null
   #tapeName: string | null = null
 
-  /** Runs `fn` and records it. What it throws is thrown on; nothing is recorded afterwards. */
-  during(fn: () => void): void {
+  /** Records until the returned function is called. */
+  start(): () => void {
     const graphs = new GraphRuns({
       enter: ({ name }) => {
         const span = this.#begin('node', name, null)
@@ -58,9 +58,9 @@ export class Recorder {
       composite: (qualname, run) => this.#composite(qualname, run),
       launched: (kernel, start, end) => this.#launched(kernel, start, end),
     }
-    try {
-      modules.during(fn)
-    } finally {
+    const stop = modules.start()
+    return () => {
+      stop()
       observed.observer = outer
     }
   }

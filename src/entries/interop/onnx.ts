@@ -5,3 +5,4 @@ export * from '../../interop/onnx/index.ts'
 
 installFx()
 installTensors()
+export type { OnProgress, Progress } from '../../protocol/index.ts'

@@ -1,5 +1,6 @@
 // genLayoutAutotuner: a heuristic that measures whether a region is faster in a layout. PyTorch's torch.fx.experimental.optimization.gen_mkl_autotuner.
-import { checkArgument, checkArray, checkCount, checkOptions, isFunction, isTensorLike } from '../../protocol/index.ts'
+import { checkArgument, checkArray, checkCallable, checkCount, checkOptions, isFunction, isTensorLike } from '../../protocol/index.ts'
+import type { OnProgress } from '../../protocol/index.ts'
 import type { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { Interpreter } from '../run/interpreter.ts'
@@ -15,6 +16,8 @@ export interface AutotunerOptions {
   readonly warmup?: number
   /** The clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number
+  /** Is told of each region before it is measured; how many there are is not known. */
+  readonly onProgress?: OnProgress
 }
 
 /**
@@ -35,12 +38,14 @@ export function genLayoutAutotuner(
   const where = 'genLayoutAutotuner'
   checkArray(where, 'exampleInputs', exampleInputs)
   checkLayout(where, layout)
-  checkOptions(where, options, { iters: 'number', warmup: 'number', now: true })
-  const { iters = 10, warmup = 1, now = () => performance.now() } = options
+  checkOptions(where, options, { iters: 'number', warmup: 'number', now: true, onProgress: true })
+  const { iters = 10, warmup = 1, now = () => performance.now(), onProgress } = options
   checkArgument(Number.isSafeInteger(iters) && iters > 0, where, 'options.iters', 'an integer from 1', iters)
   checkArgument(Number.isSafeInteger(warmup) && warmup >= 0, where, 'options.warmup', 'an integer from 0', warmup)
   checkArgument(isFunction(now), where, 'options.now', 'a function that returns milliseconds', now)
+  if (onProgress !== undefined) checkCallable(where, 'options.onProgress', onProgress)
   let values: ReadonlyMap<Node, unknown> = new Map()
+  let measured = 0
   const time = (part: GraphModule, args: readonly unknown[]): number => {
     for (let i = 0; i < warmup; i++) part.call(...args)
     const begin = now()
@@ -51,6 +56,7 @@ export function genLayoutAutotuner(
     const gm = region.nodes[0]?.graph.owningModule
     if (!(gm instanceof GraphModule)) return false
     const { nodes, startNodes, endNodes } = region
+    onProgress?.({ task: 'autotune', done: measured++, total: null, text: nodes.map(({ name }) => name).join(' ') })
     const inputs = [...new Set(startNodes.map(inputOf))]
     if (!inputs.every((input) => values.has(input))) values = new Recorder(gm).record(exampleInputs)
     const given = (list: readonly Node[]): unknown[] => list.map((node) => values.get(node))

@@ -3,7 +3,8 @@ import { ArgumentError, InternalError, UnsupportedError } from '../../errors/ind
 import { Node, operator } from '../../fx/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { opOf } from '../../ops/index.ts'
-import { checkArgument, checkOptions, targetInfo, valueText } from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkOptions, targetInfo, valueText } from '../../protocol/index.ts'
+import type { OnProgress } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
@@ -27,6 +28,8 @@ export interface ToOnnxOptions {
   readonly opset?: number
   /** `'inside'` (default), or `{ file: 'model.data' }` for a file beside the model, which models of 2 GB and more need. */
   readonly weights?: Weights
+  /** Is told of each node before it is written. */
+  readonly onProgress?: OnProgress
 }
 
 /** What {@link toOnnx} returns. */
@@ -52,14 +55,15 @@ export interface OnnxModel extends OnnxFiles {
  */
 export function toOnnx(gm: GraphModule, options: ToOnnxOptions = {}): OnnxModel {
   checkGraphModule('toOnnx', gm)
-  checkOptions('toOnnx', options, { inputs: true, opset: 'number', weights: true })
-  const { opset = OPSET, weights = 'inside' } = options
+  checkOptions('toOnnx', options, { inputs: true, opset: 'number', weights: true, onProgress: true })
+  const { opset = OPSET, weights = 'inside', onProgress } = options
+  if (onProgress !== undefined) checkCallable('toOnnx', 'options.onProgress', onProgress)
   checkArgument(opset === OPSET, 'toOnnx', 'options.opset', `${OPSET}, the only opset that models are written for`, opset)
   const isPlace = weights === 'inside' || (typeof weights === 'object' && typeof weights.file === 'string' && weights.file !== '')
   checkArgument(isPlace, 'toOnnx', 'options.weights', "'inside' or { file: 'model.data' }", weights)
   const lowered = lower(gm, inputsOf(gm, options.inputs))
   const builder = new ModelBuilder()
-  new Writer(gm, lowered, builder).write()
+  new Writer(gm, lowered, builder).write(onProgress)
   const files = builder.files(gm.className, opset, weights)
   return { ...files, inputs: builder.inputs, outputs: builder.outputs, operators: builder.counts }
 }
@@ -96,8 +100,11 @@ class Writer {
     this.#builder = builder
   }
 
-  write(): void {
+  write(onProgress?: OnProgress): void {
+    const total = this.#lowered.graph.nodes.length
+    let done = 0
     for (const node of this.#lowered.graph.nodes) {
+      onProgress?.({ task: 'export', done: done++, total, text: node.name })
       if (node.op === 'output') this.#output(node)
       else this.#values.set(node, this.#valuesOf(node))
     }

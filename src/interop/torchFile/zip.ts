@@ -1,4 +1,4 @@
-// The entries of a zip archive that are stored as they are, which is how torch.save writes them. Nothing is decompressed: a small file cannot become a large one.
+// The entries of a zip archive that are stored as they are, which is how torch.save writes them. Nothing is decompressed here: a small file cannot become a large one.
 import { ArgumentError } from '../../errors/index.ts'
 
 const END_SIGNATURE = 0x06054b50
@@ -13,6 +13,8 @@ const LOCAL_SIZE = 30
 /** A field whose value is in the entry's extra data, as 64 bits. */
 const IN_EXTRA = 0xffffffff
 const EXTRA64 = 1
+/** The only way of compression that is in use. */
+const DEFLATED = 8
 
 /** Whether these are the first bytes of a zip archive. */
 export const isZip = (bytes: Uint8Array): boolean => bytes.length > 4 && bytes[0] === 0x50 && bytes[1] === 0x4b
@@ -95,9 +97,13 @@ function wide(fields: Fields, extraAt: number, extraSize: number, values: readon
 
 /**
  * The entries by name. Throws ArgumentError, which starts with `where`, for a damaged archive, for two entries of one name, for entries that share bytes (a small
- * file could be a large one otherwise), and for entries that are compressed or encrypted.
+ * file could be a large one otherwise), and for entries that are encrypted, or compressed unless there is `inflate`, which gets their bytes.
  */
-export function readStoredZip(where: string, bytes: Uint8Array): ReadonlyMap<string, Uint8Array> {
+export function readStoredZip(
+  where: string,
+  bytes: Uint8Array,
+  inflate: ((packed: Uint8Array) => Uint8Array) | null = null,
+): ReadonlyMap<string, Uint8Array> {
   const fields = new Fields(where, bytes)
   const { at: start, count } = directory(fields, bytes.length)
   const entries = new Map<string, Uint8Array>()
@@ -107,11 +113,12 @@ export function readStoredZip(where: string, bytes: Uint8Array): ReadonlyMap<str
     if (fields.word(at) !== ENTRY_SIGNATURE) throw fields.fail(`entry ${i} does not start with its signature`)
     const [nameSize, extraSize, commentSize] = [fields.short(at + 28), fields.short(at + 30), fields.short(at + 32)]
     const name = fields.text(at + ENTRY_SIZE, nameSize)
-    if (fields.short(at + 10) !== 0 || fields.short(at + 8) % 2 === 1)
+    const isPacked = inflate !== null && fields.short(at + 10) === DEFLATED
+    if ((fields.short(at + 10) !== 0 && !isPacked) || fields.short(at + 8) % 2 === 1)
       throw new ArgumentError(
         `${where}: the entry '${name}' is compressed or encrypted, which torch.save does not do; load and save the file in PyTorch.`,
       )
-    const [size = 0, , offset = 0] = wide(fields, at + ENTRY_SIZE + nameSize, extraSize, [
+    const [whole = 0, packed = 0, offset = 0] = wide(fields, at + ENTRY_SIZE + nameSize, extraSize, [
       fields.word(at + 24),
       fields.word(at + 20),
       fields.word(at + 42),
@@ -119,7 +126,9 @@ export function readStoredZip(where: string, bytes: Uint8Array): ReadonlyMap<str
     if (fields.word(offset) !== LOCAL_SIGNATURE) throw fields.fail(`the data of '${name}' does not start with its signature`)
     const data = offset + LOCAL_SIZE + fields.short(offset + 26) + fields.short(offset + 28)
     if (entries.has(name)) throw fields.fail(`it has two entries called '${name}'`)
-    entries.set(name, fields.bytes(data, size))
+    const size = isPacked ? packed : whole
+    const stored = fields.bytes(data, size)
+    entries.set(name, isPacked ? inflate(stored) : stored)
     places.push({ name, from: offset, to: data + size })
     at += ENTRY_SIZE + nameSize + extraSize + commentSize
   }

@@ -27,108 +27,120 @@ function labelOf({ frame: [name, kind], parent }: Place): string {
   return outer !== '' && name.startsWith(`${outer}.`) ? name.slice(outer.length + 1) : name
 }
 
-/** Shows the flame graph of a profile. */
-export function showFlames(data: FlameData): void {
-  const flame = byId('flame', HTMLElement)
-  const detail = byId('detail', HTMLElement)
-  const input = byId('search', HTMLInputElement)
-  const hits = byId('hits', HTMLElement)
+/** The frame that stands for everything. Runs may be measured a little shorter than what ran in them. */
+function whole({ totalTime, frames }: FlameData): PackedFrame {
+  const sumOf = (at: 2 | 4 | 5): number => frames.reduce((sum, frame) => sum + frame[at], 0)
+  return ['all', 'all', Math.max(totalTime, sumOf(2)), 1, sumOf(4), sumOf(5), frames]
+}
 
-  /** The frame that stands for everything. Runs may be measured a little shorter than what ran in them. */
-  const total = Math.max(
-    data.totalTime,
-    data.frames.reduce((sum, [, , time]) => sum + time, 0),
-  )
-  const all: PackedFrame = ['all', 'all', total, 1, sumOf(4), sumOf(5), data.frames]
-  function sumOf(at: 4 | 5): number {
-    return data.frames.reduce((sum, frame) => sum + frame[at], 0)
+const isAround = (outer: Place, inner: Place): boolean => {
+  for (let at: Place | null = inner; at !== null; at = at.parent) if (at === outer) return true
+  return false
+}
+
+function hasAround({ parent }: Place, frames: ReadonlySet<PackedFrame>): boolean {
+  for (let at = parent; at !== null; at = at.parent) if (frames.has(at.frame)) return true
+  return false
+}
+
+const own = ([, , time, , , , children]: PackedFrame): number => Math.max(0, time - children.reduce((sum, child) => sum + child[2], 0))
+
+class FlameGraph {
+  readonly #flame = byId('flame', HTMLElement)
+  readonly #detail = byId('detail', HTMLElement)
+  readonly #hits = byId('hits', HTMLElement)
+  readonly #total: number
+  readonly #places: Place[] = []
+  readonly #root: Place
+  #shown: Place
+  #selected: Place
+  #found: ReadonlySet<PackedFrame> | null = null
+  readonly #drawn = new Map<Place, HTMLElement>()
+
+  constructor(data: FlameData) {
+    const all = whole(data)
+    this.#total = all[2]
+    this.#root = this.#lay(all, null, 0, 0)
+    this.#shown = this.#root
+    this.#selected = this.#root
   }
 
-  const places: Place[] = []
-  function lay(frame: PackedFrame, parent: Place | null, depth: number, from: number): Place {
-    const place: Place = { frame, parent, depth, from, size: frame[2] / Math.max(total, Number.MIN_VALUE) }
-    places.push(place)
+  #lay(frame: PackedFrame, parent: Place | null, depth: number, from: number): Place {
+    const place: Place = { frame, parent, depth, from, size: frame[2] / Math.max(this.#total, Number.MIN_VALUE) }
+    this.#places.push(place)
     let at = from
-    for (const child of frame[6]) at += lay(child, place, depth + 1, at).size
+    for (const child of frame[6]) at += this.#lay(child, place, depth + 1, at).size
     return place
   }
-  const root = lay(all, null, 0, 0)
 
-  let shown = root
-  let selected = root
-  let found: ReadonlySet<PackedFrame> | null = null
-  const drawn = new Map<Place, HTMLElement>()
-
-  const isAround = (outer: Place, inner: Place): boolean => {
-    for (let at: Place | null = inner; at !== null; at = at.parent) if (at === outer) return true
-    return false
+  draw(): void {
+    this.#drawn.clear()
+    const boxes = this.#places.flatMap((place) => this.#boxOf(place) ?? [])
+    const deepest = [...this.#drawn.keys()].reduce((most, { depth }) => Math.max(most, depth), 0)
+    this.#flame.style.height = `${(deepest + 1) * ROW}px`
+    this.#flame.classList.toggle('searching', this.#found !== null)
+    this.#flame.replaceChildren(...boxes)
   }
 
-  function draw(): void {
-    const width = flame.clientWidth
-    drawn.clear()
-    let deepest = 0
-    const made = places.flatMap((place) => {
-      const isAbove = place !== shown && isAround(place, shown)
-      if (!isAbove && !isAround(shown, place)) return []
-      const left = isAbove ? 0 : ((place.from - shown.from) / shown.size) * width
-      const wide = isAbove ? width : (place.size / shown.size) * width
-      if (!(wide >= NARROWEST)) return []
-      deepest = Math.max(deepest, place.depth)
-      const [name, kind, time] = place.frame
-      const box = element(
-        'button',
-        {
-          type: 'button',
-          role: 'treeitem',
-          class: `frame ${kind}${isAbove ? ' above' : ''}`,
-          'aria-level': String(place.depth + 1),
-          'aria-label': `${name}, ${timeText(time)}`,
-        },
-        wide > 28 ? element('span', {}, labelOf(place)) : null,
-      )
-      box.style.cssText = `left:${left}px;width:${Math.max(1, wide - 1)}px;top:${place.depth * ROW}px`
-      box.tabIndex = place === selected ? 0 : -1
-      if (found !== null) box.classList.toggle('hit', found.has(place.frame))
-      if (place === selected) box.classList.add('selected')
-      box.addEventListener('click', () => go(place))
-      box.addEventListener('mouseenter', () => describe(place))
-      box.addEventListener('mouseleave', () => describe(selected))
-      drawn.set(place, box)
-      return [box]
-    })
-    flame.style.height = `${(deepest + 1) * ROW}px`
-    flame.classList.toggle('searching', found !== null)
-    flame.replaceChildren(...made)
+  /** The element of a frame; null if it is not seen. */
+  #boxOf(place: Place): HTMLElement | null {
+    const shown = this.#shown
+    const width = this.#flame.clientWidth
+    const isAbove = place !== shown && isAround(place, shown)
+    if (!isAbove && !isAround(shown, place)) return null
+    const left = isAbove ? 0 : ((place.from - shown.from) / shown.size) * width
+    const wide = isAbove ? width : (place.size / shown.size) * width
+    if (!(wide >= NARROWEST)) return null
+    const [name, kind, time] = place.frame
+    const names = {
+      class: `frame ${kind}${isAbove ? ' above' : ''}`,
+      'aria-level': String(place.depth + 1),
+      'aria-label': `${name}, ${timeText(time)}`,
+    }
+    const box = element('button', { type: 'button', role: 'treeitem', ...names }, wide > 28 ? element('span', {}, labelOf(place)) : null)
+    box.style.cssText = `left:${left}px;width:${Math.max(1, wide - 1)}px;top:${place.depth * ROW}px`
+    box.tabIndex = place === this.#selected ? 0 : -1
+    if (this.#found !== null) box.classList.toggle('hit', this.#found.has(place.frame))
+    if (place === this.#selected) box.classList.add('selected')
+    box.addEventListener('click', () => this.go(place))
+    // A frame that is drawn below a mouse that rests is not meant.
+    box.addEventListener('mousemove', ({ movementX, movementY }) => (movementX === 0 && movementY === 0 ? undefined : this.#describe(place)))
+    box.addEventListener('mouseleave', () => this.#describe(this.#selected))
+    this.#drawn.set(place, box)
+    return box
   }
 
-  /** Shows a frame at full width. */
-  function go(place: Place): void {
-    shown = place
-    select(place)
+  /** Shows a frame at full width; by default everything. */
+  go(place: Place = this.#root): void {
+    this.#shown = place
+    this.#select(place)
   }
 
-  function select(place: Place): void {
-    selected = place
-    draw()
-    describe(place)
-    drawn.get(place)?.focus({ preventScroll: false })
+  #select(place: Place): void {
+    this.#selected = place
+    this.draw()
+    this.#describe(place)
+    this.#drawn.get(place)?.focus({ preventScroll: false })
   }
 
-  const own = ([, , time, , , , children]: PackedFrame): number => Math.max(0, time - children.reduce((sum, child) => sum + child[2], 0))
+  /** What is known of the selected frame. */
+  describe(): void {
+    this.#describe(this.#selected)
+  }
 
-  function describe(place: Place): void {
+  #describe(place: Place): void {
     const [name, kind, time, calls, flops, bytes] = place.frame
-    const rate = flops === 0 || time === 0 ? null : `${(flops / time / 1e6).toFixed(2)} GFLOP/s`
+    const rate = flops === 0 || time === 0 ? '' : `, ${(flops / time / 1e6).toFixed(2)} GFLOP/s`
+    const isAll = place === this.#root
     const facts: readonly (readonly [string, string | null])[] = [
-      ['time', `${timeText(time)} (${shareText(time, total)})`],
-      ['own time', `${timeText(own(place.frame))} (${shareText(own(place.frame), total)})`],
-      ['calls', place === root || kind === 'backward' ? null : `${calls}`],
-      ['a call', place === root || calls < 2 ? null : timeText(time / calls)],
-      ['FLOPs', flops === 0 ? null : `${flopsText(flops)}${rate === null ? '' : `, ${rate}`}`],
+      ['time', `${timeText(time)} (${shareText(time, this.#total)})`],
+      ['own time', `${timeText(own(place.frame))} (${shareText(own(place.frame), this.#total)})`],
+      ['calls', isAll || kind === 'backward' ? null : `${calls}`],
+      ['a call', isAll || calls < 2 ? null : timeText(time / calls)],
+      ['FLOPs', flops === 0 ? null : `${flopsText(flops)}${rate}`],
       ['bytes', bytes === 0 ? null : bytesText(bytes)],
     ]
-    detail.replaceChildren(
+    this.#detail.replaceChildren(
       element('h2', {}, name, element('span', { class: 'kind' }, kind === 'all' ? 'all that ran' : kind)),
       element(
         'dl',
@@ -138,61 +150,51 @@ export function showFlames(data: FlameData): void {
     )
   }
 
-  function search(): void {
-    const text = input.value.trim().toLowerCase()
-    found =
-      text === ''
-        ? null
-        : new Set(places.filter(({ frame, parent }) => parent !== null && frame[0].toLowerCase().includes(text)).map(({ frame }) => frame))
-    if (found === null) hits.textContent = ''
-    else {
-      const matching = found
-      // A frame inside of another that matches is counted with it.
-      const outermost = places.filter((place) => matching.has(place.frame) && !hasAround(place, matching))
-      hits.textContent = `${matching.size} ${matching.size === 1 ? 'frame' : 'frames'}, ${shareText(
-        outermost.reduce((sum, { frame }) => sum + frame[2], 0),
-        total,
-      )}`
-    }
-    draw()
-  }
-
-  function hasAround({ parent }: Place, frames: ReadonlySet<PackedFrame>): boolean {
-    for (let at = parent; at !== null; at = at.parent) if (frames.has(at.frame)) return true
-    return false
-  }
-
-  function reset(): void {
-    input.value = ''
-    search()
-    go(root)
+  search(given: string): void {
+    const text = given.trim().toLowerCase()
+    const matching = new Set(
+      this.#places.filter(({ frame, parent }) => parent !== null && frame[0].toLowerCase().includes(text)).map(({ frame }) => frame),
+    )
+    this.#found = text === '' ? null : matching
+    // A frame inside of another that matches is counted with it.
+    const outermost = this.#places.filter((place) => matching.has(place.frame) && !hasAround(place, matching))
+    const time = outermost.reduce((sum, { frame }) => sum + frame[2], 0)
+    this.#hits.textContent = text === '' ? '' : `${matching.size} ${matching.size === 1 ? 'frame' : 'frames'}, ${shareText(time, this.#total)}`
+    this.draw()
   }
 
   /** To the frame around, the first one inside, or the one beside. */
-  function step(key: string): void {
-    const visible = [...drawn.keys()]
-    const inRow = visible.filter(({ depth }) => depth === selected.depth)
-    const next =
-      key === 'ArrowUp'
-        ? selected.parent
-        : key === 'ArrowDown'
-          ? visible.find(({ parent }) => parent === selected)
-          : inRow[inRow.indexOf(selected) + (key === 'ArrowLeft' ? -1 : 1)]
-    if (next !== null && next !== undefined) select(next)
+  step(key: string): void {
+    const visible = [...this.#drawn.keys()]
+    const inRow = visible.filter(({ depth }) => depth === this.#selected.depth)
+    const beside = inRow[inRow.indexOf(this.#selected) + (key === 'ArrowLeft' ? -1 : 1)]
+    const inside = visible.find(({ parent }) => parent === this.#selected)
+    const next = key === 'ArrowUp' ? this.#selected.parent : key === 'ArrowDown' ? inside : beside
+    if (next !== null && next !== undefined) this.#select(next)
   }
+}
 
-  input.addEventListener('input', search)
+/** Shows the flame graph of a profile. */
+export function showFlames(data: FlameData): void {
+  const graph = new FlameGraph(data)
+  const input = byId('search', HTMLInputElement)
+  const reset = (): void => {
+    input.value = ''
+    graph.search('')
+    graph.go()
+  }
+  input.addEventListener('input', () => graph.search(input.value))
   onClick('reset', reset)
   addEventListener('keydown', (event) => {
     if (event.key === 'Escape') return reset()
     if (event.target === input || event.ctrlKey || event.metaKey || event.altKey) return undefined
     if (event.key === '/') input.focus()
-    else if (event.key.startsWith('Arrow')) step(event.key)
+    else if (event.key.startsWith('Arrow')) graph.step(event.key)
     else return undefined
     event.preventDefault()
     return undefined
   })
-  new ResizeObserver(draw).observe(byId('flame', HTMLElement).parentElement ?? document.body)
-  draw()
-  describe(root)
+  new ResizeObserver(() => graph.draw()).observe(byId('flame', HTMLElement).parentElement ?? document.body)
+  graph.draw()
+  graph.describe()
 }

@@ -64,23 +64,45 @@ function stepsOf(most: number): readonly number[] {
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, i) => i * step)
 }
 
-/** Shows who had the memory over time. */
-export function showMemory(data: MemoryData): void {
-  const chart = byId('chart', HTMLElement)
-  const legend = byId('legend', HTMLElement)
-  const by = byId('by', HTMLSelectElement)
-  const { times, peak } = data
-  const span = Math.max(times.at(-1) ?? 0, Number.MIN_VALUE)
-  let at = peak
+/** The chart, its legend, and the moment that they show. */
+class MemoryChart {
+  readonly #chart = byId('chart', HTMLElement)
+  readonly #legend = byId('legend', HTMLElement)
+  readonly #by = byId('by', HTMLSelectElement)
+  readonly #data: MemoryData
+  readonly #span: number
+  #at: number
 
-  function draw(): void {
-    const series = data.series[by.value]
+  constructor(data: MemoryData) {
+    this.#data = data
+    this.#span = Math.max(data.times.at(-1) ?? 0, Number.MIN_VALUE)
+    this.#at = data.peak
+  }
+
+  draw(): void {
+    const series = this.#data.series[this.#by.value]
     if (series === undefined) return
     const areas = areasOf(series)
-    const width = chart.clientWidth
     const total = (point: number): number => areas.reduce((sum, { bytes }) => sum + (bytes[point] ?? 0), 0)
-    const most = Math.max(1, ...times.map((_, i) => total(i)))
-    const x = (time: number): number => LEFT + (time / span) * (width - LEFT - RIGHT)
+    this.#drawChart(areas, Math.max(1, ...this.#data.times.map((_, i) => total(i))))
+    const at = this.#at
+    this.#legend.replaceChildren(
+      element(
+        'li',
+        {},
+        at === this.#data.peak ? 'at the peak' : `after ${timeText(this.#data.times[at] ?? 0)}`,
+        element('b', {}, bytesText(total(at))),
+      ),
+      ...areas.map(({ owner, colour, bytes }) =>
+        element('li', {}, element('i', { style: `background:${colour}` }), owner, element('b', {}, bytesText(bytes[at] ?? 0))),
+      ),
+    )
+  }
+
+  #drawChart(areas: readonly Area[], most: number): void {
+    const { times } = this.#data
+    const width = this.#chart.clientWidth
+    const x = (time: number): number => LEFT + (time / this.#span) * (width - LEFT - RIGHT)
     const y = (bytes: number): number => HEIGHT - BOTTOM - (bytes / most) * (HEIGHT - TOP - BOTTOM)
     const picture = shape('svg', { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` })
     for (const bytes of stepsOf(most)) {
@@ -93,52 +115,48 @@ export function showMemory(data: MemoryData): void {
       times.forEach((_, i) => (below[i] = (below[i] ?? 0) + (bytes[i] ?? 0)))
       picture.append(shape('path', { d: outline(times, floor, below, x, y), fill: colour, 'fill-opacity': 0.75 }))
     }
-    const labels = [0, span / 2, span]
-    labels.forEach((time, i) =>
-      picture.append(
-        shape(
-          'text',
-          { x: x(time), y: HEIGHT - 8, 'text-anchor': i === 0 ? 'start' : i === 1 ? 'middle' : 'end' },
-          time === 0 ? '0' : timeText(time),
-        ),
-      ),
-    )
-    const marked = x(times[at] ?? 0)
+    for (const [time, anchor] of [[0, 'start'] as const, [this.#span / 2, 'middle'] as const, [this.#span, 'end'] as const])
+      picture.append(shape('text', { x: x(time), y: HEIGHT - 8, 'text-anchor': anchor }, time === 0 ? '0' : timeText(time)))
+    const marked = x(times[this.#at] ?? 0)
     picture.append(shape('line', { class: 'mark', x1: marked, x2: marked, y1: TOP, y2: HEIGHT - BOTTOM }))
-    chart.replaceChildren(picture)
-    legend.replaceChildren(
-      element('li', {}, at === peak ? 'at the peak' : `after ${timeText(times[at] ?? 0)}`, element('b', {}, bytesText(total(at)))),
-      ...areas.map(({ owner, colour, bytes }) =>
-        element('li', {}, element('i', { style: `background:${colour}` }), owner, element('b', {}, bytesText(bytes[at] ?? 0))),
-      ),
-    )
+    this.#chart.replaceChildren(picture)
   }
 
-  /** The last point that is not behind a place of the chart. */
-  function moveTo(clientX: number): void {
-    const { left, width } = chart.getBoundingClientRect()
-    const time = ((clientX - left - LEFT) / Math.max(1, width - LEFT - RIGHT)) * span
-    const behind = times.findIndex((other) => other > time)
-    at = Math.max(0, behind < 0 ? times.length - 1 : behind - 1)
-    draw()
+  /** Shows another moment. */
+  #show(point: number): void {
+    this.#at = Math.min(this.#data.times.length - 1, Math.max(0, point))
+    this.draw()
   }
 
-  chart.addEventListener('pointermove', (event) => moveTo(event.clientX))
-  chart.addEventListener('pointerdown', (event) => moveTo(event.clientX))
-  chart.addEventListener('pointerleave', () => {
-    at = peak
-    draw()
-  })
-  chart.addEventListener('keydown', (event) => {
-    const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
-    if (step === 0) return
-    at = Math.min(times.length - 1, Math.max(0, at + step))
-    draw()
-    event.preventDefault()
-  })
-  by.addEventListener('change', draw)
-  new ResizeObserver(draw).observe(chart.parentElement ?? chart)
-  draw()
+  /** To the last point that is not behind a place of the chart. */
+  #moveTo(clientX: number): void {
+    const { left, width } = this.#chart.getBoundingClientRect()
+    const time = ((clientX - left - LEFT) / Math.max(1, width - LEFT - RIGHT)) * this.#span
+    const behind = this.#data.times.findIndex((other) => other > time)
+    this.#show(behind < 0 ? this.#data.times.length - 1 : behind - 1)
+  }
+
+  listen(): void {
+    const chart = this.#chart
+    chart.addEventListener('pointermove', (event) => this.#moveTo(event.clientX))
+    chart.addEventListener('pointerdown', (event) => this.#moveTo(event.clientX))
+    chart.addEventListener('pointerleave', () => this.#show(this.#data.peak))
+    chart.addEventListener('keydown', (event) => {
+      const step = event.key === 'ArrowLeft' ? -1 : event.key === 'ArrowRight' ? 1 : 0
+      if (step === 0) return
+      this.#show(this.#at + step)
+      event.preventDefault()
+    })
+    this.#by.addEventListener('change', () => this.draw())
+    new ResizeObserver(() => this.draw()).observe(chart.parentElement ?? chart)
+  }
+}
+
+/** Shows who had the memory over time. */
+export function showMemory(data: MemoryData): void {
+  const chart = new MemoryChart(data)
+  chart.listen()
+  chart.draw()
   byId('owners', HTMLElement).replaceChildren(table(data))
 }
 

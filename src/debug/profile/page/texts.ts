@@ -1,4 +1,4 @@
-// Numbers as the pages of a profile write them.
+// Numbers as pages write them.
 
 const scaled = (value: number, base: number, units: readonly string[]): string => {
   let [rest, at] = [value, 0]
