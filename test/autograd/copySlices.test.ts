@@ -36,7 +36,7 @@ describe('CopySlices', () => {
         () => u.mul(1),
         (w) => [u, w],
       ),
-    ).toEqual(['where', 'gather'])
+    ).toEqual(['gather', 'where'])
     expect(
       calls(
         () => u.mul(1),
