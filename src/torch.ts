@@ -17,7 +17,7 @@ import { installOptim } from './install/optim.ts'
 
 import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
 import type { OperatorNamespace } from './library/index.ts'
-import { memory, promoteTypes } from './kernels/index.ts'
+import { areDeterministicAlgorithmsEnabled, backends, memory, promoteTypes, useDeterministicAlgorithms } from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import { torchAliases } from './ops/aliases.ts'
@@ -97,6 +97,10 @@ export type Torch = typeof operators &
     }
     /** How much memory is in use, its limit, and what uses it; PyTorch's `torch.cuda.memory`. */
     readonly memory: typeof memory
+    /** How kernels may compute; PyTorch's `torch.backends`. */
+    readonly backends: typeof backends
+    readonly useDeterministicAlgorithms: typeof useDeterministicAlgorithms
+    readonly areDeterministicAlgorithmsEnabled: typeof areDeterministicAlgorithmsEnabled
     readonly cond: typeof cond
     readonly whileLoop: typeof whileLoop
     readonly scan: typeof scan
@@ -199,6 +203,9 @@ export const torch: Torch = namespace(
     ops: Object.assign(operatorNamespaces, { tensorfx: internal, higher_order: higherOrder }),
     library: { customOp, defineOp, registerFake, registerAutograd },
     memory: namespace('torch.memory', { ...memory }),
+    backends: namespace('torch.backends', backends),
+    useDeterministicAlgorithms,
+    areDeterministicAlgorithmsEnabled,
     cond,
     whileLoop,
     scan,

@@ -6,9 +6,10 @@ import { fakeLike, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
 import { currentScope, inScope, newId } from '../events/index.ts'
 import { GraphModule, Interpreter, Node } from '../fx/index.ts'
+import { readState, segmentState, underSegmentState } from '../guards/index.ts'
 import { checkGraph, checkGraphModule } from '../protocol/graphChecks.ts'
 import { CapturedStack } from '../provenance/index.ts'
-import { Tensor, asTensors, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
+import { Tensor, asTensors } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
 import { attachBackward } from './callTape.ts'
 import type { BackwardCode, BackwardPart } from './callTape.ts'
@@ -98,11 +99,11 @@ export function compileJoint(joint: JointGraph, inputs: readonly unknown[], name
   const examples = [...inputs, ...constants, ...Array.from({ length: 4 * draws }, () => 0)]
   const forward = half('forward', options.fwCompiler, forwardGraph, examples)
   let backward: CompiledCode | null = null
-  // The backward is compiled and run when the program may have changed the default dtype.
-  const dtype = getDefaultDtype()
+  // The backward is compiled and run when the program may have changed what the graph belongs to, such as the default dtype.
+  const state = readState(segmentState, null)
   const compile = (graph: GraphModule, args: readonly unknown[]): CompiledCode => {
-    const compiled = withDefaultDtype(dtype, () => half('backward', options.bwCompiler ?? options.fwCompiler, graph, args))
-    return (...values) => withDefaultDtype(dtype, () => compiled(...values))
+    const compiled = underSegmentState(state, () => half('backward', options.bwCompiler ?? options.fwCompiler, graph, args))
+    return (...values) => underSegmentState(state, () => compiled(...values))
   }
   const parts = new Map<string, BackwardPart>()
   const code: BackwardCode = {

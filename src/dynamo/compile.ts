@@ -2,6 +2,7 @@
 import { Function as AutogradFunction, allowTracing, tracingFunctions } from '../autograd/index.ts'
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { withStrict } from '../kernels/index.ts'
 import { harmless } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
@@ -18,6 +19,12 @@ import type { KernelSummary } from '../aot/index.ts'
 import { ExplainOutput } from './explain.ts'
 import { WeakRefs } from './weakRefs.ts'
 
+/** How a compiled function computes. */
+export interface ComputeOptions {
+  /** Whether its results must not depend on what the machine offers, see `torch.useDeterministicAlgorithms`; default: what that says at the call. */
+  readonly strict?: boolean
+}
+
 export interface CompileOptions {
   /** A registered backend's name or a function (gm, exampleInputs) => compiled. Default 'inductor'. */
   readonly backend?: string | Backend
@@ -29,6 +36,8 @@ export interface CompileOptions {
    * numbers, views among the results or gradients set inside still run. Default false.
    */
   readonly skipReplay?: boolean
+  /** How it computes. PyTorch's options of inductor have other names. */
+  readonly options?: ComputeOptions
   /** Called with each captured graph before the backend gets it. Like any listener of events, it cannot make the program fail: what it throws is logged. */
   readonly onGraph?: (gm: GraphModule, exampleInputs: readonly unknown[]) => void
   /** A trace, from `trace` of tensorfx/debug/trace, which then records this function, and only those that were compiled with it. */
@@ -65,7 +74,6 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 const PYTORCH_OPTIONS: Readonly<Record<string, string>> = {
   mode: 'leave it out, as there is one mode; for a pure function whose calls are short, { skipReplay: true } checks only the arguments',
   dynamic: 'leave it out, as each graph is compiled for the shapes of its inputs; config.recompileLimit says how many graphs there may be',
-  options: 'leave it out, and write settings to config, or pass a function as { backend }',
   disable: 'leave it out, and write disable(fn) for a function that runs eagerly',
 }
 
@@ -87,7 +95,12 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   // A module of another copy of the library can be called, but not captured.
   if (!isCallable(target) || (isModule(target) && !(target instanceof Module)))
     throw new ArgumentError(`compile: argument 'fn' must be a function or a Module, got ${valueText(target)}. Pass the model itself, not its result.`)
-  checkOptions('compile', options, { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true, trace: true }, PYTORCH_OPTIONS)
+  checkOptions(
+    'compile',
+    options,
+    { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true, trace: true, options: true },
+    PYTORCH_OPTIONS,
+  )
   const { trace } = options
   if (trace !== undefined)
     checkArgument(
@@ -97,11 +110,14 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
       'a trace, as trace() of tensorfx/debug/trace makes them',
       trace,
     )
+  const { strict } = options.options ?? {}
+  if (options.options !== undefined) checkOptions('compile: options', options.options, { strict: 'boolean' })
   const compiled = newCompiled(target, options)
   trace?.follow(compiled.reports.fn)
   compiledFunctions.add(compiled)
+  // Written out twice: a function of its own would be one frame more in the traces of users' programs, which are cut off.
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
-    return compiled.call(this, args)
+    return strict === undefined ? compiled.call(this, args) : withStrict(strict, () => compiled.call(this, args))
   }
   const { name } = target instanceof Module ? target.constructor : target
   Object.defineProperty(call, 'name', { value: name })
@@ -111,7 +127,11 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
     recompileReasons: () => compiled.reports.reasons,
   }
   if (!(target instanceof Module)) return Object.assign(call, reports)
-  return Object.assign(call, reports, { call: (...args: readonly unknown[]): unknown => compiled.call(undefined, args), module: target })
+  return Object.assign(call, reports, {
+    call: (...args: readonly unknown[]): unknown =>
+      strict === undefined ? compiled.call(undefined, args) : withStrict(strict, () => compiled.call(undefined, args)),
+    module: target,
+  })
 }
 
 function newCompiled(target: Callable | Module, options: CompileOptions): CompiledFunction {

@@ -3,7 +3,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import type { GraphModule, Node } from '../fx/index.ts'
-import { agreesInSegment, operatorState, readState, segmentState } from '../guards/index.ts'
+import { agreesInSegment, operatorState, readState, segmentState, underSegmentState } from '../guards/index.ts'
 import type { MetState } from '../guards/index.ts'
 import { isBeyondLimit } from '../kernels/index.ts'
 import { numelOf } from '../tensor/index.ts'
@@ -208,5 +208,4 @@ export function neededSteps(
 }
 
 /** Runs `fn` under the state that a segment belongs to. */
-export const under = <T>({ underState, isCurrent }: Step, fn: () => T): T =>
-  isCurrent ? fn() : segmentState.reduce<() => T>((inner, kind, i) => () => kind.within(underState[i], inner), fn)()
+export const under = <T>({ underState, isCurrent }: Step, fn: () => T): T => (isCurrent ? fn() : underSegmentState(underState, fn))

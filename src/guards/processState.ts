@@ -1,6 +1,7 @@
 // The state of the process on which recorded calls depend: modes, the default dtype, and the random generator.
 import { anomaly, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
+import { isStrict, withStrict } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { defaultGenerator, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import type { GeneratorState } from '../tensor/index.ts'
@@ -34,6 +35,16 @@ export const defaultDtype: SegmentKind<DType> = {
   within: withDefaultDtype,
 }
 
+export const strictMode: SegmentKind<boolean> = {
+  name: 'deterministic algorithms',
+  code: 'deterministic',
+  compile: 'segment',
+  read: isStrict,
+  key: () => (isStrict() ? 'strict' : ''),
+  ...wasIs('deterministic algorithms', onOff),
+  within: withStrict,
+}
+
 export const anomalyMode: StateKind<null, boolean> = {
   name: 'anomaly mode',
   compile: 'program',
@@ -43,13 +54,17 @@ export const anomalyMode: StateKind<null, boolean> = {
 }
 
 /** Of the process, at a call. */
-export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, anomalyMode]
+export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, strictMode, anomalyMode]
 /** Those by which compile chooses among what it has recorded. */
 export const callState: readonly StateKind<null>[] = processState.filter((kind) => kind.compile === 'call')
 /** Of the process, at an operator. */
 export const operatorState: readonly StateKind<null>[] = [recording]
 /** Those to which graphs belong. */
-export const segmentState: readonly SegmentKind[] = [defaultDtype]
+export const segmentState: readonly SegmentKind[] = [defaultDtype, strictMode]
+
+/** Runs `fn` with these values of the `segmentState`. */
+export const underSegmentState = <T>(values: readonly unknown[], fn: () => T): T =>
+  segmentState.reduce<() => T>((inner, kind, i) => () => kind.within(values[i], inner), fn)()
 
 const generator: StateKind<null, GeneratorState> = {
   name: 'the state of the random generator',

@@ -52,17 +52,14 @@ const ABSENT = {
     ...all(NO_DEVICES, 'cuda device cpu mps xpu mtia accelerator get_device set_default_device get_default_device Stream Event'),
     ...all(
       `its settings concern libraries of PyTorch; leave it out`,
-      'backends has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral is_vulkan_available compiled_with_cxx11_abi set_float32_matmul_precision get_float32_matmul_precision set_flush_denormal',
+      'has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral is_vulkan_available compiled_with_cxx11_abi set_float32_matmul_precision get_float32_matmul_precision set_flush_denormal',
     ),
     ...all(
       NO_AUTOCAST,
       'amp autocast is_autocast_enabled set_autocast_enabled is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache',
     ),
     ...all(NO_THREADS, 'get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads'),
-    ...all(
-      DETERMINISTIC,
-      'use_deterministic_algorithms are_deterministic_algorithms_enabled get_deterministic_debug_mode set_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled',
-    ),
+    ...all(DETERMINISTIC, 'get_deterministic_debug_mode set_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled'),
     // Kinds of tensors.
     ...all(
       NO_COMPLEX,

@@ -86,6 +86,21 @@ export { runReference } from './reference.ts'
 export type { ReferenceArgs } from './reference.ts'
 export { BoundedCache, cacheSizes, kernelBytes, kernelsByCall, kernelsByLiterals } from './boundedCache.ts'
 export type { CacheSize, CompiledKernel } from './boundedCache.ts'
+export { areDeterministicAlgorithmsEnabled, backends, useDeterministicAlgorithms } from './backends.ts'
+export {
+  PerEngine,
+  currentEngine,
+  engineFor,
+  hasRelaxedSimd,
+  isStrict,
+  processEngine,
+  relaxedSetting,
+  relaxedSettingOf,
+  setRelaxed,
+  setStrict,
+  withStrict,
+} from './engine.ts'
+export type { EngineName, RelaxedSetting } from './engine.ts'
 export { compileKernel, kernelCacheStats } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'

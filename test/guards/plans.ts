@@ -144,6 +144,22 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       )
     },
   ],
+  'deterministic algorithms': [
+    (use) => {
+      const f = use((x: Tensor) =>
+        x
+          .exp()
+          .matmul(x.t())
+          .add(torch.areDeterministicAlgorithmsEnabled() ? 1 : 0),
+      )
+      const x = torch.linspace(-3, 3, 60).view(6, 10)
+      return around(
+        () => f(x),
+        () => torch.useDeterministicAlgorithms(true),
+        () => torch.useDeterministicAlgorithms(false),
+      )
+    },
+  ],
   'anomaly mode': [lookingForNaN],
   'whether the operator is recorded for gradients': [
     (use) => {

@@ -2,10 +2,10 @@
 import { availableParallelism, totalmem } from 'node:os'
 import { compile } from '../../dynamo/index.ts'
 import { installCompile } from '../../install/compile.ts'
-import { cacheSizes, hostLimit } from '../../kernels/index.ts'
-import { sizeText } from '../../protocol/sizeText.ts'
+import { cacheSizes, engineFor, hasRelaxedSimd, hostLimit } from '../../kernels/index.ts'
 import { ones, relu } from '../../ops/index.ts'
 import { canGenerateCode } from '../../protocol/index.ts'
+import { sizeText } from '../../protocol/sizeText.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { findLauncher, hasKoffi } from '../run/launcher.ts'
 import type { Environment } from './variables.ts'
@@ -27,8 +27,6 @@ const TYPE_OF_VECTOR = [1, 5, 1, 0x60, 0, 1, 0x7b, 3, 2, 1, 0]
 const PROBES = {
   // i32.const 0, i8x16.splat, i8x16.popcnt
   simd: [...HEADER, ...TYPE_OF_VECTOR, 10, 10, 1, 8, 0, 0x41, 0, 0xfd, 0x0f, 0xfd, 0x62, 0x0b],
-  // i32.const 1, i8x16.splat, i32.const 2, i8x16.splat, i8x16.relaxed_swizzle
-  relaxedSimd: [...HEADER, ...TYPE_OF_VECTOR, 10, 15, 1, 13, 0, 0x41, 1, 0xfd, 0x0f, 0x41, 2, 0xfd, 0x0f, 0xfd, 0x80, 2, 0x0b],
   // a shared memory, i32.const 0, i32.atomic.load
   threads: [...HEADER, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 5, 4, 1, 3, 1, 1, 10, 11, 1, 9, 0, 0x41, 0, 0xfe, 0x10, 2, 0, 0x1a, 0x0b],
 }
@@ -43,6 +41,16 @@ function compilerProblem(): string | null {
     return sum === 8 ? null : `a compiled function gave ${String(sum)} where 8 was expected.`
   } catch (error) {
     return `a small function cannot be compiled: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
+
+/** The engine that the environment's setting leads to; what is wrong with the text itself is found with the variables. */
+function engineFact({ TENSORFX_RELAXED: setting }: Environment): Fact {
+  try {
+    const wanted = setting === '1' ? true : setting === '0' ? false : 'auto'
+    return { name: 'engine', value: `WebAssembly (${engineFor(wanted)})`, problem: null }
+  } catch (error) {
+    return { name: 'engine', value: 'WebAssembly (wasm)', problem: error instanceof Error ? error.message : String(error) }
   }
 }
 
@@ -74,13 +82,13 @@ export async function machineFacts(env: Environment, memoryLimit: number | null)
       value: `${node} (V8 ${v8}), ${process.platform}-${process.arch}${process.execArgv.length === 0 ? '' : `, ${process.execArgv.join(' ')}`}`,
       problem: isOld ? `Node ${node} is too old: tensorfx needs ${OLDEST_NODE} or newer.` : null,
     },
-    { name: 'engine', value: 'WebAssembly', problem: null },
+    engineFact(env),
     {
       name: 'SIMD',
       value: hasSimd ? 'yes' : 'no',
       problem: hasSimd ? null : 'this engine has no SIMD in WebAssembly, which all kernels use: use a newer one.',
     },
-    { name: 'relaxed SIMD', value: `${has('relaxedSimd') ? 'yes' : 'no'} (no kernel uses it)`, problem: null },
+    { name: 'relaxed SIMD', value: hasRelaxedSimd() ? 'yes' : 'no', problem: null },
     {
       name: 'threads',
       value: `${availableParallelism()} cores, SharedArrayBuffer: ${typeof SharedArrayBuffer === 'undefined' ? 'no' : 'yes'}, atomics in WebAssembly: ${has('threads') ? 'yes' : 'no'}`,

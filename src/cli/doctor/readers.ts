@@ -4,6 +4,7 @@ import { pretendedNodes } from '../../distributed/mpi/sharedWindow.ts'
 import { configVariables, readVariable } from '../../dynamo/config.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { artifactsOf } from '../../events/logs.ts'
+import { relaxedSettingOf } from '../../kernels/index.ts'
 
 /** A variable that '1' switches on, while any other text does nothing. */
 const readSwitch =
@@ -21,6 +22,7 @@ export const READERS: ReadonlyMap<string, (text: string) => unknown> = new Map<s
   ...ofConfig,
   ...ofSwitches,
   ['TENSORFX_LOGS', artifactsOf],
+  ['TENSORFX_RELAXED', relaxedSettingOf],
   ['TENSORFX_DISTRIBUTED_DEBUG', debugLevelOf],
   [
     'TENSORFX_MPI_NODES',

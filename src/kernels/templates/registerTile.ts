@@ -1,5 +1,6 @@
 // The register tile that the templates share: four rows by two vectors of sums, which stay in registers while the depth loop runs.
 // Each step adds the products of four left values and two right vectors.
+import { currentEngine } from '../engine.ts'
 import type { FunctionBuilder, MemoryOp } from '../wasm/assembler.ts'
 
 /** Rows of a tile. */
@@ -9,6 +10,7 @@ export class RegisterTile {
   /** The locals of the sums, by row. */
   readonly sums: readonly (readonly [number, number])[]
   readonly #f: FunctionBuilder
+  readonly #fuses = currentEngine() === 'wasm-relaxed'
   readonly #left: number
   readonly #right: readonly [number, number]
 
@@ -47,11 +49,11 @@ export class RegisterTile {
         [a, first],
         [b, second],
       ] as const) {
-        f.get(sum)
+        if (!this.#fuses) f.get(sum)
         f.get(this.#left)
         f.get(right)
-        f.op('f32x4.mul')
-        f.op('f32x4.add')
+        if (this.#fuses) f.get(sum)
+        f.ops(...(this.#fuses ? (['f32x4.relaxed_madd'] as const) : (['f32x4.mul', 'f32x4.add'] as const)))
         f.set(sum)
       }
     })

@@ -3,6 +3,7 @@ import { touches64Bits } from '../analysis.ts'
 import { kernelBytes, kernelsByProblem } from '../boundedCache.ts'
 import type { CompiledKernel } from '../boundedCache.ts'
 import { compiledKernel } from '../compile.ts'
+import { currentEngine } from '../engine.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
 import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
@@ -108,7 +109,7 @@ export class TemplateWriter {
 
 /** The kernel of a template for a problem. The same problem is written and compiled only once. */
 export function compileTemplate(template: string, spec: GemmSpec, write: () => Uint8Array<ArrayBuffer>): CompiledKernel {
-  const key = `${template} ${specText(spec)}`
+  const key = `${currentEngine()} ${template} ${specText(spec)}`
   let known = kernelsByProblem.get(key)
   if (known === undefined) {
     known = compiledKernel(spec.name, spec.params, null, write())

@@ -10,43 +10,56 @@ const LN2_LOW = -2.1219444e-4
 const EXP = [1.98756915e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1] as const
 const SIGN = -0x80000000
 
-/** n and r with x = n ln2 + r, |r| <= ln2 / 2. */
-function reduceExp(code: VectorCode, x: Val): { readonly n: Val; readonly r: Val } {
-  const n = code.op1('f32x4.nearest', code.op2('f32x4.mul', x, code.f32(Math.LOG2E)))
-  const high = code.op2('f32x4.sub', x, code.op2('f32x4.mul', n, code.f32(LN2_HIGH)))
-  return { n, r: code.op2('f32x4.sub', high, code.op2('f32x4.mul', n, code.f32(LN2_LOW))) }
+/** Added to a number of magnitude below 2^22, this leaves the nearest integer (of two the even one) in the lowest bits of the sum. */
+const ROUNDER = 12582912
+
+/**
+ * n and r with x = n ln2 + r, |r| <= ln2 / 2: the lowest bits of `bits` are those of the integer n + bias. `bias` is even, so that ties go to the even n.
+ * NaN gives r = NaN.
+ */
+function reduceExp(code: VectorCode, x: Val, bias: number): { readonly bits: Val; readonly r: Val } {
+  const rounder = code.f32(ROUNDER + bias)
+  const bits = code.mulAdd(x, code.f32(Math.LOG2E), rounder)
+  const n = code.op2('f32x4.sub', bits, rounder)
+  const high = code.subMul(n, code.f32(LN2_HIGH), x)
+  return { bits, r: code.subMul(n, code.f32(LN2_LOW), high) }
 }
 
 /** e^r - 1 for |r| <= ln2 / 2. */
 function expm1Core(code: VectorCode, r: Val): Val {
   const square = code.op2('f32x4.mul', r, r)
-  return code.op2('f32x4.add', code.op2('f32x4.mul', code.polynomial(r, EXP), square), r)
+  return code.mulAdd(code.polynomial(r, EXP), square, r)
 }
 
-/** 2^n as float32, for the i32 lanes n of a normal result. */
-const powerOfTwo = (code: VectorCode, n: Val): Val => code.shift('i32x4.shl', code.op2('i32x4.add', n, code.i32(127)), 23)
+/** The float32 whose biased exponent is in the lowest bits: 2^(exponent - 127). */
+const powerOfTwo = (code: VectorCode, exponent: Val): Val => code.shift('i32x4.shl', exponent, 23)
 
-const clamp = (code: VectorCode, x: Val, low: number, high: number): Val =>
-  code.op2('f32x4.min', code.op2('f32x4.max', x, code.f32(low)), code.f32(high))
+/** The smaller of `x` and a bound. NaN stays, because `pmin` returns its first operand unless the second is less. */
+const atMost = (code: VectorCode, x: Val, high: number): Val => code.op2('f32x4.pmin', x, code.f32(high))
+
+const clamp = (code: VectorCode, x: Val, low: number, high: number): Val => atMost(code, code.op2('f32x4.pmax', x, code.f32(low)), high)
 
 /** `magnitude` (not negative) with the sign of `x`. */
 const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
 
 export function exp(code: VectorCode, x: Val): Val {
-  const { n, r } = reduceExp(code, clamp(code, x, -104, 89))
+  // 2^n in two steps, because n exceeds the exponents of normal numbers at both ends: the bias of each is half of 254.
+  const { bits, r } = reduceExp(code, clamp(code, x, -104, 89), 254)
   const p = code.op2('f32x4.add', expm1Core(code, r), code.f32(1))
-  // 2^n in two steps, because n exceeds the exponents of normal numbers at both ends.
-  const whole = code.op1('i32x4.trunc_sat_f32x4_s', n)
-  const half = code.shift('i32x4.shr_s', whole, 1)
+  const half = code.shift('i32x4.shr_u', bits, 1)
   const once = code.op2('f32x4.mul', p, powerOfTwo(code, half))
-  return code.op2('f32x4.mul', once, powerOfTwo(code, code.op2('i32x4.sub', whole, half)))
+  return code.op2('f32x4.mul', once, powerOfTwo(code, code.op2('i32x4.sub', bits, half)))
+}
+
+/** (e^x - 1) / 2 for -18 <= x <= 89: half of it, so that 2^128 is never needed. */
+function halfExpm1(code: VectorCode, x: Val): Val {
+  const { bits, r } = reduceExp(code, x, 126)
+  const scale = powerOfTwo(code, bits)
+  return code.mulAdd(expm1Core(code, r), scale, code.op2('f32x4.sub', scale, code.f32(0.5)))
 }
 
 export function expm1(code: VectorCode, x: Val): Val {
-  const { n, r } = reduceExp(code, clamp(code, x, -18, 89))
-  // Half the scale, doubled at the end, so that 2^128 is never needed.
-  const scale = powerOfTwo(code, code.op2('i32x4.sub', code.op1('i32x4.trunc_sat_f32x4_s', n), code.i32(1)))
-  const half = code.op2('f32x4.add', code.op2('f32x4.mul', expm1Core(code, r), scale), code.op2('f32x4.sub', scale, code.f32(0.5)))
+  const half = halfExpm1(code, clamp(code, x, -18, 89))
   return code.select(code.op2('f32x4.eq', x, code.f32(0)), x, code.op2('f32x4.add', half, half))
 }
 
@@ -63,13 +76,10 @@ export function log(code: VectorCode, x: Val): Val {
   const z = code.op2('f32x4.mul', s, s)
   const series = code.op2('f32x4.mul', code.polynomial(z, [0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693]), z)
   const halfSquare = code.op2('f32x4.mul', code.op2('f32x4.mul', f, f), code.f32(0.5))
-  const small = code.op2(
-    'f32x4.add',
-    code.op2('f32x4.mul', s, code.op2('f32x4.add', halfSquare, series)),
-    code.op2('f32x4.mul', k, code.f32(9.0580006145e-6)),
-  )
+  const low = code.op2('f32x4.mul', k, code.f32(9.0580006145e-6))
+  const small = code.mulAdd(s, code.op2('f32x4.add', halfSquare, series), low)
   const mantissa = code.op2('f32x4.add', code.op2('f32x4.sub', small, halfSquare), f)
-  const finite = code.op2('f32x4.add', mantissa, code.op2('f32x4.mul', k, code.f32(0.69313812256)))
+  const finite = code.mulAdd(k, code.f32(0.69313812256), mantissa)
   // 0 gives -Infinity, negative numbers give NaN, Infinity and NaN give themselves.
   const positive = code.select(code.op2('f32x4.lt', x, code.f32(Infinity)), finite, x)
   const zero = code.select(code.op2('f32x4.eq', x, code.f32(0)), code.f32(-Infinity), positive)
@@ -86,12 +96,10 @@ export function log1p(code: VectorCode, x: Val): Val {
 }
 
 export function tanh(code: VectorCode, x: Val): Val {
-  // With t = e^(2|x|) - 1 it is t / (t + 2), which is 1 beyond |x| = 10.
+  // With u = (e^(2|x|) - 1) / 2 it is u / (u + 1), which is 1 beyond |x| = 10.
   const magnitude = code.op1('f32x4.abs', x)
-  const { n, r } = reduceExp(code, code.op2('f32x4.min', code.op2('f32x4.add', magnitude, magnitude), code.f32(20)))
-  const scale = powerOfTwo(code, code.op1('i32x4.trunc_sat_f32x4_s', n))
-  const t = code.op2('f32x4.add', code.op2('f32x4.mul', expm1Core(code, r), scale), code.op2('f32x4.sub', scale, code.f32(1)))
-  return withSign(code, code.op2('f32x4.div', t, code.op2('f32x4.add', t, code.f32(2))), x)
+  const u = halfExpm1(code, atMost(code, code.op2('f32x4.add', magnitude, magnitude), 20))
+  return withSign(code, code.op2('f32x4.div', u, code.op2('f32x4.add', u, code.f32(1))), x)
 }
 
 export function sigmoid(code: VectorCode, x: Val): Val {

@@ -177,6 +177,8 @@ export const simdOps = {
   'f32x4.div': 231,
   'f32x4.min': 232,
   'f32x4.max': 233,
+  'f32x4.pmin': 234,
+  'f32x4.pmax': 235,
   'f64x2.abs': 236,
   'f64x2.neg': 237,
   'f64x2.sqrt': 239,
@@ -190,6 +192,9 @@ export const simdOps = {
   'f32x4.convert_i32x4_s': 250,
   'i32x4.trunc_sat_f64x2_s_zero': 252,
   'f64x2.convert_low_i32x4_s': 254,
+  // Relaxed SIMD: only for the engine wasm-relaxed.
+  'f32x4.relaxed_madd': 0x105,
+  'f32x4.relaxed_nmadd': 0x106,
 } as const
 
 /** Instructions with a lane number: prefix 0xfd. */

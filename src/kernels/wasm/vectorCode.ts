@@ -3,6 +3,7 @@
 // A value is one v128 local per vector in flight. With four vectors in flight each operation is emitted four times in a row, so that independent
 // work is interleaved and the processor does not wait for one long chain. A value that is the same in all vectors is one local. Locals cost
 // nothing in optimised code (the engine converts them to SSA); they are pooled to keep their number small for the baseline compiler.
+import { currentEngine } from '../engine.ts'
 import type { FunctionBuilder, PlainOp } from './assembler.ts'
 
 /** The locals that hold a value: one per vector in flight, or a single one if the value is the same in all vectors. */
@@ -23,6 +24,8 @@ export class VectorCode {
   readonly f: FunctionBuilder
   /** Elements per vector. */
   readonly elements: Elements
+  /** Whether a multiplication and an addition may be one instruction, which rounds once. */
+  readonly #fuses: boolean = currentEngine() === 'wasm-relaxed'
   /** Whether lanes hold different elements; otherwise all lanes of every value are equal. */
   wide = false
   /** Vectors in flight. */
@@ -167,6 +170,25 @@ export class VectorCode {
     })
   }
 
+  /** a * b + c of float32: rounded once if the engine fuses, otherwise twice. */
+  mulAdd(a: Val, b: Val, c: Val): Val {
+    return this.#fuses ? this.#op3('f32x4.relaxed_madd', a, b, c) : this.op2('f32x4.add', this.op2('f32x4.mul', a, b), c)
+  }
+
+  /** c - a * b of float32: rounded once if the engine fuses, otherwise twice. */
+  subMul(a: Val, b: Val, c: Val): Val {
+    return this.#fuses ? this.#op3('f32x4.relaxed_nmadd', a, b, c) : this.op2('f32x4.sub', c, this.op2('f32x4.mul', a, b))
+  }
+
+  #op3(name: PlainOp, a: Val, b: Val, c: Val): Val {
+    return this.each([a, b, c], (v) => {
+      this.f.get(this.at(a, v))
+      this.f.get(this.at(b, v))
+      this.f.get(this.at(c, v))
+      this.f.op(name)
+    })
+  }
+
   /** `a` where the mask is set, otherwise `b`. */
   select(mask: Val, a: Val, b: Val): Val {
     return this.each([mask, a, b], (v) => {
@@ -206,14 +228,8 @@ export class VectorCode {
 
   /** c[0] * x^n + … + c[n], by Horner's rule; coefficients of the highest power first. */
   polynomial(x: Val, coefficients: readonly [number, ...number[]], type: 'f32' | 'f64' = 'f32'): Val {
-    const vector = type === 'f32' ? 'f32x4' : 'f64x2'
-    const term = (c: number): Val => (type === 'f32' ? this.f32(c) : this.f64(c))
     const [first, ...rest] = coefficients
-    let sum = term(first)
-    for (const c of rest) {
-      const next = term(c)
-      sum = this.op2(`${vector}.add`, this.op2(`${vector}.mul`, sum, x), next)
-    }
-    return sum
+    if (type === 'f32') return rest.reduce((sum, c) => this.mulAdd(sum, x, this.f32(c)), this.f32(first))
+    return rest.reduce((sum, c) => this.op2('f64x2.add', this.op2('f64x2.mul', sum, x), this.f64(c)), this.f64(first))
   }
 }

@@ -1,5 +1,5 @@
 // Launches a compiled kernel on tensors: their byte addresses become the kernel's arguments.
-import { ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
+import { PerEngine, ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { Storage, Tensor, numelOf } from '../../tensor/index.ts'
 
@@ -44,9 +44,9 @@ export const cacheKey = (): string => String(owners++)
 
 /** A function that builds the kernel for a key at the first call, and returns the same one from then on. */
 export function kernelCache<K extends readonly (string | number | boolean)[]>(build: (...key: K) => CompiledKernel): (...key: K) => CompiledKernel {
-  const owner = cacheKey()
+  const owner = new PerEngine(cacheKey)
   return (...key) => {
-    const text = `${owner} ${key.join(' ')}`
+    const text = `${owner.current} ${key.join(' ')}`
     let kernel = kernelsByCall.get(text)
     if (kernel === undefined) {
       kernel = build(...key)

@@ -2,7 +2,7 @@
 // dtypes. Any other layout has its dimensions collapsed, and its kernel takes sizes and strides as parameters.
 import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
-import { dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } from '../../kernels/index.ts'
+import { PerEngine, dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { Storage, Tensor, dtypes, getDefaultDtype, sameShape } from '../../tensor/index.ts'
 import { cacheKey, launchSpilled } from './launch.ts'
@@ -29,12 +29,15 @@ interface OpKernels {
   readonly defaults: readonly number[]
 }
 
-const known = new WeakMap<PointwiseOp, OpKernels>()
-// A slot per operator id: faster than the hash lookup.
-const byId: (OpKernels | undefined)[] = []
+/** What is known of operators. `byId` has a slot per operator id: faster than the hash lookup. */
+const known = new PerEngine((): { readonly byOp: WeakMap<PointwiseOp, OpKernels>; readonly byId: (OpKernels | undefined)[] } => ({
+  byOp: new WeakMap(),
+  byId: [],
+}))
 
 function kernelsOf(op: PointwiseOp): OpKernels {
-  let kernels = known.get(op)
+  const { byOp, byId } = known.current
+  let kernels = byOp.get(op)
   if (kernels === undefined) {
     const baked = op.pointwise?.baked ?? []
     kernels = {
@@ -43,7 +46,7 @@ function kernelsOf(op: PointwiseOp): OpKernels {
       baked: op.schema.args.map((a) => baked.includes(a.name)),
       defaults: op.schema.args.map((a) => (a.kwargOnly && typeof a.default === 'number' ? a.default : NaN)),
     }
-    known.set(op, kernels)
+    byOp.set(op, kernels)
     if (op.id >= 0) byId[op.id] = kernels
   }
   return kernels
@@ -82,7 +85,7 @@ function usesOf(kernels: OpKernels, op: PointwiseOp, args: readonly Arg[]): Numb
  * before anything is written, unless a call with the same dtypes, and operands of equal shape, has passed it before.
  */
 export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tensor | null, check?: () => void): Tensor {
-  const kernels = byId[op.id] ?? kernelsOf(op)
+  const kernels = known.current.byId[op.id] ?? kernelsOf(op)
   let first: Tensor | null = null
   let flat = true
   // Where operands are lifted to the default dtype, the kernel depends on it.

@@ -3,6 +3,7 @@ import { isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
 import {
+  PerEngine,
   accumulate,
   at,
   bufferParam,
@@ -31,7 +32,7 @@ import { accumulatedIn } from './promotion.ts'
 import { reducedDims, reductionSpec } from './reductionSpec.ts'
 import type { ReductionOp } from './reductionSpec.ts'
 
-const owner = cacheKey()
+const owner = new PerEngine(cacheKey)
 
 /** Everything about a call but the data. */
 interface Plan {
@@ -49,7 +50,7 @@ interface Plan {
 
 /** How many plans of an operator are kept: a training loop comes back to the same few calls. */
 const PLANS = 8
-const plansOf = new WeakMap<ReductionOp, Plan[]>()
+const plansOf = new PerEngine(() => new WeakMap<ReductionOp, Plan[]>())
 
 const sameDims = (a: Arg, b: Arg): boolean => a === b || (isArgList(a) && isArgList(b) && a.length === b.length && a.every((dim, i) => dim === b[i]))
 
@@ -61,8 +62,8 @@ export function launchReduction(op: ReductionOp, args: readonly Arg[]): Tensor {
   const self = tensorAt(args, 0)
   const dim = args[1] ?? null
   const keepdim = args[2] ?? false
-  let plans = plansOf.get(op)
-  if (plans === undefined) plansOf.set(op, (plans = []))
+  let plans = plansOf.current.get(op)
+  if (plans === undefined) plansOf.current.set(op, (plans = []))
   let plan = plans.find((known) => isPlanOf(known, self, dim, keepdim))
   if (plan === undefined) {
     plan = makePlan(op, args, dim, keepdim)
@@ -83,7 +84,7 @@ function makePlan(op: ReductionOp, args: readonly Arg[], dim: Arg, keepdim: Arg)
   const count = self.sizes.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
   const layout = collapseLayout(self.sizes, [self.steps], reduced)
   const walk = walkOf(layout)
-  const key = `${owner} ${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
+  const key = `${owner.current} ${op.id} ${self.dtype} ${walk.map(({ isReduced, kind }) => `${isReduced ? 'r' : 'k'}${kind}`).join('')}`
   let kernel = kernelsByCall.get(key)
   if (kernel === undefined) {
     kernel = build(op, self, walk)

@@ -1,5 +1,5 @@
 // The float32 matrix product by the register-tiled template, with run-time sizes: one kernel for all shapes.
-import { at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, store } from '../../kernels/index.ts'
+import { PerEngine, at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, store } from '../../kernels/index.ts'
 import type { CompiledKernel, Expr, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { launch, scratchMemory } from '../eager/launch.ts'
@@ -45,8 +45,7 @@ function build(hasBias: boolean): CompiledKernel {
   })
 }
 
-let plain: CompiledKernel | null = null
-let withBias: CompiledKernel | null = null
+const kernels = new PerEngine((): { plain: CompiledKernel | null; withBias: CompiledKernel | null } => ({ plain: null, withBias: null }))
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
@@ -54,10 +53,10 @@ export function float32Product(p: Product): void {
   const scratch = scratchMemory(gemmScratchBytes(p.m, p.n, p.k))
   const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, p.bias?.steps[0] ?? 0, scratch]
   if (p.bias === null) {
-    plain ??= build(false)
-    launch(plain, [p.out, p.a, p.b], sizes)
+    kernels.current.plain ??= build(false)
+    launch(kernels.current.plain, [p.out, p.a, p.b], sizes)
   } else {
-    withBias ??= build(true)
-    launch(withBias, [p.out, p.a, p.b, p.bias], sizes)
+    kernels.current.withBias ??= build(true)
+    launch(kernels.current.withBias, [p.out, p.a, p.b, p.bias], sizes)
   }
 }

@@ -138,7 +138,8 @@ describe.each(MODES)('%s', (mode) => {
 
   it('a weight that an earlier step made bad, if only losses are looked at', () => {
     torch.manualSeed(3)
-    const made = training(mode, undefined, (model) => new optim.SGD(model.parameters(), { lr: 0.01 }))
+    // The gradient of a bias before batch normalization is rounding noise: where it is 0 in compiled code and not in the replay, one has NaN and the other Infinity.
+    const made = training(mode, undefined, (model) => new optim.SGD(model.last.parameters(), { lr: 0.01 }))
     const rate = (step: number): void => {
       for (const group of made.optimizer.paramGroups) group.lr = step === 3 ? Infinity : 0.01
     }
