@@ -59,6 +59,7 @@ export class MemoryTimeline {
   readonly #holdings: readonly Holding[]
 
   constructor(holdings: readonly Holding[], points: readonly MemoryPoint[]) {
+    checkCount('MemoryTimeline', arguments, 2)
     const origin = points[0]?.time ?? 0
     this.points = thinned(points).map((point) => ({ ...point, time: point.time - origin }))
     this.#holdings = holdings.map((holding) => ({ ...holding, from: holding.from - origin, to: holding.to - origin }))
