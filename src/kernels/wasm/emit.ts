@@ -7,15 +7,16 @@ import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideA
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
-import { identityOf } from '../loopIr.ts'
 import { scalarOp } from '../scalarOps.ts'
 import type { RunningLoop } from './addressing.ts'
+import { accumulatorOf } from './accumulators.ts'
+import type { Accumulator } from './accumulators.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
-import { constantVal, emitCombine, functionsFor } from './operations.ts'
+import { emitCombine, functionsFor } from './operations.ts'
 import { LANES } from './vectorCode.ts'
 import type { Elements, Val } from './vectorCode.ts'
 
@@ -53,7 +54,7 @@ export class StatementEmitter {
   /** Elements per vector: 64-bit dtypes leave room for two. */
   private readonly elements: Elements
   /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
-  private accumulators = new Map<Local, Val>()
+  private accumulators = new Map<Local, Accumulator>()
 
   /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements in all of it. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[], scratch: readonly Scratch[] = []) {
@@ -99,9 +100,11 @@ export class StatementEmitter {
         x.forget(stmt.local)
         return
       case 'accumulate': {
-        const target = this.accumulators.get(stmt.local) ?? this.local(stmt.local)
-        const sum = this.combine(stmt.combine, stmt.local.dtype, target, x.value(stmt.value))
-        this.write(target, sum)
+        const accumulator = this.accumulators.get(stmt.local)
+        if (accumulator === undefined) {
+          const target = this.local(stmt.local)
+          this.write(target, this.combine(stmt.combine, stmt.local.dtype, target, x.value(stmt.value)))
+        } else accumulator.add(x.value(stmt.value))
         x.forget(stmt.local)
         return
       }
@@ -259,13 +262,11 @@ export class StatementEmitter {
     for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable)) sums.push([variable, how])
     if (least >= elements) {
       x.inLanes(stmt.loop, true, unroll, () => {
-        this.accumulators = new Map(
-          sums.map(([variable, how]) => [variable, x.code.copy(constantVal(x.code, variable.dtype, identityOf(how, variable.dtype).value))]),
-        )
+        this.accumulators = new Map(sums.map(([variable, how]) => [variable, accumulatorOf(x.code, x.functions, how, variable.dtype)]))
         if (unroll > 1) this.iterations(stmt, scope, elements * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
-        if (unroll > 1) this.accumulators = new Map(sums.map(([variable, how]) => [variable, this.merge(variable, how)]))
+        if (unroll > 1) this.accumulators = new Map([...this.accumulators].map(([variable, parts]) => [variable, parts.merged()]))
         this.iterations(stmt, scope, elements)
         for (const [variable, how] of sums) this.combineLanes(variable, how)
       })
@@ -275,30 +276,17 @@ export class StatementEmitter {
     for (const variable of declared) x.laneLocals.delete(variable)
   }
 
-  private accumulator(variable: Local): Val {
+  private accumulator(variable: Local): Accumulator {
     const value = this.accumulators.get(variable)
     if (value === undefined) throw new InternalError(`the local ${variable.name} has no accumulator in this loop`)
     return value
-  }
-
-  /** The accumulators of the vectors in flight as one. */
-  private merge(variable: Local, combine: Combine): Val {
-    const { code } = this.x
-    const parts = this.accumulator(variable)
-    // Combining pairs makes a shorter chain than combining one after the other.
-    const sum = (from: number, to: number): Val => {
-      if (to - from === 1) return [code.at(parts, from)]
-      const middle = (from + to) >> 1
-      return this.combine(combine, variable.dtype, sum(from, middle), sum(middle, to))
-    }
-    return sum(0, parts.length)
   }
 
   /** Combines the elements of an accumulator into the local, all of whose lanes are equal. */
   private combineLanes(variable: Local, combine: Combine): void {
     const { code } = this.x
     const { dtype } = variable
-    const sum = this.accumulator(variable)
+    const sum = this.accumulator(variable).result()
     const halves = this.combine(combine, dtype, sum, code.shuffle32(sum, sum, [2, 3, 0, 1]))
     const whole = this.elements === 2 ? halves : this.combine(combine, dtype, halves, code.shuffle32(halves, halves, [1, 0, 3, 2]))
     const target = this.local(variable)
