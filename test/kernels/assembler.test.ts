@@ -1,5 +1,6 @@
 // The assembler: what it writes must be valid and must run.
 import { describe, expect, test } from 'vitest'
+import { hasRelaxedSimd } from '../../src/kernels/engine.ts'
 import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
 import { laneMemoryOps, laneOps, memoryOps, plainOps, saturatingOps, simdMemoryOps, simdOps } from '../../src/kernels/wasm/opcodes.ts'
 import type { ValueType } from '../../src/kernels/wasm/assembler.ts'
@@ -69,6 +70,8 @@ test('LEB128 numbers at the edges of every length survive', () => {
 })
 
 test('every instruction of the tables is accepted by the engine', () => {
+  // Node 20 accepts relaxed SIMD once it was looked for; a host without it refuses these instructions, and no kernel has them there.
+  const hasRelaxed = hasRelaxedSimd()
   const operand = (f: ReturnType<ModuleBuilder['function']>, type: ValueType): void => {
     if (type === 'i32') f.i32Const(0)
     else if (type === 'i64') f.i64Const(0n)
@@ -100,7 +103,7 @@ test('every instruction of the tables is accepted by the engine', () => {
   const plain = [...Object.keys(plainOps), ...Object.keys(saturatingOps), ...Object.keys(simdOps)] as Parameters<
     ReturnType<ModuleBuilder['function']>['op']
   >[0][]
-  for (const name of plain)
+  for (const name of plain.filter((one) => hasRelaxed || !one.includes('relaxed')))
     expect(
       accepted((f) => f.op(name)),
       name,
