@@ -33,7 +33,6 @@ export const LEFT_OUT = {
   ...methods(['oneCycleLR'], ['at', 'momentum'], 'private or protected'),
   ...methods(['reduceLROnPlateau'], ['improves'], 'private'),
   ...methods(['batchNorm'], ['checkInput'], 'protected'),
-  ...methods(['conv'], ['convolve'], 'protected'),
   ...methods(['lstm'], ['run', 'runPacked', 'checkInput', 'layers', 'firstStates', 'suffixes', 'walk'], 'protected or private'),
   ...methods(['attention'], ['heads', 'extended', 'mask'], 'private'),
   'group.start': 'internal: collectives call it',

@@ -85,6 +85,8 @@ class NodeFileStore implements FileStore {
 /**
  * Makes a folder and those above it that are missing. Node's own recursive mkdir loops for ever where a folder exists but cannot hold others, such as /proc. Throws
  * ArgumentError if one cannot be made.
+ *
+ * @internal
  */
 export function makeFolder(fs: typeof import('node:fs'), { dirname, resolve }: typeof import('node:path'), folder: string): void {
   const isFolder = (path: string): boolean => {

@@ -228,6 +228,16 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      process.exit()`,
     '3 true 2',
   ],
+  './debug/trace': [
+    `import { torch } from 'tensorfx'
+     import { compile } from 'tensorfx/compile'
+     import { reportPage, trace } from 'tensorfx/debug/trace'
+     const running = trace()
+     compile((x) => x.mul(2).relu(), { trace: running })(torch.ones([2]))
+     running.end()
+     console.log(running.records().some(({ kind }) => kind === 'kernel'), reportPage(running).startsWith('<!doctype html>'))`,
+    'true true',
+  ],
   './kernels': [
     `import { ModuleBuilder } from 'tensorfx/kernels'
      const module = new ModuleBuilder()

@@ -57,7 +57,7 @@ export class Trace implements Disposable {
     this.file = sink instanceof TraceFiles ? sink.file : null
   }
 
-  /** @internal */
+  /** What `compile` calls with the number of each function that has this trace as its option. */
   readonly follow = (fn: number): void => this.#recorder.follow(fn)
 
   /** What was recorded up to now, in memory. Throws ArgumentError for a trace that is written to a folder: `readTraces` reads it. */
