@@ -116,7 +116,7 @@ function jointGraph(
   names: (slot: number) => string | null,
 ): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | string {
   if (numbersOnTape(segment, heads)) return 'the gradient depends on a number that differs from call to call'
-  const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names)
+  const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names, true)
   // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
   if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)

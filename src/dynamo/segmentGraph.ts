@@ -24,8 +24,11 @@ export interface SegmentGraph {
 
 const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
 
-/** The steps that `outputs` need, as nodes; placeholders come first, in the order in which the program met them. */
-export function openGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null): OpenGraph {
+/**
+ * The steps that `outputs` need, as nodes; placeholders come first, in the order in which the program met them. Of steps with several results, `allResults` gives each a node, not only
+ * those that are needed: a backward may read the others.
+ */
+export function openGraph(end: Step, outputs: readonly number[], names: (slot: number) => string | null, allResults = false): OpenGraph {
   const graph = new Graph()
   const nodes = new Map<number, Node>()
   const inputSlots: number[] = []
@@ -41,7 +44,7 @@ export function openGraph(end: Step, outputs: readonly number[], names: (slot: n
   }
   // A tensor that a later step needs may have been met first by a step that is not needed.
   for (const step of end.path()) step.args.forEach(placeholder)
-  for (const step of needed.steps) emit(graph, step, nodes, needed.slots)
+  for (const step of needed.steps) emit(graph, step, nodes, (slot) => allResults || needed.slots.has(slot))
   return { graph, nodes, inputSlots }
 }
 
@@ -70,8 +73,8 @@ export function writeBackPositions(writeBacks: ReadonlyMap<number, number>, inpu
 
 const nodeAt = (nodes: ReadonlyMap<number, Node>, slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
 
-/** Appends the node of a step, and a getitem node for each needed result of several. */
-function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: ReadonlySet<number>): void {
+/** Appends the node of a step, and a getitem node for each result of several that is needed. */
+function emit(graph: Graph, step: Step, nodes: Map<number, Node>, isNeeded: (slot: number) => boolean): void {
   const value = (arg: ArgStep): Argument => {
     if (arg.kind === 'const') return arg.value
     if (arg.kind === 'list') return arg.items.map(value)
@@ -89,7 +92,7 @@ function emit(graph: Graph, step: Step, nodes: Map<number, Node>, needed: Readon
   }
   node.meta['val'] = step.results.map(specOf)
   step.results.forEach((result, i) => {
-    if (!needed.has(step.firstSlot + i)) return
+    if (!isNeeded(step.firstSlot + i)) return
     const item = graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
     item.meta['val'] = specOf(result)
     nodes.set(step.firstSlot + i, item)
