@@ -98,6 +98,8 @@ export class MemoryRecorder {
 
   #made(record: BlockRecord): void {
     const { operator, shape, dtype, bytes } = record
+    // A compiled backward runs no operators: its first memory tells that the forward is over.
+    if (this.#phase === 'forward' && backwardState.node !== null) this.#endPhase('backward')
     const from = performance.now()
     if (isOptimizer(operator)) this.#phase = 'optimizer'
     const module = this.#calls.stack.at(-1)?.path ?? null
