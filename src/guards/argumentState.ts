@@ -1,4 +1,4 @@
-// The state of a call's arguments on which recorded calls depend: their structure, what is no tensor among them, and which tensors share memory.
+// The state of a call's arguments on which recorded calls depend: their structure, the values that are not tensors, and which tensors share memory.
 import type { TreeSpec } from '../pytree/index.ts'
 import { isFunction, isObject, valueText } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'

@@ -1,7 +1,8 @@
 // Draws a flame graph. Only frames that are wide enough to see are elements of the page; a click shows a frame at full width.
 import { byId, element, onClick } from '../../../fx/viewer/page/elements/dom.ts'
 import type { FlameData, PackedFrame } from './data.ts'
-import { bytesText, flopsText, shareText, timeText } from './texts.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
+import { flopsText, shareText, timeText } from './texts.ts'
 
 const ROW = 26
 /** Narrower frames, in pixels, are not drawn. */
@@ -138,7 +139,7 @@ class FlameGraph {
       ['calls', isAll || kind === 'backward' ? null : `${calls}`],
       ['a call', isAll || calls < 2 ? null : timeText(time / calls)],
       ['FLOPs', flops === 0 ? null : `${flopsText(flops)}${rate}`],
-      ['bytes', bytes === 0 ? null : bytesText(bytes)],
+      ['bytes', bytes === 0 ? null : sizeText(bytes)],
     ]
     this.#detail.replaceChildren(
       element('h2', {}, name, element('span', { class: 'kind' }, kind === 'all' ? 'all that ran' : kind)),

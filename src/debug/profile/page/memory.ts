@@ -1,7 +1,8 @@
 // Draws a timeline of memory: areas above each other, one for each owner, and a table of who had what when most was in use.
 import { byId, element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { MemoryData, MemorySeries } from './data.ts'
-import { bytesText, timeText } from './texts.ts'
+import { sizeText } from '../../../protocol/sizeText.ts'
+import { timeText } from './texts.ts'
 
 const HEIGHT = 340
 const [LEFT, RIGHT, TOP, BOTTOM] = [76, 8, 10, 26]
@@ -91,10 +92,10 @@ class MemoryChart {
         'li',
         {},
         at === this.#data.peak ? 'at the peak' : `after ${timeText(this.#data.times[at] ?? 0)}`,
-        element('b', {}, bytesText(total(at))),
+        element('b', {}, sizeText(total(at))),
       ),
       ...areas.map(({ owner, colour, bytes }) =>
-        element('li', {}, element('i', { style: `background:${colour}` }), owner, element('b', {}, bytesText(bytes[at] ?? 0))),
+        element('li', {}, element('i', { style: `background:${colour}` }), owner, element('b', {}, sizeText(bytes[at] ?? 0))),
       ),
     )
   }
@@ -107,7 +108,7 @@ class MemoryChart {
     const picture = shape('svg', { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}` })
     for (const bytes of stepsOf(most)) {
       picture.append(shape('line', { class: 'grid', x1: LEFT, x2: width - RIGHT, y1: y(bytes), y2: y(bytes) }))
-      picture.append(shape('text', { x: LEFT - 8, y: y(bytes) + 4, 'text-anchor': 'end' }, bytes === 0 ? '0' : bytesText(bytes)))
+      picture.append(shape('text', { x: LEFT - 8, y: y(bytes) + 4, 'text-anchor': 'end' }, bytes === 0 ? '0' : sizeText(bytes)))
     }
     const below = times.map(() => 0)
     for (const { bytes, colour } of areas) {
@@ -194,7 +195,7 @@ function table({ atPeak }: MemoryData): HTMLElement {
           'tr',
           {},
           ...[category, operator, module, tensors].map((text, i) => element('td', { class: head[i]?.[0].replace(' ', '-') ?? null }, text)),
-          element('td', { class: 'number' }, bytesText(bytes)),
+          element('td', { class: 'number' }, sizeText(bytes)),
         ),
       ),
     ),
