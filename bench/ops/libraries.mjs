@@ -13,30 +13,34 @@ const load = async (name) => {
 }
 const mapValues = (object, fn) => Object.fromEntries(Object.entries(object).map(([key, value]) => [key, fn(value)]))
 
-const oursOf = ({ inputs }) =>
-  mapValues(inputs, ({ data, shape }) => (data instanceof Int32Array ? torch.tensor(data).long() : torch.tensor(data)).view(shape))
+const oursOf = ({ inputs }, { tensor } = torch) =>
+  mapValues(inputs, ({ data, shape }) => (data instanceof Int32Array ? tensor(data).long() : tensor(data)).view(shape))
 
-/** Releases each result when the next is wanted, as the other libraries do. */
-const released = (compute) => {
-  let last = null
-  const run = () => {
-    last?.dispose()
-    last = noGrad(compute)
-    return last
+/** A build of tensorfx, eager and compiled. Each result is released when the next is wanted, as the other libraries do. A case that `trains` records gradients. */
+export function tensorfx(build) {
+  const released = (compute, { trains = false }) => {
+    let last = null
+    const run = () => {
+      last?.dispose()
+      last = trains ? compute() : build.noGrad(compute)
+      return last
+    }
+    return { run, read: (y) => y.toTypedArray() }
   }
-  return { run, read: (y) => y.toTypedArray() }
+  return {
+    eager(one) {
+      const given = oursOf(one, build.torch)
+      return released(() => one.ours(given), one)
+    },
+    compiled(one) {
+      const given = oursOf(one, build.torch)
+      const fast = build.compile((values) => one.ours(values))
+      return released(() => fast(given), one)
+    },
+  }
 }
 
-export const eager = ({ inputs, ours }) => {
-  const given = oursOf({ inputs })
-  return released(() => ours(given))
-}
-
-export const compiled = ({ inputs, ours }) => {
-  const given = oursOf({ inputs })
-  const fast = compile((values) => ours(values))
-  return released(() => fast(given))
-}
+export const { eager, compiled } = tensorfx({ compile, noGrad, torch })
 
 /** onnxruntime-web runs our export of the operator. */
 export async function onnxruntime({ inputs, ours }) {
