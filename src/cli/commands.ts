@@ -300,7 +300,8 @@ export async function runTensorfx(words: readonly string[], output: Output): Pro
   const group = COMMANDS.filter(({ name }) => name.split(' ')[0] === first)
   if (group.length === 0) {
     const near = nearest(first, [...new Set(COMMANDS.map(({ name }) => name.split(' ')[0] ?? '')), 'help', '--version', '--help'])
-    return { text: `unknown command '${words.filter((word) => !HELP.includes(word)).join(' ')}'.${hint(near)}\n${all}`, code: 1 }
+    const error = `unknown command '${words.filter((word) => !HELP.includes(word) && word !== JSON_WORD).join(' ')}'.${hint(near)}`
+    return { text: words.includes(JSON_WORD) ? JSON.stringify({ error }, null, 2) : `${error}\n${all}`, code: 2, data: { error } }
   }
   const command = group.find(({ name }) => name === first || name === `${first} ${second ?? ''}`)
   const help = helpOf(command === undefined ? group : [command], terminal)

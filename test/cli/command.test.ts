@@ -144,9 +144,12 @@ describe('other arguments', () => {
 
   it('an unknown command is called unknown, with the nearest name and the usage', async () => {
     const usage = (await runCommand([])).text
-    expect(await runCommand(['opps'])).toEqual({ text: `unknown command 'opps'. Did you mean 'ops'?\n${usage}`, code: 1 })
-    expect(await runCommand(['rpro'])).toEqual({ text: `unknown command 'rpro'. Did you mean 'repro'?\n${usage}`, code: 1 })
-    expect(await runCommand(['xyzzyxyzzy'])).toEqual({ text: `unknown command 'xyzzyxyzzy'.\n${usage}`, code: 1 })
+    for (const [word, error] of [
+      ['opps', "unknown command 'opps'. Did you mean 'ops'?"],
+      ['rpro', "unknown command 'rpro'. Did you mean 'repro'?"],
+      ['xyzzyxyzzy', "unknown command 'xyzzyxyzzy'."],
+    ] as const)
+      expect(await runCommand([word])).toEqual({ text: `${error}\n${usage}`, code: 2, data: { error } })
     const { text, code } = await runCommand(['ops', '--mising'])
     expect([code, text.split('\n')[0]]).toEqual([2, "tensorfx ops: unknown option '--mising'. Did you mean '--missing'?"])
     expect((await runCommand(['ops', 'a', 'b'])).text).toMatch(/^tensorfx ops: expected one text, got 2\.\nusage: tensorfx ops/)
@@ -165,7 +168,7 @@ describe('what every command has', () => {
   it('tensorfx help lists all commands, and refuses an unknown one', async () => {
     expect(await runCommand(['help'])).toEqual(await runCommand([]))
     const { text, code } = await runCommand(['help', 'opps'])
-    expect([code, text.split('\n')[0]]).toEqual([1, "unknown command 'opps'. Did you mean 'ops'?"])
+    expect([code, text.split('\n')[0]]).toEqual([2, "unknown command 'opps'. Did you mean 'ops'?"])
   })
 
   it('--json prints data, at any place in the line, and errors as data', async () => {

@@ -54,6 +54,7 @@ describe('tensorfx doctor', () => {
       'compiler',
       'generated code',
       'MPI',
+      'WebGPU',
       'memory limit',
       'caches',
     ])

@@ -62,7 +62,11 @@ describe.each(commands)('tensorfx %s', (name, command) => {
     const { text, code } = await run(second === undefined ? [misspelled(first)] : [first, misspelled(second)])
     // A name of two letters is like many others.
     if ((second ?? first).length > 3) expect(text).toContain(`Did you mean '${second ?? first}'?`)
-    expect(code).toBe(second === undefined ? 1 : 2)
+    expect(code).toBe(2)
+    expect(await run([second === undefined ? misspelled(first) : first, second === undefined ? '' : misspelled(second), '--json'])).toMatchObject({
+      code: 2,
+      data: { error: expect.stringMatching(/^unknown command '/) as string },
+    })
   })
 
   it('refuses options that are misspelled, lack their value, or have a wrong one', async () => {

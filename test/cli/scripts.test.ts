@@ -1,8 +1,10 @@
 // tensorfx explain and tensorfx profile: scripts that run in the command's process.
-import { spawnSync } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { optionsOf } from '../../src/cli/line.ts'
 import { root } from '../built/node.ts'
 import { distUrl, folderWith } from '../debug/processes.ts'
 
@@ -52,6 +54,39 @@ interface Explained {
     readonly recompiles: readonly { readonly place: string; readonly expected: string; readonly actual: string }[]
   }[]
 }
+
+/** As {@link tensorfx}, beside others. */
+const started = (...words: string[]): Promise<{ readonly code: unknown; readonly out: string; readonly err: string }> =>
+  new Promise((done) =>
+    execFile(process.execPath, [`${root}dist/cli/main.js`, ...words], { cwd: folder }, (error, out, err) =>
+      done({ code: error?.code ?? 0, out, err }),
+    ),
+  )
+
+describe('a broken script', () => {
+  const runners = COMMANDS.filter(({ passesOn }) => passesOn === 'afterOperand')
+  const words = (name: string): readonly string[] => (name === 'run' ? ['run', '-n', '1', '--backend', 'threads'] : [name])
+
+  it('fails with exit code 1 and the place of the error, whichever command runs it, and as JSON', async () => {
+    writeFileSync(join(folder, 'bytes.mjs'), Uint8Array.of(0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0xff, 0xfe))
+    expect(runners.map(({ name }) => name)).toEqual(['run', 'explain', 'profile'])
+    const tries = runners.flatMap((command) =>
+      ['noise.mjs', 'bytes.mjs'].flatMap((file) =>
+        (optionsOf(command).some(({ name }) => name === '--json') ? [[], ['--json']] : [[]]).map((json) => ({ command, file, json })),
+      ),
+    )
+    await Promise.all(
+      tries.map(async ({ command: { name }, file, json }) => {
+        const { code, out, err } = await started(...words(name), ...json, file)
+        expect([name, file, json, code]).toEqual([name, file, json, 1])
+        const { error = '' }: Profiled = json.length === 0 ? {} : JSON.parse(out)
+        const said = json.length === 0 ? out + err : error
+        expect(said).toContain('SyntaxError')
+        expect(said).toMatch(new RegExp(`^.*${file}:1$`, 'm'))
+      }),
+    )
+  })
+})
 
 describe('tensorfx explain', () => {
   it('prints graphs, breaks with the line of the script, and recompiles, after what the script prints', () => {

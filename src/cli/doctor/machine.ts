@@ -66,6 +66,13 @@ function mpiFact(koffi: boolean, { TENSORFX_MPIRUN: given }: Environment): Fact 
   return { name: 'MPI', value, problem }
 }
 
+/** Kernels of tensorfx run in WebAssembly; comparisons run onnxruntime on WebGPU too. */
+const webGpuFact = (): Fact => ({
+  name: 'WebGPU',
+  value: 'gpu' in (globalThis.navigator ?? {}) ? 'yes' : "no (only comparisons with 'onnxruntime:webgpu' need it, in a browser)",
+  problem: null,
+})
+
 /** Looks at the machine. `memoryLimit` is that of the environment; null if it sets none. */
 export async function machineFacts(env: Environment, memoryLimit: number | null): Promise<readonly Fact[]> {
   const { node, v8 } = process.versions
@@ -101,6 +108,7 @@ export async function machineFacts(env: Environment, memoryLimit: number | null)
       problem: null,
     },
     mpiFact(await hasKoffi(), env),
+    webGpuFact(),
     {
       name: 'memory limit',
       value: `${Number.isFinite(limit) ? sizeText(limit) : 'none'}${memoryLimit === null ? '' : ' (TENSORFX_MEMORY_LIMIT)'}; machine ${sizeText(totalmem())}${isContained ? `, container ${sizeText(container)}` : ''}`,
