@@ -1,5 +1,6 @@
 // The flame graph of a profile as a single HTML page, which needs no network and no other file. It is drawn by page/flame.ts.
 import { sizeText } from '../../protocol/sizeText.ts'
+import { timeText } from '../../protocol/timeText.ts'
 import { dataPage } from './dataPage.ts'
 import type { ProfileEvent } from './event.ts'
 import { flameTree } from './flameTree.ts'
@@ -23,7 +24,7 @@ export function flamePage(events: readonly ProfileEvent[], title: string, runs: 
   const peak = events.reduce((most, event) => Math.max(most, event.peak), 0)
   return dataPage({
     title,
-    figures: `${totalTime.toFixed(totalTime < 10 ? 3 : 1)} ms in ${runs} ${runs === 1 ? 'run' : 'runs'}, at most ${sizeText(peak)} in use`,
+    figures: `${timeText(totalTime)} in ${runs} ${runs === 1 ? 'run' : 'runs'}, at most ${sizeText(peak)} in use`,
     tools: `<span class="find"><input id="search" type="search" placeholder="Search  /" aria-label="Search frames" autocomplete="off" spellcheck="false"><span id="hits" role="status"></span></span><button type="button" id="reset" title="Show everything (Esc)">Reset</button>`,
     body: `<div id="flame" role="tree" aria-label="The flame graph"></div><section id="detail" aria-live="polite"></section>`,
     data: { page: 'flame', totalTime: round(totalTime), frames: flameTree(events).map(pack) },

@@ -1,6 +1,7 @@
 // What a reader of a report should know first: what failed, what broke graphs, what was compiled again, what is slow or large, each with a line of the program.
 import { sizeText } from '../../protocol/sizeText.ts'
 import type { Finding, GraphFacts, Kind, Row } from './data.ts'
+import { timeText } from '../../protocol/timeText.ts'
 
 /** The kinds, most important first. */
 const ORDER: readonly Kind[] = [
@@ -50,7 +51,7 @@ export function findingsOf(rows: readonly Row[], graphs: readonly GraphFacts[]):
     if (costliest !== undefined)
       add({
         ...{ kind: 'cache miss', count: 1, row, tab: 'kernels', place: costliest.places.at(-1) ?? -1 },
-        text: `${missed.length} of ${kernels.length} ${kernels.length === 1 ? 'kernel' : 'kernels'} compiled anew, ${spent.toFixed(1)} ms`,
+        text: `${missed.length} of ${kernels.length} ${kernels.length === 1 ? 'kernel' : 'kernels'} compiled anew, ${timeText(spent)}`,
       })
   }
   for (const finding of slowKernels(graphs, rowOf)) add(finding)
@@ -71,7 +72,7 @@ function slowKernels(graphs: readonly GraphFacts[], rowOf: (graph: number) => nu
     .slice(0, LARGEST)
     .map(({ kernel: { name, runs, milliseconds, places }, at }) => ({
       ...{ kind: 'slow kernel' as const, count: 1, row: rowOf(at), tab: 'kernels' as const, place: places[0] ?? -1 },
-      text: `${name} takes ${Math.round((100 * milliseconds) / total)}% of the time of kernels: ${milliseconds.toFixed(1)} ms in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
+      text: `${name} takes ${Math.round((100 * milliseconds) / total)}% of the time of kernels: ${timeText(milliseconds)} in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
     }))
 }
 

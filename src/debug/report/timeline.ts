@@ -4,6 +4,7 @@ import type { AgainRecord, TraceRecord } from '../trace/index.ts'
 import type { Kind, Row, Totals } from './data.ts'
 import { GraphReader, Lists } from './graphs.ts'
 import type { Launches } from './graphs.ts'
+import { timeText } from '../../protocol/timeText.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 type CallStart = CompileEvent<'call'> & { readonly phase: 'start' }
@@ -214,7 +215,7 @@ export class TimelineReader {
     if (isLike && isHit(outcome)) this.#counts.hits += count
     const name = start?.name ?? 'a function'
     const isHits = isLike && isHit(outcome)
-    const details = [['each', `${least.toFixed(2)} to ${most.toFixed(2)} ms`] as const]
+    const details = [['each', `${timeText(least)} to ${timeText(most)}`] as const]
     const place = this.#lists.place(start?.user)
     const last = this.#rows.at(-1)
     const title = (n: number): string => `${name}: ${n} ${isHits ? '' : isLike ? 'like ' : 'further '}${isHits ? 'hit' : 'call'}${n === 1 ? '' : 's'}`

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { KernelFacts, Stage } from '../../../src/debug/report/data.ts'
 import { speedOf } from '../../../src/debug/report/page/kernelTable.ts'
 import { linesOf } from '../../../src/debug/report/page/stages.ts'
-import { timeText } from '../../../src/debug/report/page/texts.ts'
+import { timeText } from '../../../src/protocol/timeText.ts'
 
 const stage = (texts: readonly number[], before: number): Stage => ({ title: '', note: '', lines: texts.map((text) => [text, -1]), before })
 
@@ -25,6 +25,7 @@ describe('speeds of kernels', () => {
   const kernel: KernelFacts = {
     name: 'k',
     type: 'loops',
+    engine: 'wasm',
     places: [],
     text: 0,
     isCached: false,
@@ -49,5 +50,13 @@ describe('speeds of kernels', () => {
 })
 
 it('times are short', () => {
-  expect([0.0123, 4.56, 123.4, 12_345].map(timeText)).toEqual(['12 µs', '4.6 ms', '123 ms', '12.3 s'])
+  expect([0.0123, 0.5, 4.56, 45.67, 123.4, 1234, 12_345].map(timeText)).toEqual([
+    '12.3 µs',
+    '500 µs',
+    '4.56 ms',
+    '45.7 ms',
+    '123 ms',
+    '1.23 s',
+    '12.3 s',
+  ])
 })

@@ -2,7 +2,8 @@
 import { byId, element, onClick } from '../../../fx/viewer/page/elements/dom.ts'
 import type { FlameData, PackedFrame } from './data.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { flopsText, shareText, timeText } from './texts.ts'
+import { flopsText, shareText } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 const ROW = 26
 /** Narrower frames, in pixels, are not drawn. */

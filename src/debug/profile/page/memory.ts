@@ -2,7 +2,7 @@
 import { byId, element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { MemoryData, MemorySeries } from './data.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { timeText } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 const HEIGHT = 340
 const [LEFT, RIGHT, TOP, BOTTOM] = [76, 8, 10, 26]

@@ -8,10 +8,4 @@ export function flopsText(flops: number): string {
   return `${at === 0 ? rest.toFixed(0) : rest.toFixed(rest < 10 ? 2 : 1)} ${FLOPS[at] ?? ''}`
 }
 
-export const timeText = (milliseconds: number): string =>
-  milliseconds >= 1000
-    ? `${(milliseconds / 1000).toFixed(2)} s`
-    : milliseconds >= 1
-      ? `${milliseconds.toFixed(2)} ms`
-      : `${(milliseconds * 1000).toFixed(1)} µs`
 export const shareText = (part: number, whole: number): string => `${((100 * part) / Math.max(whole, Number.MIN_VALUE)).toFixed(1)}%`

@@ -2,7 +2,7 @@
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { Report, Totals } from '../data.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { timeText } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 interface Figure {
   readonly name: string

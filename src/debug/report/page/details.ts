@@ -6,7 +6,8 @@ import { kernelTable } from './kernelTable.ts'
 import { memoryChart } from './memoryChart.ts'
 import { stagesView } from './stages.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { placeText, timeText } from './texts.ts'
+import { placeText } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 /** Of long lists so many are shown. */
 const MOST = 60

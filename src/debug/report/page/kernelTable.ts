@@ -2,7 +2,8 @@
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import { VirtualList } from '../../../fx/viewer/page/elements/virtualList.ts'
 import type { KernelFacts, Peak, Report } from '../data.ts'
-import { placeText, timeText } from './texts.ts'
+import { placeText } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 /** How fast a kernel is at best; null for what is not known. */
 export interface Speed {
@@ -34,7 +35,7 @@ export function kernelTable(kernels: readonly KernelFacts[], { places, texts, pe
   const line = (i: number): HTMLElement => {
     const kernel = sorted[i]
     if (kernel === undefined) return element('div')
-    const { name, type, places: at, runs, milliseconds, isCached, compileMilliseconds } = kernel
+    const { name, type, engine, places: at, runs, milliseconds, isCached, compileMilliseconds } = kernel
     const { gflops, gigabytesPerSecond, share } = speedOf(kernel, peak)
     const figures = [
       runs === 0 ? 'not timed' : `${timeText(milliseconds)} in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
@@ -47,7 +48,7 @@ export function kernelTable(kernels: readonly KernelFacts[], { places, texts, pe
     const made = element(
       'div',
       { class: kernel === chosen ? 'kernel current' : 'kernel', 'data-kernel': name, role: 'button', tabindex: '0' },
-      element('div', {}, element('b', {}, name), element('span', { class: 'label' }, ` ${type}`)),
+      element('div', {}, element('b', {}, name), element('span', { class: 'label' }, ` ${type} · ${engine}`)),
       element(
         'div',
         { class: 'where' },

@@ -1,13 +1,6 @@
-// Numbers and lines of the program as texts.
+// Lines of the program as texts.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { Place } from '../data.ts'
-
-/** A time in milliseconds: `12.3 ms`, `4.0 s`. */
-export function timeText(milliseconds: number): string {
-  if (milliseconds >= 10_000) return `${(milliseconds / 1000).toFixed(1)} s`
-  if (milliseconds >= 100) return `${milliseconds.toFixed(0)} ms`
-  return milliseconds >= 1 ? `${milliseconds.toFixed(1)} ms` : `${(milliseconds * 1000).toFixed(0)} µs`
-}
 
 /** The file without its folders. */
 const fileText = ({ file }: Place): string => file.split(/[\\/]/).at(-1) ?? file

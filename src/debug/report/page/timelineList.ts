@@ -3,7 +3,8 @@ import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import { VirtualList } from '../../../fx/viewer/page/elements/virtualList.ts'
 import type { Report } from '../data.ts'
 import { classOf } from './findingList.ts'
-import { placeParts, timeText } from './texts.ts'
+import { placeParts } from './texts.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 
 const HEIGHT = 28
 

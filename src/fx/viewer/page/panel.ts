@@ -3,6 +3,7 @@ import { categoryOf, operation } from '../layout/boxes.ts'
 import type { PageGraph, PageNode } from '../pageData.ts'
 import { element } from './elements/dom.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
+import { timeText } from '../../../protocol/timeText.ts'
 import { staticCost } from './cost.ts'
 import type { Heat } from './cost.ts'
 import { tensorView } from './histogram.ts'
@@ -118,7 +119,7 @@ function costRows(node: PageNode, graph: PageGraph, heat: Heat | null): readonly
     ...(timed === null || heat === null
       ? []
       : [
-          ['time', `${timed.time.toPrecision(3)} ms, ${Math.round(100 * heat.share(timed))}%`] as const,
+          ['time', `${timeText(timed.time)}, ${Math.round(100 * heat.share(timed))}%`] as const,
           ['calls', String(timed.calls)] as const,
           ...(timed.kernel === null ? [] : [['kernel', timed.kernel] as const]),
         ]),
