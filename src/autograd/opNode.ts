@@ -4,6 +4,7 @@ import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts
 import { UnsupportedError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
+import { remembered } from '../protocol/remembered.ts'
 import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
@@ -27,6 +28,9 @@ function overwritten(tensor: Tensor, what: string, op: OpDef, seq: number): Tens
   })
   return new Tensor(sizes, tensor.dtype, storage, steps, offset)
 }
+
+const names = new Map<string, string>()
+const backwardName = (name: string): string => `${name.replace(/(^|_+)([a-z0-9])/g, (_, _sep: string, c: string) => c.toUpperCase())}Backward0`
 
 export class OpNode extends GradNode {
   readonly op: OpDef
@@ -82,8 +86,7 @@ export class OpNode extends GradNode {
 
   /** PyTorch's spelling: AddBackward0. */
   get name(): string {
-    const { name } = this.op.schema
-    return `${name.replace(/(^|_+)([a-z0-9])/g, (_, _sep: string, c: string) => c.toUpperCase())}Backward0`
+    return remembered(names, this.op.schema.name, backwardName)
   }
 
   release(): null {

@@ -21,6 +21,11 @@ export function decomposed(qualname: string, decompose: (...args: readonly Arg[]
   }
 }
 
-/** Apart from {@link decomposed}, whose calls would allocate what the closure captures. */
-const callObserved = (observer: OperatorObserver, qualname: string, decompose: (...args: readonly Arg[]) => Result, args: readonly Arg[]): Result =>
-  observer.composite(qualname, () => decompose(...args))
+function callObserved(observer: OperatorObserver, qualname: string, decompose: (...args: readonly Arg[]) => Result, args: readonly Arg[]): Result {
+  observer.beginComposite(qualname)
+  try {
+    return decompose(...args)
+  } finally {
+    observer.endComposite()
+  }
+}

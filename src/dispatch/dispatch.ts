@@ -133,9 +133,15 @@ export function runKernel(op: OpDef, args: readonly Arg[]): Result {
 
 type EagerKernel = NonNullable<OpDef['kernel']>
 
-/** Apart from {@link runKernel}, whose calls would allocate what the closure captures. */
-const callObserved = (observer: OperatorObserver, op: OpDef, kernel: EagerKernel, args: readonly Arg[]): Result =>
-  observer.kernel(op, args, () => callKernel(op, kernel, args))
+function callObserved(observer: OperatorObserver, op: OpDef, kernel: EagerKernel, args: readonly Arg[]): Result {
+  let result: Result | null = null
+  observer.begin(op, args)
+  try {
+    return (result = callKernel(op, kernel, args))
+  } finally {
+    observer.end(op, args, result)
+  }
+}
 
 function callKernel(op: OpDef, kernel: EagerKernel, args: readonly Arg[]): Result {
   const outer = allocating.operator

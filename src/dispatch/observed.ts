@@ -1,4 +1,5 @@
 // Who sees operators while they compute, for profiles: unlike a mode, an observer changes nothing in how they run, so compiled functions run compiled.
+import type { EngineName } from '../kernels/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
 /** A kernel of a compiled function, and what each run of it costs. */
@@ -8,18 +9,23 @@ export interface ObservedKernel {
   readonly name: string
   /** `loops`, `template`, or `extern` for an eager kernel. */
   readonly kind: string
+  /** The instructions that it was compiled to: `wasm`, or `wasm-relaxed` with fused multiply-add. */
+  readonly engine: EngineName
   /** Graph nodes that it computes. */
   readonly origins: readonly string[]
   readonly flops: number | null
   readonly bytes: number
 }
 
-/** Is told of the operators that run. Methods that get `run` must call it once, and return its result. */
+/** Is told of the operators that run, which nest: each `begin` has its `end`. */
 export interface OperatorObserver {
-  /** The kernel of an operator runs. */
-  kernel(op: OpDef, args: readonly Arg[], run: () => Result): Result
-  /** An operator runs as those that it is composed of. */
-  composite(qualname: string, run: () => Result): Result
+  /** The kernel of an operator begins. */
+  begin(op: OpDef, args: readonly Arg[]): void
+  /** It has returned `result`; null if it has thrown. */
+  end(op: OpDef, args: readonly Arg[], result: Result | null): void
+  /** An operator begins to run as those that it is composed of. */
+  beginComposite(qualname: string): void
+  endComposite(): void
   /** A kernel of a compiled function has run, between these times of `performance.now()`. */
   launched(kernel: ObservedKernel, start: number, end: number): void
 }

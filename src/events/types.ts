@@ -251,6 +251,8 @@ export interface KernelEvent {
   readonly name: string
   /** `loops`, `template`, or `extern` for an eager kernel. */
   readonly type: string
+  /** The instructions that it was compiled to: `wasm`, or `wasm-relaxed` with fused multiply-add. */
+  readonly engine: string
   /** Graph nodes that it computes. */
   readonly origins: readonly string[]
   /** The user's lines from which these nodes come. */

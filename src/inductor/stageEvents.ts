@@ -98,6 +98,7 @@ function tellKernels(c: Compilation): void {
       kind: 'kernel',
       name: report.name,
       type: report.kind,
+      engine: report.engine,
       origins: report.origins,
       lines: [...new Map(lines.map((frame) => [`${frame.file}:${frame.line}:${frame.column}`, frame])).values()],
       text: report.text,

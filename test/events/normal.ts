@@ -1,4 +1,5 @@
 // Events and logs without what differs from run to run: times, names of runs, folders, and numbers that count up in a process.
+import { currentEngine } from '../../src/kernels/index.ts'
 import type { CompileEvent } from 'tensorfx/debug'
 
 /** Replaces numbers by their order of appearance, kind by kind. */
@@ -30,6 +31,8 @@ export function describeEvent(event: CompileEvent, numbers: Numbers): string {
   const place = Object.entries({ fn, call, graph }).flatMap(([name, value]) => (value === null ? [] : [`${name} ${numbers.of(name, value)}`]))
   const text = (key: string, value: unknown): string => {
     if (key === 'milliseconds') return '?'
+    // Hosts differ in it.
+    if (key === 'engine' && value === currentEngine()) return "the host's"
     if ((key === 'parent' || key === 'outer') && typeof value === 'number') return numbers.of(key === 'parent' ? 'graph' : 'call', value)
     // Generated code has goldens of its own.
     if (typeof value === 'string') return key === 'text' || key === 'source' ? value.replace(/\n[^]*/, ' …') : value

@@ -22,9 +22,21 @@ export function chromeTrace(events: readonly ProfileEvent[]): { readonly display
   const origin = events.reduce((least, { start }) => Math.min(least, start), Infinity)
   const at = (time: number): number => (time - origin) * 1000
   const slices = events.map(({ kind, name, start, end, ...event }): TraceEntry => {
-    const { module, graph, nodes, engine, shapes, backward, sequence, flops, bytes, memory, peak } = event
+    const { module, graph, nodes, engine, instructions, shapes, backward, sequence, flops, bytes, memory, peak } = event
     const own = kind === 'kernel' ? { graph, nodes } : kind === 'node' ? { graph } : {}
-    const args = { ...own, module, engine, 'Input Dims': shapes, backward, 'Sequence number': sequence, FLOPs: flops, bytes, memory, peak }
+    const args = {
+      ...own,
+      module,
+      engine,
+      instructions,
+      'Input Dims': shapes,
+      backward,
+      'Sequence number': sequence,
+      FLOPs: flops,
+      bytes,
+      memory,
+      peak,
+    }
     return { ph: 'X', cat: kind, name, ts: at(start), dur: at(end) - at(start), ...ONE_THREAD, args }
   })
   return { displayTimeUnit: 'ms', traceEvents: [...slices, ...arrows(events, at)] }

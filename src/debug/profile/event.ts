@@ -1,4 +1,5 @@
 // What a profile records: spans of time that nest.
+import type { EngineName } from '../../kernels/index.ts'
 
 /** What a span is: the call of a module, the node of a GraphModule, an operator, or a kernel of a compiled function. */
 export type ProfileKind = 'module' | 'node' | 'operator' | 'kernel'
@@ -28,6 +29,8 @@ export interface ProfileEvent {
   readonly nodes: readonly string[]
   /** What computed it; null for modules and nodes. */
   readonly engine: ProfileEngine | null
+  /** The instructions that it was compiled to: `wasm`, or `wasm-relaxed` with fused multiply-add. Null for what consists of other events. */
+  readonly instructions: EngineName | null
   /** The shapes of the tensors that the operator got; empty for others. */
   readonly shapes: readonly (readonly number[])[]
   /** The operator whose gradient is computed, by the name of its node on the tape; null outside of backward. */

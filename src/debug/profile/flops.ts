@@ -6,7 +6,7 @@ import { bmm, convolution, convolutionBackward, linear, mm } from '../../ops/ind
 import { Tensor } from '../../tensor/index.ts'
 
 /** The operations of a call, from its arguments and its first result. */
-type Formula = (args: readonly Arg[], result: Tensor) => number
+export type Formula = (args: readonly Arg[], result: Tensor) => number
 
 /** The multiplications behind each element of a convolution's output: the channels of a group times the window. */
 const perOutput = (weight: Tensor): number => weight.numel / Math.max(1, weight.sizes[0] ?? 1)
@@ -27,9 +27,12 @@ const formulas: ReadonlyMap<unknown, Formula> = new Map<unknown, Formula>([
 /** Whether the call of an operator is counted as a whole. */
 export const hasFormula = (op: OpDef): boolean => formulas.has(op.fn)
 
+/** How the floating-point operations of an operator's calls are counted; null for one that counts as 0. */
+export const formulaOf = (op: OpDef): Formula | null => formulas.get(op.fn) ?? null
+
 /** The floating-point operations of a call. */
 export function flopsOf(op: OpDef, args: readonly Arg[], result: Result): number {
-  const formula = formulas.get(op.fn)
+  const formula = formulaOf(op)
   const first = result instanceof Tensor ? result : result[0]
-  return formula === undefined || first === undefined ? 0 : formula(args, first)
+  return formula === null || first === undefined ? 0 : formula(args, first)
 }

@@ -1,5 +1,6 @@
 // Sums of a profile's events, and their table. PyTorch's `key_averages()`.
 import { ArgumentError } from '../../errors/index.ts'
+import type { EngineName } from '../../kernels/index.ts'
 import { sizeText } from '../../protocol/sizeText.ts'
 import { checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { formatShape } from '../../tensor/index.ts'
@@ -18,6 +19,8 @@ export interface ProfileRow {
   readonly shapes: readonly (readonly number[])[] | null
   /** What computed it; null for modules and nodes. */
   readonly engine: ProfileEngine | null
+  /** The instructions that it was compiled to; null for what consists of other events. */
+  readonly instructions: EngineName | null
   readonly calls: number
   /** The time without that of operators and kernels inside (of a module: of modules inside; of a node: of nodes inside), and with it. */
   readonly selfTime: number
@@ -42,7 +45,11 @@ export interface ProfileTableOptions {
   readonly width?: number
 }
 
-const timeText = (milliseconds: number): string => (milliseconds < 1 ? `${(milliseconds * 1000).toFixed(3)}us` : `${milliseconds.toFixed(3)}ms`)
+/** A time as PyTorch's tables write it. */
+function timeText(milliseconds: number): string {
+  if (milliseconds >= 1000) return `${(milliseconds / 1000).toFixed(3)}s`
+  return milliseconds >= 1 ? `${milliseconds.toFixed(3)}ms` : `${(milliseconds * 1000).toFixed(3)}us`
+}
 
 /** Rows of a profile, one for each operator, kernel, node or module. */
 export class KeyAverages {
@@ -101,7 +108,9 @@ function columnsOf(rows: readonly ProfileRow[], totalTime: number): readonly Col
     columnOf('Allocations', 12, ({ allocations }) => String(allocations)),
     columnOf('CPU Mem', 11, ({ memory }) => (memory < 0 ? `-${sizeText(-memory)}` : sizeText(memory))),
     columnOf('Peak Mem', 10, ({ peak }) => sizeText(peak)),
-    ...(rows.some(({ engine }) => engine !== null) ? [columnOf('Engine', 8, ({ engine }) => engine ?? '')] : []),
+    ...(rows.some(({ engine }) => engine !== null)
+      ? [columnOf('Engine', 8, ({ engine, instructions }) => [engine, instructions].filter((name) => name !== null).join(', '))]
+      : []),
     ...(rows.some(({ shapes }) => shapes !== null)
       ? [columnOf('Input Shapes', 6, ({ shapes }) => `[${shapes?.map(formatShape).join(', ') ?? ''}]`)]
       : []),
@@ -176,12 +185,13 @@ export function averages(events: readonly ProfileEvent[], group: ProfileGroup): 
   return [...rows.values()]
 }
 
-function emptyRow({ kind, name, graph, shapes, engine }: ProfileEvent, group: ProfileGroup): Sums {
+function emptyRow({ kind, name, graph, shapes, engine, instructions }: ProfileEvent, group: ProfileGroup): Sums {
   return {
     kind,
     name: kind === 'node' ? `${graph ?? ''}.${name}` : name,
     shapes: group === 'inputShape' ? shapes : null,
     engine,
+    instructions,
     ...{ calls: 0, selfTime: 0, totalTime: 0, flops: 0, bytes: 0, allocations: 0, memory: 0, peak: 0 },
   }
 }

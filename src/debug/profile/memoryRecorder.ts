@@ -72,11 +72,10 @@ export class MemoryRecorder {
       },
     })
     observed.observer = {
-      kernel: (_op, args, run) => {
-        this.#enter(args)
-        return run()
-      },
-      composite: (_qualname, run) => run(),
+      begin: (_op, args) => this.#enter(args),
+      end: () => undefined,
+      beginComposite: () => undefined,
+      endComposite: () => undefined,
       launched: () => this.#note(performance.now()),
     }
     try {

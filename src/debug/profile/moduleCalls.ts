@@ -24,7 +24,8 @@ export interface ModuleCallListener {
 export class ModuleCalls {
   readonly #listener: ModuleCallListener
   readonly #stack: ModuleCall[] = []
-  readonly #paths = new WeakMap<Module, ReadonlyMap<Module, string>>()
+  /** The calls of what is below an outermost module, each made once. */
+  readonly #known = new WeakMap<Module, ReadonlyMap<Module, ModuleCall>>()
 
   constructor(listener: ModuleCallListener = {}) {
     this.#listener = listener
@@ -47,19 +48,20 @@ export class ModuleCalls {
 
   /** Follows module calls until the returned function is called. */
   start(): () => void {
+    const listener = this.#listener
     const outer = setModuleCallHook({
       callModule: (module, forward) => {
-        const call = { module, path: this.#pathOf(module) }
+        const call = this.#callOf(module)
+        const run = outer === null ? forward : (): unknown => outer.callModule(module, forward)
         const depth = this.#stack.push(call)
-        this.#listener.enter?.(call)
+        listener.enter?.(call)
         let output: unknown
         try {
-          const run = (): unknown => (outer === null ? forward() : outer.callModule(module, forward))
-          output = this.#listener.run === undefined ? run() : this.#listener.run(call, run)
+          output = listener.run === undefined ? run() : listener.run(call, run)
           return output
         } finally {
           this.#stack.length = depth - 1
-          this.#listener.leave?.(call, output)
+          listener.leave?.(call, output)
         }
       },
     })
@@ -67,14 +69,18 @@ export class ModuleCalls {
   }
 
   /** A module that is not below the outermost one is called by its class, below the module that calls it. */
-  #pathOf(module: Module): string {
-    const root = this.#stack[0]
-    if (root === undefined) return classOf(module)
-    let paths = this.#paths.get(root.module)
-    if (paths === undefined) this.#paths.set(root.module, (paths = new Map([...root.module.namedModules()].map(([path, below]) => [below, path]))))
-    const path = paths.get(module)
-    return path === undefined ? childPath(this.#stack.at(-1)?.path ?? '', classOf(module)) : path === '' ? root.path : childPath(root.path, path)
+  #callOf(module: Module): ModuleCall {
+    const root = this.#stack[0]?.module ?? module
+    let known = this.#known.get(root)
+    if (known === undefined) this.#known.set(root, (known = callsBelow(root)))
+    return known.get(module) ?? { module, path: childPath(this.#stack.at(-1)?.path ?? '', classOf(module)) }
   }
+}
+
+/** The calls of a module and of all below it. */
+function callsBelow(root: Module): ReadonlyMap<Module, ModuleCall> {
+  const name = classOf(root)
+  return new Map([...root.namedModules()].map(([path, module]) => [module, { module, path: path === '' ? name : childPath(name, path) }]))
 }
 
 /** The class of a module; of a GraphModule, that of the module that was traced. */

@@ -138,6 +138,6 @@ export function startProfile(runs: number): RunningProfile {
       end = performance.now()
       stopRecording()
     },
-    profile: () => new Profile(recorder.events, runs, (end ?? performance.now()) - start),
+    profile: () => new Profile(recorder.events(), runs, (end ?? performance.now()) - start),
   }
 }

@@ -1,234 +1,192 @@
 // Records what runs while a profile is taken, as spans that nest: modules, nodes of GraphModules, operators with those that they are composed of, and kernels of compiled functions.
-// Whatever it does for a span counts as the program's time, so it makes one object for each, and no other.
+// Whatever it does for a span counts as the program's time, so it only writes numbers (spans.ts); the rest is worked out when the profile is over.
 import { backwardState, upcomingSeq } from '../../autograd/index.ts'
 import { dispatchState, isArgList, observed } from '../../dispatch/index.ts'
 import type { Arg, ObservedKernel, OpDef, Result } from '../../dispatch/index.ts'
 import { budget, peakSince, watchPeak } from '../../kernels/budget.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
+import { currentEngine, dtypeInfo } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { ProfileEngine, ProfileEvent, ProfileKind } from './event.ts'
-import { flopsOf } from './flops.ts'
+import type { ProfileEvent } from './event.ts'
+import { formulaOf } from './flops.ts'
+import type { Formula } from './flops.ts'
 import { GraphRuns } from './graphRuns.ts'
 import { ModuleCalls } from './moduleCalls.ts'
+import { ALLOCATIONS, BYTES, END, FLOPS, IN_USE, MEMORY, PARENT, PEAK, SEQUENCE, START, Spans, TAPE } from './spans.ts'
+import type { Site } from './spans.ts'
 
-type Span = { -readonly [K in keyof ProfileEvent]: ProfileEvent[K] }
-
-/** A span that has not ended. The list of them is reused. */
-interface Open {
-  span: Span
-  position: number
-  /** Whether it, or a span around it, has a number on the tape. */
-  isOnTape: boolean
-  /** The peak of memory before it began, which its end restores. */
-  peakBefore: number
+/** An operator, and what its calls are asked for. */
+interface OperatorSite extends Site {
+  readonly formula: Formula | null
+  readonly isView: boolean
 }
 
 const inUse = (): number => budget.heap + budget.spilled
 
-const NONE: readonly never[] = []
+const NO_GRAPH = { graph: null, nodes: [] }
 
 /** Records between `start`'s call and that of what it returns. */
 export class Recorder {
-  readonly events: ProfileEvent[] = []
-  readonly #open: Open[] = []
+  readonly #spans = new Spans()
+  /** The positions of the spans that have not ended, outermost first. */
+  readonly #open: number[] = []
   #depth = 0
-  /** The modules whose forward made the nodes of the tape. */
-  readonly #makers = new Map<number, string | null>()
-  /** The node of the tape that runs, and its name. */
+  /** The operators among them, by their depths. */
+  readonly #computing: OperatorSite[] = []
+  readonly #operators = new Map<OpDef, OperatorSite>()
+  readonly #composites = new Map<string, Site>()
+  readonly #modules = new Map<string, Site>()
+  readonly #nodes = new Map<string, Site>()
+  readonly #kernels = new Map<ObservedKernel, Site>()
+  /** The node of the tape that runs, and the place of its name. */
   #tapeNode: unknown = null
-  #tapeName: string | null = null
+  #tapePlace = 0
+
+  /** What was recorded. */
+  events(): readonly ProfileEvent[] {
+    return this.#spans.events()
+  }
 
   /** Records until the returned function is called. */
   start(): () => void {
     const graphs = new GraphRuns({
-      enter: ({ name }) => {
-        const span = this.#begin('node', name, null)
-        span.graph = span.module
-      },
+      enter: ({ name }) => this.#begin(siteOf(this.#nodes, name, 'node', null)),
       leave: () => this.#end(),
     })
     const modules = new ModuleCalls({
-      enter: ({ path }) => void this.#begin('module', path, null),
+      enter: ({ path }) => this.#begin(siteOf(this.#modules, path, 'module', null)),
       run: ({ module }, forward) => graphs.run(module, forward),
       leave: () => this.#end(),
     })
     const outer = observed.observer
     observed.observer = {
-      kernel: (op, args, run) => this.#operator(op, args, run),
-      composite: (qualname, run) => this.#composite(qualname, run),
+      begin: (op) => {
+        const site = this.#operator(op)
+        this.#computing[this.#depth] = site
+        this.#begin(site)
+      },
+      end: (_op, args, result) => {
+        const time = performance.now()
+        this.#end(time)
+        if (result !== null) this.#describe(args, result)
+      },
+      beginComposite: (qualname) => this.#begin(siteOf(this.#composites, qualname, 'operator', 'composite')),
+      endComposite: () => this.#end(),
       launched: (kernel, start, end) => this.#launched(kernel, start, end),
     }
     const stop = modules.start()
     return () => {
       stop()
       observed.observer = outer
+      // A program may end in the middle of something.
+      while (this.#depth > 0) this.#end()
     }
   }
 
-  #composite(qualname: string, run: () => Result): Result {
-    this.#begin('operator', qualname, 'composite')
-    try {
-      return run()
-    } finally {
-      this.#end()
+  #operator(op: OpDef): OperatorSite {
+    const instructions = currentEngine()
+    let site = this.#operators.get(op)
+    if (site === undefined || site.instructions !== instructions) {
+      site = { kind: 'operator', name: op.qualname, engine: 'eager', instructions, ...NO_GRAPH, formula: formulaOf(op), isView: op.tags.has('view') }
+      this.#operators.set(op, site)
     }
+    return site
   }
 
-  #operator(op: OpDef, args: readonly Arg[], run: () => Result): Result {
-    const span = this.#begin('operator', op.qualname, 'eager')
-    try {
-      const result = run()
-      span.flops = flopsOf(op, args, result)
-      const shapes: (readonly number[])[] = []
-      const given = addArgs(args, shapes)
-      span.shapes = shapes
-      if (!op.tags.has('view'))
-        span.bytes = given + (result instanceof Tensor ? bytesIn(result) : result.reduce((sum, tensor) => sum + bytesIn(tensor), 0))
-      return result
-    } finally {
-      this.#end()
-    }
-  }
-
-  #begin(kind: ProfileKind, name: string, engine: ProfileEngine | null): Span {
-    const depth = this.#depth
-    const around = depth === 0 ? undefined : this.#open[depth - 1]
+  #begin(site: Site): void {
+    const spans = this.#spans
+    const depth = this.#depth++
+    const position = spans.add(site)
+    const { row, at } = spans
+    row[at + PARENT] = depth === 0 ? -1 : (this.#open[depth - 1] ?? -1)
+    this.#open[depth] = position
     const tapeNode = backwardState.node
-    const caller = around === undefined ? null : around.span.module
-    const isInside = around !== undefined && around.isOnTape
-    let sequence: number | null = null
-    let module = kind === 'module' ? name : caller
-    let backward: string | null = null
     if (tapeNode !== null) {
-      sequence = tapeNode.seq
-      // Nodes put their names together each time.
-      if (tapeNode !== this.#tapeNode) [this.#tapeNode, this.#tapeName] = [tapeNode, tapeNode.name]
-      backward = this.#tapeName
-      if (kind !== 'module' && caller === null) module = this.#makers.get(sequence) ?? null
-    } else if (kind === 'operator' && !isInside && dispatchState.recording) {
-      // An operator that runs in another one makes no node of its own.
-      sequence = upcomingSeq()
-      this.#makers.set(sequence, caller)
-    }
-    const span: Span = {
-      kind,
-      name,
-      start: 0,
-      end: 0,
-      self: 0,
-      parent: around === undefined ? null : around.position,
-      module,
-      graph: null,
-      nodes: NONE,
-      engine,
-      shapes: NONE,
-      backward,
-      sequence,
-      flops: 0,
-      bytes: 0,
-      allocations: budget.allocations,
-      memory: inUse(),
-      peak: 0,
-      inUse: 0,
-    }
-    const position = this.events.push(span) - 1
-    const isOnTape = isInside || sequence !== null
-    const own = this.#open[depth]
-    if (own === undefined) this.#open.push({ span, position, isOnTape, peakBefore: watchPeak() })
-    else {
-      own.span = span
-      own.position = position
-      own.isOnTape = isOnTape
-      own.peakBefore = watchPeak()
-    }
-    this.#depth = depth + 1
-    span.start = performance.now()
-    return span
+      if (tapeNode !== this.#tapeNode) [this.#tapeNode, this.#tapePlace] = [tapeNode, spans.placeOfTape(tapeNode.name)]
+      row[at + SEQUENCE] = tapeNode.seq
+      row[at + TAPE] = this.#tapePlace
+    } else row[at + SEQUENCE] = site.kind === 'operator' && dispatchState.recording ? upcomingSeq() : -1
+    row[at + ALLOCATIONS] = budget.allocations
+    row[at + MEMORY] = inUse()
+    row[at + PEAK] = watchPeak()
+    row[at + START] = performance.now()
   }
 
-  #end(): void {
-    const end = performance.now()
-    const open = this.#open[--this.#depth]
-    if (open === undefined) return
-    const { span, peakBefore } = open
-    const time = end - span.start
+  /** What the operator computed whose span was ended last, which is the current row. */
+  #describe(args: readonly Arg[], result: Result): void {
+    const spans = this.#spans
+    const site = this.#computing[this.#depth]
+    if (site === undefined) return
+    const { formula, isView } = site
+    spans.beginShapes()
+    const given = this.#addArgs(args)
+    if (!isView)
+      spans.row[spans.at + BYTES] = given + (result instanceof Tensor ? bytesIn(result) : result.reduce((sum, tensor) => sum + bytesIn(tensor), 0))
+    if (formula === null) return
+    const first = result instanceof Tensor ? result : result[0]
+    if (first !== undefined) spans.row[spans.at + FLOPS] = formula(args, first)
+  }
+
+  /** Adds the shapes of the tensors among arguments, and returns their bytes. */
+  #addArgs(args: readonly Arg[]): number {
+    let bytes = 0
+    for (let i = 0; i < args.length; i++) {
+      const arg = args[i]
+      if (arg instanceof Tensor) {
+        this.#spans.addShape(arg.sizes)
+        bytes += bytesIn(arg)
+      } else if (isArgList(arg)) bytes += this.#addArgs(arg)
+    }
+    return bytes
+  }
+
+  /** Ends the span that was begun last. */
+  #end(time: number = performance.now()): void {
+    const spans = this.#spans
+    const position = this.#open[--this.#depth]
+    if (position === undefined) return
+    spans.find(position)
+    const { row, at } = spans
     const now = inUse()
-    span.end = end
-    span.self += time
-    span.peak = peakSince(peakBefore)
-    span.inUse = now
-    span.memory = now - span.memory
-    span.allocations = budget.allocations - span.allocations
-    this.#takeFromAround(span.kind, time)
+    row[at + END] = time
+    row[at + PEAK] = peakSince(row[at + PEAK] ?? 0)
+    row[at + IN_USE] = now
+    row[at + MEMORY] = now - (row[at + MEMORY] ?? 0)
+    row[at + ALLOCATIONS] = budget.allocations - (row[at + ALLOCATIONS] ?? 0)
   }
 
-  /** Time is no longer that of the span of its kind around it, which for a kernel is an operator. */
-  #takeFromAround(kind: ProfileKind, time: number): void {
-    const wanted = kind === 'kernel' ? 'operator' : kind
-    for (let at = this.#depth - 1; at >= 0; at--) {
-      const span = this.#open[at]?.span
-      if (span === undefined || span.kind !== wanted) continue
-      span.self -= time
-      return
-    }
-  }
-
-  /** A kernel of a compiled function has run. If it is an eager kernel, the operator has been recorded already: it is inside. */
-  #launched({ name, program, kind, origins, flops, bytes }: ObservedKernel, start: number, end: number): void {
-    const around = this.#depth === 0 ? undefined : this.#open[this.#depth - 1]
-    const parent = around === undefined ? null : around.position
-    const position = this.events.length
-    const isEager = kind === 'extern'
-    const inside = isEager ? this.#moveInside(position, parent, start) : 0
-    const now = inUse()
-    this.events.push({
-      kind: 'kernel',
-      name,
-      start,
-      end,
-      self: end - start - inside,
-      parent,
-      module: around === undefined ? null : around.span.module,
-      graph: program,
-      nodes: origins,
-      engine: isEager ? 'eager' : kind === 'template' ? 'template' : 'loops',
-      shapes: NONE,
-      backward: backwardState.node?.name ?? null,
-      sequence: null,
-      flops: flops ?? 0,
-      // The operator inside of it counts them.
-      bytes: isEager ? 0 : bytes,
-      allocations: 0,
-      memory: 0,
-      peak: now,
-      inUse: now,
-    })
-    this.#takeFromAround('kernel', end - start - inside)
-  }
-
-  /** Makes the events since `start` in `parent` those of the event at `position`, and returns their time. */
-  #moveInside(position: number, parent: number | null, start: number): number {
-    let time = 0
-    for (let i = position - 1; i >= 0 && i !== parent; i--) {
-      const event: Span | undefined = this.events[i]
-      if (event === undefined || event.start < start) break
-      if (event.parent !== parent) continue
-      event.parent = position
-      time += event.end - event.start
-    }
-    return time
+  /** A kernel of a compiled function has run. If it is an eager kernel, the operator has been recorded already. */
+  #launched(kernel: ObservedKernel, start: number, end: number): void {
+    let site = this.#kernels.get(kernel)
+    if (site === undefined) this.#kernels.set(kernel, (site = kernelSite(kernel)))
+    const spans = this.#spans
+    spans.add(site)
+    const { row, at } = spans
+    const tapeNode = backwardState.node
+    row[at + START] = start
+    row[at + END] = end
+    row[at + PARENT] = this.#depth === 0 ? -1 : (this.#open[this.#depth - 1] ?? -1)
+    row[at + SEQUENCE] = -1
+    row[at + TAPE] = tapeNode === null ? 0 : spans.placeOfTape(tapeNode.name)
+    row[at + FLOPS] = kernel.flops ?? 0
+    // The operator inside of an eager kernel counts them.
+    row[at + BYTES] = site.engine === 'eager' ? 0 : kernel.bytes
+    row[at + PEAK] = row[at + IN_USE] = inUse()
   }
 }
+
+function siteOf(sites: Map<string, Site>, name: string, kind: Site['kind'], engine: Site['engine']): Site {
+  let site = sites.get(name)
+  if (site === undefined) sites.set(name, (site = { kind, name, engine, instructions: null, ...NO_GRAPH }))
+  return site
+}
+
+const kernelSite = ({ name, kind, engine, program, origins }: ObservedKernel): Site => ({
+  kind: 'kernel',
+  name,
+  engine: kind === 'extern' ? 'eager' : kind === 'template' ? 'template' : 'loops',
+  instructions: engine,
+  graph: program,
+  nodes: origins,
+})
 
 const bytesIn = ({ numel, dtype }: Tensor): number => numel * dtypeInfo[dtype].size
-
-/** Adds the shapes of the tensors among arguments to a list, and returns their bytes. */
-function addArgs(args: readonly Arg[], shapes: (readonly number[])[]): number {
-  let bytes = 0
-  for (const arg of args)
-    if (arg instanceof Tensor) {
-      shapes.push(arg.sizes)
-      bytes += bytesIn(arg)
-    } else if (isArgList(arg)) bytes += addArgs(arg, shapes)
-  return bytes
-}

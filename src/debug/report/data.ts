@@ -110,6 +110,8 @@ export interface MemoryPlan {
 export interface KernelFacts {
   readonly name: string
   readonly type: string
+  /** The instructions that it was compiled to: `wasm` or `wasm-relaxed`. */
+  readonly engine: string
   readonly places: readonly number[]
   /** Its loops, as a text. */
   readonly text: number

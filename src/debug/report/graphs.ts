@@ -2,6 +2,7 @@
 import type { CompileEvent } from '../../events/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { GraphFacts, KernelFacts, MemoryPlan, Place, Refusal, Stage, StageLine } from './data.ts'
+import { timeText } from '../../protocol/timeText.ts'
 
 /** Values, each once, and named by number. */
 export class Shared<T> {
@@ -126,7 +127,7 @@ export class GraphReader {
         break
       case 'pass': {
         const { name, text, milliseconds, error } = event
-        const note = `${milliseconds.toFixed(2)} ms${error === null ? '' : `, failed: ${error}`}`
+        const note = `${timeText(milliseconds)}${error === null ? '' : `, failed: ${error}`}`
         if (text !== null) this.#stage(at, graph, { title: name, note, lines: this.#lists.lines(text.split('\n'), this.#byName(graph)) })
         else if (error !== null) this.#stage(at, graph, { title: name, note, lines: [] })
         break
@@ -183,9 +184,22 @@ export class GraphReader {
   }
 
   #kernel(event: CompileEvent<'kernel'>, launches: Launches): KernelFacts {
-    const { name, type, lines, text, cached, milliseconds: compileMilliseconds, flops, bytes } = event
+    const { name, type, engine, lines, text, cached, milliseconds: compileMilliseconds, flops, bytes } = event
     const [runs, milliseconds, least] = launches.get(name) ?? [0, 0, 0]
     const places = lines.map((frame) => this.#lists.place(frame))
-    return { name, type, places, text: this.#lists.texts.of(text), isCached: cached, compileMilliseconds, runs, milliseconds, least, flops, bytes }
+    return {
+      name,
+      type,
+      engine,
+      places,
+      text: this.#lists.texts.of(text),
+      isCached: cached,
+      compileMilliseconds,
+      runs,
+      milliseconds,
+      least,
+      flops,
+      bytes,
+    }
   }
 }

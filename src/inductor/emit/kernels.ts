@@ -1,6 +1,6 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
-import { compileKernel, printKernel, verifyKernel } from '../../kernels/index.ts'
-import type { CompiledKernel, Kernel } from '../../kernels/index.ts'
+import { compileKernel, currentEngine, printKernel, verifyKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, EngineName, Kernel } from '../../kernels/index.ts'
 import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
@@ -30,6 +30,8 @@ export type Step =
 export interface KernelReport extends KernelCost {
   readonly name: string
   readonly kind: Group['kind']
+  /** The instructions that it was compiled to. */
+  readonly engine: EngineName
   /** Operators in it, in order. */
   readonly ops: readonly string[]
   /** Graph nodes that it computes. */
@@ -54,10 +56,15 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
   const nodes = nodesOf(group)
   const ops = nodes.map((node) => node.op)
   const origins = [...new Set(nodes.map((node) => node.origin))]
+  const engine = currentEngine()
   if (group.kind === 'extern') {
     const { node } = group
     const cost = costOf(group, new Set(node.outs))
-    return { step: { kind: 'extern', node, id: name }, report: { name, kind: 'extern', ops, origins, text: node.def.qualname, ...cost }, loops: null }
+    return {
+      step: { kind: 'extern', node, id: name },
+      report: { name, kind: 'extern', engine, ops, origins, text: node.def.qualname, ...cost },
+      loops: null,
+    }
   }
   const { compiled, operands, scratchBytes, loops, text } =
     group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
@@ -65,7 +72,7 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
   const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
   return {
     step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes },
-    report: { name, kind: group.kind, ops, origins, text, ...costOf(group, stored) },
+    report: { name, kind: group.kind, engine, ops, origins, text, ...costOf(group, stored) },
     loops,
   }
 }
