@@ -132,6 +132,7 @@ export {
   writeBlock,
 } from './storageBlock.ts'
 export { BlockCopies, withPointers } from './blockCopies.ts'
+export { pointwiseKernel } from './schedules/pointwise.ts'
 export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileDirectConv } from './templates/directConv.ts'
 export { compileSwizzledImages, compileSwizzledLines } from './templates/resample.ts'

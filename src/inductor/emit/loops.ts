@@ -4,7 +4,7 @@
 // loop over the reduced dimensions (softmax: phase 0 finds the maximum, phase 1 sums the exponentials, phase 2 divides). Values pass between nodes in
 // registers. A cheap value that a later phase needs again is recomputed; an expensive one is stored and read back.
 import { InternalError } from '../../errors/index.ts'
-import { LANES, accumulate, cast, declare, forLoop, identityOf, load, local, loopVar, read, store } from '../../kernels/index.ts'
+import { LANES, accumulate, cast, declare, forLoop, identityOf, load, local, loopVar, pointwiseKernel, read, store } from '../../kernels/index.ts'
 import type { Expr, Kernel, Stmt } from '../../kernels/index.ts'
 import { collapseDims, contiguousStrides } from '../../tensor/index.ts'
 import type { Collapsed } from '../../tensor/index.ts'
@@ -87,8 +87,13 @@ class LoopEmitter {
   }
 
   emit(): LoopKernel {
-    const body = this.#nest(this.#outerBody())
-    return { kernel: { name: this.#name, params: this.#operands.params(), body }, operands: this.#operands.operands() }
+    const body = this.#outerBody()
+    const [name, params, operands] = [this.#name, this.#operands.params(), this.#operands.operands()]
+    if (this.#loops.length > 0 && !this.#loops.some((loop) => loop.reduced)) {
+      const loops = this.#loops.map((loop) => loop.variable)
+      return { kernel: pointwiseKernel({ name, params, loops, body }, true), operands }
+    }
+    return { kernel: { name, params, body: this.#nest(body) }, operands }
   }
 
   /** Plans a member whose producers are already planned. */

@@ -115,8 +115,8 @@ export class Addressing {
   /** `memory[index]` without its dynamic part; lanes along `simd`. */
   address(memory: Memory, index: Index, simd: LoopVar | null): Address {
     const { size } = dtypeInfo[memory.dtype]
-    const { walk, offset } = this.walkOf(memory, index)
-    const local = this.pointer(walk, this.scopes.length)
+    const { walk, offset, distance } = this.walkOf(memory, index)
+    const local = this.shifted(this.pointer(walk, this.scopes.length), distance, size)
     const laneStride = simd === null ? { known: 0 } : this.strideBytes(index, simd, size)
     return { local, offset: offset * size, laneStride }
   }
@@ -127,19 +127,34 @@ export class Addressing {
     return scope?.kind === 'known' ? scope.value : null
   }
 
-  /** What an index adds in instructions is `offset`, in elements; the rest is a walk, which many accesses share. */
-  private walkOf(memory: Memory, index: Index): { readonly walk: Walk; readonly offset: number } {
+  /** The local with an address and a distance, in elements, from it. */
+  private shifted(address: number, distance: Size, elementSize: number): number {
+    if (distance === 0) return address
+    this.f.get(address)
+    this.pushBytes(this.bytesOf(distance, elementSize), 1)
+    this.f.op('i32.add')
+    const local = this.code.tempI32()
+    this.f.set(local)
+    return local
+  }
+
+  /**
+   * An access is a walk, which many accesses share, and what iterations that are written out add to it, in elements: `offset`, which instructions contain, and `distance`, which is
+   * known only at run time, or goes backwards.
+   */
+  private walkOf(memory: Memory, index: Index): { readonly walk: Walk; readonly offset: number; readonly distance: Size } {
     let offset = offsetOf(index)
-    let start = offset === 0 ? index.base : 0
+    const start = offset === 0 ? index.base : 0
+    let distance: Size = 0
     const terms: { readonly loop: LoopVar; readonly stride: Size }[] = []
     for (const term of index.terms) {
       const value = this.known(term.loop)
       if (value === null) terms.push(term)
       // An iteration that is written out accesses an element after that of the first one: the pointer lies in the buffer without it.
       else if (typeof term.stride === 'number' && term.stride >= 0) offset += value * term.stride
-      else start = sizeSum(start, sizeProduct(term.stride, value))
+      else distance = sizeSum(distance, sizeProduct(term.stride, value))
     }
-    return { walk: { memory, start, terms }, offset }
+    return { walk: { memory, start, terms }, offset, distance }
   }
 
   /** A loop starts here. Its pointers are made as code uses them, see {@link RunningLoop.pointers}: `leave` sets them. */

@@ -199,6 +199,21 @@ function launchPointwiseSpilled(run: CompiledKernel['run'], args: readonly Arg[]
   launchSpilled(run, [out, ...operands], [true, ...operands.map(() => false)], numbers)
 }
 
+/** From so many elements on, transposing in tiles pays for the longer kernel, which runs slowly until the host has optimised it. */
+const IN_TILES = 8192
+
+/** The dimensions and the strides over them in the order in which a tensor of these steps lies in memory: its neighbours are written one after the other. */
+function inMemoryOrder(
+  shape: readonly number[],
+  strides: readonly (readonly number[])[],
+  steps: readonly number[],
+): [shape: readonly number[], strides: readonly (readonly number[])[]] {
+  if (steps.every((step, d) => d === 0 || step <= (steps[d - 1] ?? 0))) return [shape, strides]
+  const order = [...steps.keys()].sort((a, b) => (steps[b] ?? 0) - (steps[a] ?? 0))
+  const ordered = (list: readonly number[]): readonly number[] => order.map((d) => list[d] ?? 0)
+  return [ordered(shape), strides.map(ordered)]
+}
+
 function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
   const spec = pointwiseSpec(op, args)
   const { shape } = spec
@@ -215,23 +230,28 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
     strides.push(broadcastStrides(arg, shape))
     if (arg.ndim === 0) key += `z${tensors.length}`
   }
-  const layout = collapseLayout(shape, strides)
+  const layout = given === null ? collapseLayout(shape, strides) : collapseLayout(...inMemoryOrder(shape, strides, given.steps))
   const rank = layout.dims.length
   const rest = layout.dims.slice()
+  let turns = false
   for (const operand of layout.strides) {
     for (let d = 0; d < rank; d++) {
       const stride = operand[d] ?? 0
-      if (isFixedStride(stride, d, rank)) key += stride === 0 ? '0' : '1'
-      else {
+      if (isFixedStride(stride)) {
+        key += stride === 0 ? '0' : '1'
+        if (stride === 1 && d < rank - 1) turns = true
+      } else {
         key += 's'
         rest.push(stride)
       }
     }
     key += ','
   }
+  const inTiles = turns && out.numel >= IN_TILES
+  if (inTiles) key += 't'
   let kernel = kernelsByCall.get(key)
   if (kernel === undefined) {
-    kernel = layoutKernel(op, args, usesOf(kernels, op, args), out.dtype, layout)
+    kernel = layoutKernel(op, args, usesOf(kernels, op, args), out.dtype, { ...layout, inTiles })
     kernelsByCall.set(key, kernel, kernelBytes(kernel))
   }
   for (let i = 0; i < args.length; i++) {

@@ -6,17 +6,17 @@ import {
   cast,
   compileKernel,
   constant,
-  forLoop,
   load,
   loopVar,
   numberType,
+  pointwiseKernel,
   rounded,
   scalar,
   scalarParam,
   sizeParam,
   store,
 } from '../../kernels/index.ts'
-import type { CompiledKernel, DType, Index, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, Index, LoopVar, Param, Size } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Layout } from './layout.ts'
 import { pointwiseDTypes } from './pointwiseTypes.ts'
@@ -33,15 +33,20 @@ export function flatKernel(op: PointwiseOp, args: readonly Arg[], uses: readonly
   const n = sizeParam('n')
   const i = loopVar('i', n)
   const index: Index = { base: 0, terms: [{ loop: i, stride: 1 }], dynamic: [] }
-  return build(op, args, uses, target, [index, ...args.map(() => index)], [n], (body) => [forLoop(i, 'simd', body)])
+  return build(op, args, uses, target, [index, ...args.map(() => index)], [n], [i])
 }
 
-/** Whether a stride is part of the kernel (0, or 1 in the innermost dimension) instead of a parameter. */
-export const isFixedStride = (stride: number, dim: number, rank: number): boolean => stride === 0 || (stride === 1 && dim === rank - 1)
+/** Whether a stride is part of the kernel instead of a parameter. */
+export const isFixedStride = (stride: number): boolean => stride === 0 || stride === 1
 
-/** For any layout: parameters are the output, the tensors, the sizes, the strides that are not fixed (operand by operand), then the numbers. */
-export function layoutKernel(op: PointwiseOp, args: readonly Arg[], uses: readonly NumberUse[], target: DType, layout: Layout): CompiledKernel {
-  const rank = layout.dims.length
+/** For any layout: parameters are the output, the tensors, the sizes, the strides that are not fixed (operand by operand), then the numbers. `inTiles` is for large tensors, see {@link pointwiseKernel}. */
+export function layoutKernel(
+  op: PointwiseOp,
+  args: readonly Arg[],
+  uses: readonly NumberUse[],
+  target: DType,
+  layout: Layout & { readonly inTiles: boolean },
+): CompiledKernel {
   const sizes = layout.dims.map((_, d) => sizeParam(`n${d}`))
   const loops = sizes.map((size, d) => loopVar(`i${d}`, size))
   const strideParams: Param[] = []
@@ -50,7 +55,7 @@ export function layoutKernel(op: PointwiseOp, args: readonly Arg[], uses: readon
     loops.forEach((loop, d) => {
       const stride = strides[d] ?? 0
       if (stride === 0) return
-      if (isFixedStride(stride, d, rank)) terms.push({ loop, stride })
+      if (isFixedStride(stride)) terms.push({ loop, stride })
       else {
         const param = sizeParam(`t${operand}_${d}`)
         strideParams.push(param)
@@ -59,9 +64,7 @@ export function layoutKernel(op: PointwiseOp, args: readonly Arg[], uses: readon
     })
     return { base: 0, terms, dynamic: [] }
   })
-  const nest = (body: readonly Stmt[]): readonly Stmt[] =>
-    loops.reduceRight<readonly Stmt[]>((inner, loop, d) => [forLoop(loop, d === rank - 1 ? 'simd' : 'serial', inner)], body)
-  return build(op, args, uses, target, indices, [...sizes, ...strideParams], nest)
+  return build(op, args, uses, target, indices, [...sizes, ...strideParams], loops, layout.inTiles)
 }
 
 /** `indices` are those of the output and then of the tensors among the arguments. */
@@ -72,7 +75,8 @@ function build(
   target: DType,
   [outIndex, ...indices]: readonly Index[],
   sizes: readonly Param[],
-  nest: (body: readonly Stmt[]) => readonly Stmt[],
+  loops: readonly LoopVar[],
+  inTiles = false,
 ): CompiledKernel {
   const rule = op.pointwise
   if (rule === null || outIndex === undefined) throw new InternalError(`operator ${op.qualname} has no pointwise rule`)
@@ -95,5 +99,7 @@ function build(
     return cast(scalar(param), compute)
   })
   const value = cast(cast(rule.compute(...operands), result), target)
-  return compileKernel({ name: op.name, params: [out, ...buffers, ...sizes, ...scalars], body: nest([store(out, outIndex, value)]) })
+  return compileKernel(
+    pointwiseKernel({ name: op.name, params: [out, ...buffers, ...sizes, ...scalars], loops, body: [store(out, outIndex, value)] }, inTiles),
+  )
 }
