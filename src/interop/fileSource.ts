@@ -78,6 +78,32 @@ export async function withParts<T>(where: string, source: FileSource, read: (fil
   return read({ size: bytes.length, next })
 }
 
+/** The bytes of a file in parts, as they come: nothing is held whole but what is in memory already. */
+export async function* chunksOf(where: string, source: FileSource): AsyncGenerator<Uint8Array, void, undefined> {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  const isPath = typeof source === 'string' || (source instanceof URL && source.protocol === 'file:')
+  if (isPath && fs !== undefined) {
+    try {
+      yield* fs.createReadStream(source)
+    } catch (error) {
+      unreadable(where, source)(error)
+    }
+    return
+  }
+  const isFetched = source instanceof URL && source.protocol !== 'file:'
+  const stream = isFetched ? (await fetched(where, source)).body : isObject(source) && isBlob(source) ? source.stream() : null
+  if (stream === null) {
+    yield await bytesOf(where, source)
+    return
+  }
+  const reader = stream.getReader()
+  try {
+    for (let part = await reader.read(); part.value !== undefined; part = await reader.read()) yield part.value
+  } finally {
+    await reader.cancel()
+  }
+}
+
 const cutOff = (where: string, at: number): ArgumentError =>
   new ArgumentError(`${where}: the file ends after ${at} bytes, in the middle of its data; copy it again.`)
 

@@ -97,12 +97,13 @@ function wide(fields: Fields, extraAt: number, extraSize: number, values: readon
 
 /**
  * The entries by name. Throws ArgumentError, which starts with `where`, for a damaged archive, for two entries of one name, for entries that share bytes (a small
- * file could be a large one otherwise), and for entries that are encrypted, or compressed unless there is `inflate`, which gets their bytes.
+ * file could be a large one otherwise), and for entries that are encrypted, or compressed unless there is `inflate`, which gets their
+ * bytes and the size that they should have.
  */
 export function readStoredZip(
   where: string,
   bytes: Uint8Array,
-  inflate: ((packed: Uint8Array) => Uint8Array) | null = null,
+  inflate: ((packed: Uint8Array, size: number) => Uint8Array) | null = null,
 ): ReadonlyMap<string, Uint8Array> {
   const fields = new Fields(where, bytes)
   const { at: start, count } = directory(fields, bytes.length)
@@ -128,7 +129,7 @@ export function readStoredZip(
     if (entries.has(name)) throw fields.fail(`it has two entries called '${name}'`)
     const size = isPacked ? packed : whole
     const stored = fields.bytes(data, size)
-    entries.set(name, isPacked ? inflate(stored) : stored)
+    entries.set(name, isPacked ? inflate(stored, whole) : stored)
     places.push({ name, from: offset, to: data + size })
     at += ENTRY_SIZE + nameSize + extraSize + commentSize
   }
