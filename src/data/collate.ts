@@ -41,46 +41,64 @@ export function defaultCollate<T>(samples: readonly T[]): Collated<T> {
   checkCount('defaultCollate', arguments, 1)
   checkArray('defaultCollate', 'samples', samples)
   if (samples.length === 0) throw new ArgumentError("defaultCollate: argument 'samples' must have at least one sample, got an empty array.")
-  // What each kind of sample becomes is said by the type Collated, case by case.
+  // The type Collated says what each kind of sample becomes, case by case.
   return collate(samples, 'sample') as Collated<T>
 }
 
 /** `at`: the place in the samples, for messages. */
 function collate(batch: readonly unknown[], at: string): unknown {
   const [first] = batch
-  if (first instanceof Tensor) return stacked(batch.map((value) => (value instanceof Tensor ? value : differs(at, first, value))), at)
-  if (isTypedArray(first)) return stacked(batch.map((value) => (isTypedArray(value) ? tensor(value) : differs(at, first, value))), at)
+  if (first instanceof Tensor)
+    return stacked(
+      batch.map((value) => (value instanceof Tensor ? value : differs(at, first, value))),
+      at,
+    )
+  if (isTypedArray(first))
+    return stacked(
+      batch.map((value) => (isTypedArray(value) ? tensor(value) : differs(at, first, value))),
+      at,
+    )
   if (typeof first === 'number') return numbers(batch, at)
   if (typeof first === 'bigint')
-    return tensor(batch.map((value) => (typeof value === 'bigint' ? value : differs(at, first, value))), { dtype: 'int64' })
+    return tensor(
+      batch.map((value) => (typeof value === 'bigint' ? value : differs(at, first, value))),
+      { dtype: 'int64' },
+    )
   if (typeof first === 'boolean')
-    return tensor(batch.map((value) => (typeof value === 'boolean' ? value : differs(at, first, value))), { dtype: 'bool' })
+    return tensor(
+      batch.map((value) => (typeof value === 'boolean' ? value : differs(at, first, value))),
+      { dtype: 'bool' },
+    )
   if (typeof first === 'string') return [...batch]
-  if (Array.isArray(first)) {
-    const rows = batch.map((value) => (Array.isArray(value) ? value : differs(at, first, value)))
-    const other = rows.find((row) => row.length !== first.length)
-    if (other !== undefined)
-      throw new ArgumentError(
-        `defaultCollate: each element in list of batch should be of equal size: ${at} has ${first.length} in the first sample and ${other.length} in another. Give them one length, or pass a collateFn.`,
-      )
-    return first.map((_, i) => collate(rows.map((row) => row[i]), `${at}[${i}]`))
+  if (Array.isArray(first)) return lists(first, batch, at)
+  if (first instanceof Map) {
+    const entry = (key: unknown): unknown[] =>
+      batch.map((value) => (value instanceof Map && value.has(key) ? value.get(key) : missing(at, String(key), value)))
+    return new Map([...first.keys()].map((key): [unknown, unknown] => [key, collate(entry(key), `${at}.get(${String(key)})`)]))
   }
-  if (first instanceof Map)
-    return new Map(
-      [...first.keys()].map((key): [unknown, unknown] => [
-        key,
-        collate(batch.map((value) => (value instanceof Map && value.has(key) ? value.get(key) : missing(at, String(key), value))), `${at}.get(${String(key)})`),
-      ]),
-    )
-  if (isPlainObject(first))
-    return Object.fromEntries(
-      Object.keys(first).map((key) => [
-        key,
-        collate(batch.map((value) => (isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : missing(at, key, value))), `${at}.${key}`),
-      ]),
-    )
+  if (isPlainObject(first)) {
+    const property = (key: string): unknown[] =>
+      batch.map((value) => (isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : missing(at, key, value)))
+    return Object.fromEntries(Object.keys(first).map((key) => [key, collate(property(key), `${at}.${key}`)]))
+  }
   throw new ArgumentError(
     `defaultCollate: batch must contain tensors, typed arrays, numbers, booleans, strings, arrays, objects or Maps of these; ${at} is ${valueText(first)}. Leave it out of the sample, or pass a collateFn.`,
+  )
+}
+
+/** Arrays of equal length, item by item. */
+function lists(first: readonly unknown[], batch: readonly unknown[], at: string): unknown[] {
+  const rows = batch.map((value): readonly unknown[] => (Array.isArray(value) ? value : differs(at, first, value)))
+  const other = rows.find((row) => row.length !== first.length)
+  if (other !== undefined)
+    throw new ArgumentError(
+      `defaultCollate: each element in list of batch should be of equal size: ${at} has ${first.length} in the first sample and ${other.length} in another. Give them one length, or pass a collateFn.`,
+    )
+  return first.map((_, i) =>
+    collate(
+      rows.map((row) => row[i]),
+      `${at}[${i}]`,
+    ),
   )
 }
 

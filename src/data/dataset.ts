@@ -62,7 +62,8 @@ export const isOnce = (source: unknown): source is object => isStream(source) &&
 
 /** Throws ArgumentError unless a value has samples by index. */
 export function checkIndexed(where: string, name: string, value: unknown): void {
-  if (isStream(value)) throw new ArgumentError(`${where} does not support IterableDataset: '${name}' must have samples by index ('length' and 'get').`)
+  if (isStream(value))
+    throw new ArgumentError(`${where} does not support IterableDataset: '${name}' must have samples by index ('length' and 'get').`)
   checkArgument(hasIndices(value), where, name, "a Dataset, an array, or an object with 'length' and 'get(index)'", value)
 }
 
@@ -172,7 +173,9 @@ export class StackDataset<const P extends Parts> extends Dataset<PartSamples<P>>
     this.length = first[1].length
     for (const [name, part] of parts)
       if (part.length !== this.length)
-        throw new ArgumentError(`StackDataset: Size mismatch between datasets: '${first[0]}' has ${this.length} samples, '${name}' has ${part.length}.`)
+        throw new ArgumentError(
+          `StackDataset: Size mismatch between datasets: '${first[0]}' has ${this.length} samples, '${name}' has ${part.length}.`,
+        )
     this.datasets = datasets
   }
 

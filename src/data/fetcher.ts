@@ -92,7 +92,8 @@ export class Fetcher {
     try {
       return defaultCollate(Array.isArray(samples) ? samples : [samples])
     } catch (error) {
-      const which = 'indices' in request ? ` of the samples ${request.indices.slice(0, 20).join(', ')}${request.indices.length > 20 ? ', …' : ''}` : ''
+      const which =
+        'indices' in request ? ` of the samples ${request.indices.slice(0, 20).join(', ')}${request.indices.length > 20 ? ', …' : ''}` : ''
       throw sampleError(`collating the batch${which}`, null, error)
     }
   }

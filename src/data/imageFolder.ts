@@ -58,11 +58,13 @@ export class ImageFolder<T> extends Dataset<[T, number]> {
       .filter((entry) => entry.isDirectory() || (entry.isSymbolicLink() && fs.statSync(`${root}/${entry.name}`).isDirectory()))
       .map(({ name }) => name)
       .sort(inOrder)
-    if (this.classes.length === 0) throw new ArgumentError(`ImageFolder: ${valueText(root)} has no folders, which are the classes; put the images of each class into one.`)
+    if (this.classes.length === 0)
+      throw new ArgumentError(`ImageFolder: ${valueText(root)} has no folders, which are the classes; put the images of each class into one.`)
     const extensions = options.extensions ?? EXTENSIONS
     this.samples = this.classes.flatMap((name, label) => {
       const paths = imagesBelow(fs, `${root}/${name}`, extensions)
-      if (paths.length === 0) throw new ArgumentError(`ImageFolder: the class '${name}' has no images (${extensions.join(', ')}); remove its folder, or give 'extensions'.`)
+      if (paths.length === 0)
+        throw new ArgumentError(`ImageFolder: the class '${name}' has no images (${extensions.join(', ')}); remove its folder, or give 'extensions'.`)
       return paths.map((path) => [path, label] as const)
     })
   }

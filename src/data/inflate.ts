@@ -15,9 +15,12 @@ export async function inflate(where: string, packed: Uint8Array, format: 'gzip' 
       if (size > most) break
     }
   } catch (error) {
-    throw new ArgumentError(`${where}: the compressed data are damaged: ${error instanceof Error ? error.message : String(error)}. Copy the file again.`, {
-      cause: error,
-    })
+    throw new ArgumentError(
+      `${where}: the compressed data are damaged: ${error instanceof Error ? error.message : String(error)}. Copy the file again.`,
+      {
+        cause: error,
+      },
+    )
   }
   if (size > most) {
     await reader.cancel()

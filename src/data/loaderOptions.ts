@@ -52,14 +52,15 @@ const where = 'DataLoader'
 const INSTEAD: Readonly<Record<string, string>> = {
   pinMemory: 'there are no devices here, leave it out',
   pinMemoryDevice: 'there are no devices here, leave it out',
-  workerInitFn: "functions cannot be sent to worker threads: prepare them in the module that importDataset names, where getWorkerInfo() says which worker it is",
+  workerInitFn:
+    'functions cannot be sent to worker threads: prepare them in the module that importDataset names, where getWorkerInfo() says which worker it is',
   multiprocessingContext: 'workers are threads, leave it out',
 }
 
 /** Throws ArgumentError for options that do not fit together. */
 export function readOptions<T, N extends number | null, B>(source: DataSource<T>, options: DataLoaderOptions<T, N, B>): Plan {
   const indexed = hasIndices(source)
-  checkArgument(indexed || isStream(source), where, 'dataset', "a Dataset, an array, or an iterable of samples", source)
+  checkArgument(indexed || isStream(source), where, 'dataset', 'a Dataset, an array, or an iterable of samples', source)
   if (isOnce(source))
     throw new ArgumentError(
       `${where}: argument 'dataset' is ${valueText(source)}, which can be read only once: a second pass would be empty. Pass an object that starts anew, such as { [Symbol.iterator]: () => samples() }.`,
@@ -88,8 +89,7 @@ export function readOptions<T, N extends number | null, B>(source: DataSource<T>
   if (sampler !== undefined && shuffle) throw new ArgumentError(`${where}: sampler option is mutually exclusive with shuffle; leave out one of them.`)
   if (batchSampler !== undefined && (batchSize !== 1 || shuffle || sampler !== undefined || dropLast))
     throw new ArgumentError(`${where}: batchSampler option is mutually exclusive with batchSize, shuffle, sampler, and dropLast.`)
-  if (batchSize === null && dropLast)
-    throw new ArgumentError(`${where}: batchSize: null disables batches and is mutually exclusive with dropLast.`)
+  if (batchSize === null && dropLast) throw new ArgumentError(`${where}: batchSize: null disables batches and is mutually exclusive with dropLast.`)
   return {
     batchSize,
     dropLast,
@@ -129,7 +129,9 @@ function checkCounts(
   if (batchSize !== null && !isCount(batchSize, 1))
     throw new ArgumentError(`${where}: batchSize should be a positive integer, or null for single samples, got ${valueText(batchSize)}.`)
   if (!isCount(numWorkers, 0))
-    throw new ArgumentError(`${where}: numWorkers option should be a non-negative integer; use numWorkers: 0 to read in this thread, got ${valueText(numWorkers)}.`)
+    throw new ArgumentError(
+      `${where}: numWorkers option should be a non-negative integer; use numWorkers: 0 to read in this thread, got ${valueText(numWorkers)}.`,
+    )
   if (!(timeout >= 0)) throw new ArgumentError(`${where}: timeout option should be non-negative, in milliseconds, got ${valueText(timeout)}.`)
   if (prefetchFactor !== undefined && numWorkers === 0)
     throw new ArgumentError(`${where}: prefetchFactor needs numWorkers > 0: without workers nothing is read ahead; leave it out.`)
@@ -152,7 +154,8 @@ function orderOf(
 ): Iterable<number | readonly number[]> {
   if (given.batchSampler !== undefined) return given.batchSampler
   const { generator } = given
-  const drawn = (): Iterable<number> => (given.shuffle ? new RandomSampler(source, generator === null ? {} : { generator }) : new SequentialSampler(source))
+  const drawn = (): Iterable<number> =>
+    given.shuffle ? new RandomSampler(source, generator === null ? {} : { generator }) : new SequentialSampler(source)
   const single = given.sampler ?? drawn()
   return given.batchSize === null ? single : new BatchSampler(single, given.batchSize, { dropLast: given.dropLast })
 }

@@ -48,8 +48,11 @@ interface NodeWorker {
   unref(): void
 }
 interface WorkerThreads {
-  readonly Worker: { new (url: URL, options: { readonly workerData: WorkerStart }): NodeWorker }
-  readonly parentPort: { postMessage(message: Answer, transfer?: readonly ArrayBuffer[]): void; on(event: 'message', listener: (question: Question) => void): void } | null
+  readonly Worker: { new (url: URL, options: { readonly workerData: WorkerStart; readonly execArgv: readonly string[] }): NodeWorker }
+  readonly parentPort: {
+    postMessage(message: Answer, transfer?: readonly ArrayBuffer[]): void
+    on(event: 'message', listener: (question: Question) => void): void
+  } | null
   readonly workerData: WorkerStart
 }
 
@@ -59,6 +62,12 @@ export const workerThreads = (): WorkerThreads | null =>
 
 /** The workers' script in Node. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. @internal */
 export const workerEntry: { url: string } = { url: new URL('../entries/dataWorker.js', import.meta.url).href }
+
+/** Node's flags for workers: those of the process, but the one that says of what kind a program on the command line is, since Node refuses it for files. */
+function workerFlags(): readonly string[] {
+  const flags = hostProcess()?.execArgv ?? []
+  return flags.filter((flag, i) => !flag.startsWith('--input-type') && flags[i - 1] !== '--input-type')
+}
 
 /** A worker of Node or of a browser. */
 interface Thread {
@@ -76,7 +85,7 @@ interface Listeners {
 function startThread(start: WorkerStart, { answer, ended }: Listeners): Thread {
   const threads = workerThreads()
   if (threads !== null) {
-    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start })
+    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, execArgv: workerFlags() })
     worker.unref()
     worker.on('message', answer)
     worker.on('error', (error) => ended(`failed: ${error.message}`, error))
@@ -123,10 +132,7 @@ export class WorkerPool {
   constructor(recipe: Recipe, plan: FetchPlan, numWorkers: number, timeout: number) {
     this.#timeout = timeout
     this.#threads = Array.from({ length: numWorkers }, (_, id) =>
-      startThread(
-        { recipe, plan, id, numWorkers },
-        { answer: (answer) => this.#settle(answer), ended: (why, cause) => this.#lose(id, why, cause) },
-      ),
+      startThread({ recipe, plan, id, numWorkers }, { answer: (answer) => this.#settle(answer), ended: (why, cause) => this.#lose(id, why, cause) }),
     )
   }
 
@@ -157,7 +163,12 @@ export class WorkerPool {
       if (this.#timeout === 0) return await answer
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(
-          () => reject(new WorkerError(`DataLoader: worker ${worker} did not answer within ${this.#timeout} ms; raise 'timeout', or look at what its dataset waits for.`)),
+          () =>
+            reject(
+              new WorkerError(
+                `DataLoader: worker ${worker} did not answer within ${this.#timeout} ms; raise 'timeout', or look at what its dataset waits for.`,
+              ),
+            ),
           this.#timeout,
         )
       })

@@ -23,7 +23,7 @@ export abstract class Sampler<T = number> implements Iterable<T> {
   /** Where the order is drawn from; null for the default generator. A DataLoader saves and restores its state. */
   readonly generator: Generator | null = null
   /** How many indices there are each time. */
-  abstract readonly length: number
+  abstract readonly length: number;
   abstract [Symbol.iterator](): Iterator<T>
 }
 
@@ -118,7 +118,11 @@ export class WeightedRandomSampler extends Sampler {
   readonly replacement: boolean
   override readonly generator: Generator | null
 
-  constructor(weights: readonly number[] | Tensor, numSamples: number, options: { readonly replacement?: boolean; readonly generator?: Generator } = {}) {
+  constructor(
+    weights: readonly number[] | Tensor,
+    numSamples: number,
+    options: { readonly replacement?: boolean; readonly generator?: Generator } = {},
+  ) {
     checkCount('WeightedRandomSampler', arguments, 3)
     super()
     const where = 'WeightedRandomSampler'

@@ -21,10 +21,21 @@ export interface CsvOptions {
 }
 
 function checked(where: string, options: CsvOptions): CsvOptions {
-  checkOptions(where, options, { columns: true, delimiter: true, numbers: true }, { header: "the first row has the columns' names; give 'columns' for a file without" })
+  checkOptions(
+    where,
+    options,
+    { columns: true, delimiter: true, numbers: true },
+    { header: "the first row has the columns' names; give 'columns' for a file without" },
+  )
   const { columns, delimiter = ',', numbers } = options
   for (const [name, list] of Object.entries({ columns, numbers }))
-    checkArgument(list === undefined || (Array.isArray(list) && list.every((item) => typeof item === 'string')), where, name, 'an array of strings', list)
+    checkArgument(
+      list === undefined || (Array.isArray(list) && list.every((item) => typeof item === 'string')),
+      where,
+      name,
+      'an array of strings',
+      list,
+    )
   if (typeof delimiter !== 'string' || delimiter.length !== 1 || /["\r\n]/.test(delimiter))
     throw new ArgumentError(`${where}: option 'delimiter' must be one character, no quote and no end of line, got ${valueText(delimiter)}.`)
   return options
@@ -45,7 +56,11 @@ async function* textsOf(where: string, source: FileSource): AsyncGenerator<strin
 }
 
 /** The rows, with the columns' names. */
-async function* rowsOf(where: string, source: FileSource, { columns, delimiter = ',' }: CsvOptions): AsyncGenerator<[string, string][], void, undefined> {
+async function* rowsOf(
+  where: string,
+  source: FileSource,
+  { columns, delimiter = ',' }: CsvOptions,
+): AsyncGenerator<[string, string][], void, undefined> {
   const rows = new CsvRows(where, delimiter)
   let names = columns ?? null
   let line = 0
@@ -54,7 +69,8 @@ async function* rowsOf(where: string, source: FileSource, { columns, delimiter =
     if (names === null) {
       names = values
       const twice = values.find((name, i) => values.indexOf(name) !== i)
-      if (twice !== undefined) throw new ArgumentError(`${where}: two columns are called '${twice}'; give other names by 'columns', and leave out the first row.`)
+      if (twice !== undefined)
+        throw new ArgumentError(`${where}: two columns are called '${twice}'; give other names by 'columns', and leave out the first row.`)
       return null
     }
     if (values.length !== names.length)
@@ -86,7 +102,8 @@ const withNumbers = (where: string, row: readonly [string, string][], numbers: R
 /** Throws ArgumentError for a column that is not there. */
 function checkColumns(where: string, numbers: readonly string[], row: readonly [string, string][] | undefined): void {
   const unknown = row === undefined ? undefined : numbers.find((name) => !row.some(([column]) => column === name))
-  if (unknown !== undefined) throw new ArgumentError(`${where}: there is no column '${unknown}'; there are ${(row ?? []).map(([column]) => column).join(', ')}.`)
+  if (unknown !== undefined)
+    throw new ArgumentError(`${where}: there is no column '${unknown}'; there are ${(row ?? []).map(([column]) => column).join(', ')}.`)
 }
 
 /**
@@ -104,7 +121,9 @@ export async function readCsv(source: FileSource, options: CsvOptions = {}): Pro
   for await (const row of rowsOf('readCsv', source, options)) rows.push(row)
   const [first = []] = rows
   checkColumns('readCsv', options.numbers ?? [], rows[0])
-  const inferred = first.map(([name]) => name).filter((_, i) => rows.every((row) => isNumber(row[i]?.[1] ?? '') || row[i]?.[1] === '') && rows.some((row) => row[i]?.[1] !== ''))
+  const inferred = first
+    .map(([name]) => name)
+    .filter((_, i) => rows.every((row) => isNumber(row[i]?.[1] ?? '') || row[i]?.[1] === '') && rows.some((row) => row[i]?.[1] !== ''))
   const numbers = new Set(options.numbers ?? inferred)
   return rows.map((row) => withNumbers('readCsv', row, numbers))
 }

@@ -58,7 +58,11 @@ function answering({ recipe, plan, id, numWorkers }: WorkerStart, send: Send): (
 
 const threads = workerThreads()
 const port = threads?.parentPort ?? null
-if (threads !== null && port !== null) port.on('message', answering(threads.workerData, (answer, transfer) => port.postMessage(answer, transfer)))
+if (threads !== null && port !== null)
+  port.on(
+    'message',
+    answering(threads.workerData, (answer, transfer) => port.postMessage(answer, transfer)),
+  )
 else {
   let onQuestion: ((question: Question) => void) | null = null
   globalThis.addEventListener('message', (event: MessageEvent<WorkerStart & Question>) => {

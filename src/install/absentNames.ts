@@ -36,8 +36,7 @@ const ABSENT = {
     package: "toFolder(graphModule, directory) of 'tensorfx/interop' writes code and weights",
     hub: "there is no list of models to download: loadTorchFile(path) and loadSafetensors(path) of 'tensorfx/interop' read weights that you have",
     onnx: "toOnnx(graphModule) of 'tensorfx/interop/onnx' gives the bytes of a file",
-    utils:
-      "checkpoint is in 'tensorfx/autograd', pytree in 'tensorfx/pytree'; there is no DataLoader: write a loop over your batches, with DistributedSampler of 'tensorfx/distributed' for several ranks",
+    utils: "checkpoint is in 'tensorfx/autograd', pytree in 'tensorfx/pytree'; DataLoader and datasets are in 'tensorfx/data'",
     profiler: "write import { profile } from 'tensorfx/debug': profile(fn).keyAverages().table()",
     multiprocessing: "runRanks of 'tensorfx/distributed' runs a program on several threads or processes",
     futures: 'write a Promise',

@@ -108,6 +108,12 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(status, solver, model.int(Int('a')))`,
     'sat z3 3',
   ],
+  './data': [
+    `import { DataLoader, TensorDataset } from 'tensorfx/data'
+     const { tensor } = await import('./test/built/parts.mjs')
+     for await (const [x] of new DataLoader(new TensorDataset(tensor([[1], [2], [3]])), { batchSize: 2, numWorkers: 1 })) console.log(JSON.stringify(x.toArray()))`,
+    '[[1],[2]]\n[[3]]',
+  ],
   './distributed/checkpoint': [
     `import { Linear } from 'tensorfx/nn'
      import { loadShardedCheckpoint } from 'tensorfx/distributed/checkpoint'

@@ -22,8 +22,20 @@ async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {
 describe('arrays of numpy', () => {
   // Written by numpy: savez, savez_compressed and save.
   const arrays = {
-    f4: ['float32', [[0, 0.25, 0.5], [0.75, 1, 1.25]]],
-    fortran: ['int32', [[0, 1, 2], [3, 4, 5]]],
+    f4: [
+      'float32',
+      [
+        [0, 0.25, 0.5],
+        [0.75, 1, 1.25],
+      ],
+    ],
+    fortran: [
+      'int32',
+      [
+        [0, 1, 2],
+        [3, 4, 5],
+      ],
+    ],
     big: ['float64', [1.5, -2]],
     half: ['float16', [0.5, 2]],
     flag: ['bool', [true, false]],
@@ -127,7 +139,10 @@ it('folders of images are classes, in the order of their names', async () => {
   const pets = new ImageFolder(join(folder, 'pets'), { decode: (data, path) => [torch.tensor(data.length), path.split('/').at(-1) ?? ''] as const })
   expect(pets.classes).toEqual(['cat', 'dog'])
   const [batch] = await all(new DataLoader(pets, { batchSize: 3 }))
-  expect([batch?.[0][1], batch?.[1].toArray()]).toEqual([['z.jpg', 'b.PNG', 'a.png'], [0, 1, 1]])
+  expect([batch?.[0][1], batch?.[1].toArray()]).toEqual([
+    ['z.jpg', 'b.PNG', 'a.png'],
+    [0, 1, 1],
+  ])
   expect(() => new ImageFolder(join(folder, 'pets'), {} as never)).toThrow('tensorfx decodes no images; pass { decode:')
   mkdirSync(join(folder, 'pets', 'bird'))
   expect(() => new ImageFolder(join(folder, 'pets'), { decode: () => 0 })).toThrow("the class 'bird' has no images")

@@ -5,7 +5,18 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { ConcatDataset, DataLoader, Dataset, RandomSampler, SampleError, StackDataset, Subset, TensorDataset, WorkerError, importDataset } from 'tensorfx/data'
+import {
+  ConcatDataset,
+  DataLoader,
+  Dataset,
+  RandomSampler,
+  SampleError,
+  StackDataset,
+  Subset,
+  TensorDataset,
+  WorkerError,
+  importDataset,
+} from 'tensorfx/data'
 import { workerEntry } from '../../src/data/pool.ts'
 
 workerEntry.url = new URL('../../dist/entries/dataWorker.js', import.meta.url).href
@@ -42,7 +53,10 @@ describe('batches of workers', () => {
 
   it('are made in other threads', async () => {
     const dataset = await importDataset<Dataset<number>>(at('datasets'))
-    const [here, there] = [await all(new DataLoader(dataset, { batchSize: null })), await all(new DataLoader(dataset, { batchSize: null, numWorkers: 2 }))]
+    const [here, there] = [
+      await all(new DataLoader(dataset, { batchSize: null })),
+      await all(new DataLoader(dataset, { batchSize: null, numWorkers: 2 })),
+    ]
     expect(new Set(here).size).toBe(1)
     expect(new Set(there).size).toBe(2)
     expect(there).not.toContain(here[0])
@@ -56,14 +70,28 @@ describe('batches of workers', () => {
     const read = async (numWorkers: number): Promise<unknown> =>
       (await all(new DataLoader(stacked, { batchSize: 2, numWorkers }))).map(({ a, b }) => [a.map((x) => x.toArray()), b])
     expect(await read(1)).toEqual(await read(0))
-    expect(await read(0)).toEqual([[[[[6, 7], [2, 3]], [3, 1]], ['x', 'y']], [[[[1, 1]], [9]], ['z']]])
+    expect(await read(0)).toEqual([
+      [
+        [
+          [
+            [6, 7],
+            [2, 3],
+          ],
+          [3, 1],
+        ],
+        ['x', 'y'],
+      ],
+      [[[[1, 1]], [9]], ['z']],
+    ])
   })
 
   it('of a stream are the shares that getWorkerInfo tells apart', async () => {
     const read = async (numWorkers: number): Promise<unknown> =>
-      (await all(new DataLoader(await importDataset<Iterable<number>>(at('datasets'), { exported: 'shared', args: [11, 2] }), { batchSize: 2, numWorkers }))).map((x) =>
-        x.toArray(),
-      )
+      (
+        await all(
+          new DataLoader(await importDataset<Iterable<number>>(at('datasets'), { exported: 'shared', args: [11, 2] }), { batchSize: 2, numWorkers }),
+        )
+      ).map((x) => x.toArray())
     const here = await read(0)
     expect(here).toEqual([[0n, 1n], [2n, 3n], [4n, 5n], [6n, 7n], [8n, 9n], [10n]].map((row) => row.map(Number)))
     expect(await read(2)).toEqual(here)
@@ -109,9 +137,9 @@ describe('errors', () => {
     await expect(all(new DataLoader(await squares(4, { exits: 2 }), { numWorkers: 2 }))).rejects.toThrow('worker 0 ended with code 3')
     const slow = new DataLoader(await squares(4, { hangs: 3 }), { numWorkers: 2, timeout: 700 })
     await expect(all(slow)).rejects.toThrow(WorkerError)
-    await expect(all(new DataLoader(await importDataset(at('datasets'), { exported: 'unsendable' }), { batchSize: null, numWorkers: 1 }))).rejects.toThrow(
-      'a batch cannot be sent to the main thread',
-    )
+    await expect(
+      all(new DataLoader(await importDataset(at('datasets'), { exported: 'unsendable' }), { batchSize: null, numWorkers: 1 })),
+    ).rejects.toThrow('a batch cannot be sent to the main thread')
   })
 
   it('say what to do with a dataset whose code cannot be sent', () => {
@@ -120,11 +148,15 @@ describe('errors', () => {
       get = (index: number): number => index
     }
     const loader = new DataLoader(new Mine(), { numWorkers: 1 })
-    return expect(all(loader)).rejects.toThrow(/the code of .*Mine.* cannot be sent to them\. Put it into a module of its own and make it with await importDataset/)
+    return expect(all(loader)).rejects.toThrow(
+      /the code of .*Mine.* cannot be sent to them\. Put it into a module of its own and make it with await importDataset/,
+    )
   })
 
   it('say what a module does not export', async () => {
-    await expect(importDataset(at('datasets'), { exported: 'Sqares' })).rejects.toThrow("must export a class or a function as 'Sqares', got undefined. It exports Squares")
+    await expect(importDataset(at('datasets'), { exported: 'Sqares' })).rejects.toThrow(
+      "must export a class or a function as 'Sqares', got undefined. It exports Squares",
+    )
     await expect(importDataset(at('datasets'), { exported: 'noDataset' })).rejects.toThrow('must give a dataset')
   })
 
@@ -194,7 +226,16 @@ describe('resuming', () => {
   })
 
   it('a sample draws the same numbers with any number of workers and after resuming (difference: data-draws)', () => {
-    const cases = ['Noisy', 'noise'].flatMap((exported) => [[0, exported, -1], [0, exported, 2], ...(exported === 'Noisy' ? [[1, exported, -1], [2, exported, 5]] : [])])
+    const cases = ['Noisy', 'noise'].flatMap((exported) => [
+      [0, exported, -1],
+      [0, exported, 2],
+      ...(exported === 'Noisy'
+        ? [
+            [1, exported, -1],
+            [2, exported, 5],
+          ]
+        : []),
+    ])
     const printed = execFileSync(process.execPath, [fileURLToPath(at('draws')), JSON.stringify(cases)], { encoding: 'utf8' })
     const runs: Readonly<Record<string, unknown[]>> = JSON.parse(printed)
     expect(runs['0 Noisy 2']).toEqual(runs['0 Noisy -1'])

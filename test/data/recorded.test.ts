@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { TensorfxError, torch } from 'tensorfx'
+import type { DType } from 'tensorfx'
 import {
   BatchSampler,
   ConcatDataset,
@@ -31,26 +32,40 @@ interface Recorded {
 }
 const recorded: readonly Recorded[] = JSON.parse(readFileSync(new URL('../goldens/around/data.json', import.meta.url), 'utf8'))
 
-type Stored = { readonly dtype: string; readonly shape: readonly number[]; readonly data: readonly never[] }
-const ARRAYS: Readonly<Record<string, (data: readonly number[]) => unknown>> = { int32: (data) => new Int32Array(data) }
+interface Stored {
+  readonly dtype: DType
+  readonly shape: readonly number[]
+  readonly data: readonly number[]
+}
 
-/** A recorded value as one of JavaScript: a tuple is an array, and so is a named tuple an object. */
+/** How a recorded value of each kind is one of JavaScript: a tuple is an array, and a named tuple an object. */
+const KINDS: Readonly<Record<string, (of: never) => unknown>> = {
+  int: (of: number) => of,
+  float: (of: number) => of,
+  tensor: ({ dtype, shape, data }: Stored) => torch.tensor(data, { dtype }).reshape([...shape]),
+  ndarray: ({ dtype, data }: Stored) => {
+    expect(dtype).toBe('int32')
+    return new Int32Array(data)
+  },
+  list: (of: readonly unknown[]) => of.map(decode),
+  tuple: (of: readonly unknown[]) => of.map(decode),
+  dict: (of: readonly (readonly [string, unknown])[]) => Object.fromEntries(of.map(([key, item]) => [key, decode(item)])),
+  namedtuple: (of: object) => Object.fromEntries(Object.entries(of).map(([key, item]) => [key, decode(item)])),
+}
+
 function decode(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(decode)
   if (typeof value !== 'object' || value === null) return value
-  const [[kind, of] = ['', null]]: readonly [string, any][] = Object.entries(value)
-  if (kind === 'int' || kind === 'float') return of
-  if (kind === 'tensor') return torch.tensor((of as Stored).data, { dtype: of.dtype }).reshape(of.shape)
-  if (kind === 'ndarray') return ARRAYS[of.dtype]?.(of.data)
-  if (kind === 'list' || kind === 'tuple') return of.map(decode)
-  if (kind === 'dict') return Object.fromEntries(of.map(([key, item]: [string, unknown]) => [key, decode(item)]))
-  if (kind === 'namedtuple') return Object.fromEntries(Object.entries(of).map(([key, item]) => [key, decode(item)]))
-  throw new Error(`no value of kind ${kind}`)
+  const [[kind, of] = ['', null]] = Object.entries(value)
+  const read = KINDS[kind]
+  if (read === undefined) throw new Error(`no value of kind ${kind}`)
+  return read(of as never)
 }
 
 /** A value with its tensors as data. */
 const plain = (value: unknown): unknown => {
-  if (value instanceof torch.Tensor) return { dtype: value.dtype, shape: [...value.shape], data: Array.from(value.reshape([-1]).toTypedArray(), Number) }
+  if (value instanceof torch.Tensor)
+    return { dtype: value.dtype, shape: [...value.shape], data: Array.from(value.reshape([-1]).toTypedArray(), Number) }
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]))
   return value
@@ -118,10 +133,8 @@ const programs: Readonly<Record<string, () => unknown>> = {
   },
   Concat_sizes: () => new ConcatDataset([new Tens(2), new Tens(3)]).cumulativeSizes,
   add: () => new ConcatDataset([new Tens(2), new Tens(3)]).length,
-  Stack: () =>
-    Promise.all([new StackDataset([new Tens(), new Tens()]).get(1), new StackDataset({ a: new Tens(), b: new Tens() }).get(2)]),
-  TensorDataset_slice: () =>
-    new TensorDataset(torch.arange(6, { dtype: 'int64' }).view(3, 2), torch.arange(3, { dtype: 'float32' })).slice(1, 3),
+  Stack: () => Promise.all([new StackDataset([new Tens(), new Tens()]).get(1), new StackDataset({ a: new Tens(), b: new Tens() }).get(2)]),
+  TensorDataset_slice: () => new TensorDataset(torch.arange(6, { dtype: 'int64' }).view(3, 2), torch.arange(3, { dtype: 'float32' })).slice(1, 3),
   split_lengths: () => randomSplit(new Tens(), [3, 7]).map((part) => part.length),
   split_fractions_11: () => randomSplit(new Tens(11), [0.5, 0.3, 0.2]).map((part) => part.length),
   e_batch_sampler_size: () => new DataLoader(new Tens(), { batchSampler: [[0]], batchSize: 2 }),

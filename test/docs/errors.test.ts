@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { TensorfxError, torch } from 'tensorfx'
 import * as autograd from 'tensorfx/autograd'
 import * as compile from 'tensorfx/compile'
+import * as data from 'tensorfx/data'
 import * as debug from 'tensorfx/debug'
 import * as distributed from 'tensorfx/distributed'
 import * as fx from 'tensorfx/fx'
@@ -19,6 +20,7 @@ const entries: Readonly<Record<string, object>> = {
   tensorfx,
   'tensorfx/autograd': autograd,
   'tensorfx/compile': compile,
+  'tensorfx/data': data,
   'tensorfx/debug': debug,
   'tensorfx/distributed': distributed,
   'tensorfx/fx': fx,
