@@ -1,13 +1,15 @@
-// What works under which Content-Security-Policy: the table in docs/guide/csp.md, tried in a browser with real headers. Part of npm run test:browser.
+// What works under which Content-Security-Policy: the table in docs/guide/csp.md, tried in a browser with real headers. Part of npm run test:browser. The pages of the table load
+// the built package as one bundle, as applications do; the page that starts a worker loads its files one by one, as a page without a bundler does.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { extname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const PAGE = '<!doctype html><meta charset="utf-8"><script type="module" src="/page.mjs"></script>'
+const pageOf = (script) => `<!doctype html><meta charset="utf-8"><script type="module" src="${script}"></script>`
 
-// Each part runs in a page of its own. `how` is what the notice means there.
+// Each part runs in a document of its own. `how` is what the notice means there.
 const PARTS = {
   tensors: { how: '', run: 'const y = torch.ones([4]).add(1).sum(); check(y.item() === 8)' },
   GraphModule: {
@@ -87,37 +89,54 @@ function rows() {
 
 const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.html': 'text/html' }
 
-/** Serves the page and the built package; the policy is that of the request's \`policy\` for the page. */
-function serve() {
+/** A program and what it imports of the built package in one file. */
+async function bundled(contents) {
+  const absolute = { name: 'absolute', setup: ({ onResolve }) => onResolve({ filter: /^\/dist\// }, ({ path }) => ({ path: join(root, path) })) }
+  const { outputFiles } = await build({
+    stdin: { contents, resolveDir: root, loader: 'js' },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    plugins: [absolute],
+    write: false,
+    logLevel: 'error',
+    tsconfigRaw: {},
+  })
+  return outputFiles[0].text
+}
+
+/** Serves a page with the program as one file at `/`, and one that loads the built package file by file at `/files`. The request names the page's policy. */
+async function serve() {
+  const made = {
+    '/': pageOf('/bundle.mjs'),
+    '/bundle.mjs': await bundled(program),
+    '/files': pageOf('/program.mjs'),
+    '/program.mjs': program,
+    '/worker.mjs': await bundled(worker),
+  }
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url, 'http://localhost')
     const policy = searchParams.get('policy')
     const headers = { 'content-type': TYPES[extname(pathname)] ?? TYPES['.html'] }
     if (policy !== null && policy !== '') headers['content-security-policy'] = policy
     try {
-      const body =
-        pathname === '/'
-          ? PAGE
-          : pathname === '/page.mjs'
-            ? program
-            : pathname === '/worker.mjs'
-              ? worker
-              : readFileSync(join(root, normalize(pathname)))
+      const body = made[pathname] ?? readFileSync(join(root, normalize(pathname)))
       response.writeHead(200, headers).end(body)
     } catch {
       response.writeHead(404).end()
     }
   })
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return server
 }
 
 /** Tries each row of the table. Returns the number of cells that are wrong. */
 export async function checkCsp(browser) {
   const server = await serve()
-  const address = `http://127.0.0.1:${server.address().port}/`
-  const outcomeOf = async (part, policy) => {
-    const page = await browser.newPage()
-    await page.goto(`${address}?part=${part}&policy=${encodeURIComponent(policy)}`)
+  const address = `http://127.0.0.1:${server.address().port}`
+  const page = await browser.newPage()
+  const outcomeOf = async (part, policy, path = '/') => {
+    await page.goto(`${address}${path}?part=${part}&policy=${encodeURIComponent(policy)}`)
     // Not waitForFunction, which evaluates in the page and is forbidden to.
     let outcome
     for (let waited = 0; outcome === undefined; waited += 50) {
@@ -125,7 +144,6 @@ export async function checkCsp(browser) {
       await page.waitForTimeout(50)
       outcome = await page.evaluate('globalThis.outcome')
     }
-    await page.close()
     return outcome
   }
   let failures = 0
@@ -146,8 +164,9 @@ export async function checkCsp(browser) {
       `script-src ${policy ?? '(no policy)'}: ${text.join(', ')}`,
     )
   }
-  const { ok, message } = await outcomeOf('transfer', "script-src 'self' 'wasm-unsafe-eval'")
+  const { ok, message } = await outcomeOf('transfer', "script-src 'self' 'wasm-unsafe-eval'", '/files')
   report(ok, `a worker computes with a tensor that was sent to it${ok ? '' : `: ${message}`}`)
+  await page.close()
   server.close()
   return failures
 }
