@@ -8,9 +8,10 @@ import { generate as generateOps } from './scripts/generateOps.mjs'
 import { generate as generatePasses } from './scripts/generatePasses.mjs'
 import { generate as generateViewer } from './scripts/generateViewer.mjs'
 import { ClosingReporter } from './test/helpers/closingReporter.ts'
+import { Order } from './test/helpers/order.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
 import { isChosen, rotation } from './test/helpers/rotation.ts'
-import { long, ownProcess, testFiles } from './test/suites.ts'
+import { longOwn, longShared, own, testFiles } from './test/suites.ts'
 
 generateOps()
 generatePasses()
@@ -50,8 +51,6 @@ const modules = {
 
 /** How the files of every part run. */
 const running = {
-  // The order of files is another one each time (vitest prints its seed), so that a file which leaves something behind is found.
-  sequence: { shuffle: { files: true, tests: false } },
   testTimeout: 30_000,
   pool: 'forks' as const,
   // Passes and the stages of compilations are verified.
@@ -60,41 +59,27 @@ const running = {
   setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
 }
 
+/** Files that share processes: one file runs after another in each, and must leave everything as it was. */
+const sharing = { isolate: false, setupFiles: [...running.setupFiles, 'test/helpers/leftBehind.ts'] }
+/** How long files run: after the others, and as most of them wait for processes that they started, half as many again as there are cores. */
+const later = { maxWorkers: Math.ceil(availableParallelism() * 1.5), sequence: { groupOrder: 1 } }
+
 /**
- * The parts of the suite: `shared` files run in as many processes as there are cores, one file after another; `own` and `long` files in a process each. None of them `extends` the
- * configuration: that would evaluate this file, which writes what is generated, once more for each.
+ * The parts of the suite: what `npm test` runs and what it leaves to `npm run test:all`, each in processes that files share, and in a process for each file that needs one. None
+ * of them `extends` the configuration: that would evaluate this file, which writes what is generated, once more for each.
  */
 const projects = [
-  {
-    ...modules,
-    test: {
-      ...running,
-      name: 'shared',
-      isolate: false,
-      include: ['test/**/*.test.ts'],
-      exclude: [...excluded, ...ownProcess, ...long],
-      setupFiles: [...running.setupFiles, 'test/helpers/leftBehind.ts'],
-    },
-  },
-  { ...modules, test: { ...running, name: 'own', include: [...ownProcess], exclude: [...excluded, ...long] } },
-  {
-    ...modules,
-    test: {
-      ...running,
-      name: 'long',
-      include: [...long],
-      exclude: excluded,
-      // These files mostly wait for processes that they started: half as many again keep the cores busy.
-      maxWorkers: Math.ceil(availableParallelism() * 1.5),
-      sequence: { ...running.sequence, groupOrder: 1 },
-    },
-  },
-]
+  { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...excluded, ...own, ...longShared, ...longOwn], ...sharing },
+  { name: 'own', include: [...own], exclude: excluded },
+  { name: 'long', include: [...longShared], exclude: excluded, ...sharing, ...later },
+  { name: 'longOwn', include: [...longOwn], exclude: excluded, ...later },
+].map((test) => ({ ...modules, test: { ...running, ...test } }))
 
 export default defineConfig({
   ...modules,
   test: {
     ...running,
+    sequence: { sequencer: Order },
     // The mutants of `npm run mutate` run in processes that it starts itself.
     ...(process.env.TENSORFX_MUTATE === undefined ? { projects } : { include: ['test/**/*.test.ts'] }),
     // Transformed modules are kept in node_modules, by their contents: a file of tests starts in half the time. `npx vitest --clearCache` empties the folder.

@@ -2,15 +2,16 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Files that need a process of their own, by the reason. They are part of `npm test`. */
+/** Files that need a process of their own, by the reason. */
 const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
-  'limits the whole heap, or lets its allocations fail, which other files would meet': ['test/memory/limit.test.ts'],
+  'limits the whole heap, or lets its allocations fail, which other files would meet': ['test/memory/{faults,limit}.test.ts'],
+  'measures memory, from a heap that nothing has used': ['test/memory/{flat,soak,whole}.test.ts', 'test/fuzz/heap.test.ts'],
   'counts what all caches of kernels hold': ['test/kernels/boundedCache.test.ts'],
   'registers an operator, which stays a member of tensors': ['test/ops/customOperator.test.ts'],
-  'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts'],
+  'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 
-/** Files that `npm test` leaves to `npm run test:all`, by the reason. They have a process each. Every room has tests beside them. */
+/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads that load the package': ['test/data/loader.test.ts'],
   'starts worlds of several ranks': ['test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi,run,threads}.test.ts'],
@@ -45,5 +46,38 @@ export const testFiles = (): readonly string[] =>
 const reloading = (): readonly string[] =>
   testFiles().filter((name) => /\bvi\.(?:doMock|mock|resetModules)\(/.test(readFileSync(root + name, 'utf8')))
 
-export const ownProcess: readonly string[] = [...Object.values(OWN_PROCESS).flat(), ...reloading()]
-export const long: readonly string[] = Object.values(LONG).flat()
+// `{a,b}`, `*`, and `**` for folders at any depth.
+const expression = (glob: string): RegExp => {
+  const text = glob.replaceAll('.', '\\.').replaceAll(/\{(.+?)\}/g, (_, names: string) => `(?:${names.replaceAll(',', '|')})`)
+  return new RegExp(`^${text.replaceAll(/\*\*\/|\*/g, (stars) => (stars === '*' ? '[^/]*' : '(?:.*/)?'))}$`)
+}
+
+/** The files that a table names. */
+function listed(table: Readonly<Record<string, readonly string[]>>): readonly string[] {
+  const expressions = Object.values(table).flat().map(expression)
+  return testFiles().filter((name) => expressions.some((one) => one.test(name)))
+}
+
+const alone = new Set([...listed(OWN_PROCESS), ...reloading()])
+const long = listed(LONG)
+
+/** The files of the parts that are not the rest: what `npm test` gives a process of its own, and what it leaves to `npm run test:all`, sharing processes and not. */
+export const own: readonly string[] = [...alone].filter((name) => !long.includes(name))
+export const longShared: readonly string[] = long.filter((name) => !alone.has(name))
+export const longOwn: readonly string[] = long.filter((name) => alone.has(name))
+
+/** The files that take longest, which are started first. */
+export const slowest: readonly string[] = [
+  'test/distributed/threads.test.ts',
+  'test/debug/deaths.test.ts',
+  'test/distributed/deaths.test.ts',
+  'test/debug/hostilePaths.test.ts',
+  'test/debug/backends.test.ts',
+  'test/debug/levels.test.ts',
+  'test/distributed/run.test.ts',
+  'test/fx/samples/samples.test.ts',
+  'test/fuzz/compile.test.ts',
+  'test/built/subpaths.test.ts',
+  'test/memory/soak.test.ts',
+  'test/dynamo/routing.test.ts',
+]

@@ -17,7 +17,7 @@ export class PortedReporter implements Reporter {
     if (vitest === null || vitest.config.testNamePattern !== undefined) return
     const folder = join(vitest.config.root, 'node_modules/.cache/tensorfx-tests')
     const ran: string[] = []
-    // oxlint-disable-next-line no-await-in-loop -- three parts
+    // oxlint-disable-next-line no-await-in-loop -- four parts
     for (const project of vitest.projects) if (await ranWhole(project, modules)) ran.push(project.name)
     mkdirSync(folder, { recursive: true })
     for (const name of ran) {
@@ -26,9 +26,9 @@ export class PortedReporter implements Reporter {
         .flatMap((module) => [...module.children.allTests('passed')].map((test) => test.fullName))
       writeFileSync(join(folder, `${name}.json`), JSON.stringify(titles))
     }
-    // The long part comes last; of a part alone nothing follows.
-    if (!ran.includes('long')) return
-    const titles = ['shared', 'own', 'long'].map((name) => readTitles(join(folder, `${name}.json`)))
+    // The long parts come last; of a part alone nothing follows.
+    if (!ran.includes('longOwn')) return
+    const titles = ['shared', 'own', 'long', 'longOwn'].map((name) => readTitles(join(folder, `${name}.json`)))
     if (titles.includes(null)) return
     const errors = portingErrors(
       titles.flatMap((list) => list ?? []),

@@ -10,7 +10,7 @@ export const rotation: number = Number(process.env['TENSORFX_ROTATION'] ?? Math.
 const PARTS = 10
 
 /** FNV-1a. */
-function hashOf(text: string): number {
+export function hashOf(text: string): number {
   let hash = 2166136261
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619) >>> 0
   return hash
