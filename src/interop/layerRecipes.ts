@@ -35,6 +35,12 @@ const UNPOOL: Recipe = { required: ['kernelSize'], options: ['stride', 'padding'
 const ADAPTIVE: Recipe = { required: ['outputSize'] }
 const ADAPTIVE_MAX: Recipe = { ...ADAPTIVE, unusual: INDICES }
 const CHANNEL_NORM: Recipe = { required: ['size'], options: ['alpha', 'beta', 'k'] }
+const RECURRENT: Recipe = {
+  required: ['inputSize', 'hiddenSize'],
+  options: ['numLayers', 'bias', 'batchFirst', 'dropout', 'bidirectional'],
+}
+const CELL: Recipe = { required: ['inputSize', 'hiddenSize'], present: { bias: 'biasIh' } }
+const TANH = { nonlinearity: 'tanh' }
 const PATCHES = ['dilation', 'padding', 'stride']
 const SIZES = ['size', 'scaleFactor']
 
@@ -61,10 +67,15 @@ export const RECIPES: ReadonlyMap<string, Recipe> = new Map(
     ...each(UNPOOL, 'MaxUnpool1d', 'MaxUnpool2d', 'MaxUnpool3d'),
     ...each(ADAPTIVE, 'AdaptiveAvgPool1d', 'AdaptiveAvgPool2d', 'AdaptiveAvgPool3d'),
     ...each(ADAPTIVE_MAX, 'AdaptiveMaxPool1d', 'AdaptiveMaxPool2d', 'AdaptiveMaxPool3d'),
+    ...each(CELL, 'LSTMCell', 'GRUCell'),
     ...each(CHANNEL_NORM, 'LocalResponseNorm', 'CrossMapLRN2d'),
     AvgPool1d: { required: ['kernelSize'], options: ['stride', 'padding', 'ceilMode', 'countIncludePad'] },
     Linear: { required: ['inFeatures', 'outFeatures'], present: { bias: 'bias' } },
     Bilinear: { required: ['in1Features', 'in2Features', 'outFeatures'], present: { bias: 'bias' } },
+    RNN: { ...RECURRENT, unusual: TANH },
+    LSTM: { ...RECURRENT, unusual: { projSize: 0 } },
+    GRU: RECURRENT,
+    RNNCell: { ...CELL, unusual: TANH },
     Flatten: { options: ['startDim', 'endDim'] },
     Unflatten: { required: ['dim', 'unflattenedSize'] },
     LayerNorm: { required: ['normalizedShape'], options: ['eps', 'elementwiseAffine'], present: { bias: 'bias' } },

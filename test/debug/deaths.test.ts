@@ -15,7 +15,8 @@ const ways: Readonly<Record<string, string>> = {
   exit: `process.exit(7)`,
   memory: `const all = []; for (;;) all.push(new Array(2 ** 20).fill(all.length))`,
   trap: `new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(${TRAP}))).exports.f()`,
-  hang: `for (;;);`,
+  // Loops that never end are in limits.test.ts; this one waits, so that the other tests have the processor.
+  hang: `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`,
 }
 
 /** A backend that ends in that way when it compiles a relu, or runs one. */
