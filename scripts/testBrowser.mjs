@@ -1,5 +1,5 @@
-// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then the pages that show graphs and runs, and pages with a
-// Content-Security-Policy. Where there is none, it says so and succeeds.
+// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then pages on tensorfx/core, pages that show graphs
+// and runs, and pages with a Content-Security-Policy. Where there is none, it says so and succeeds.
 import { existsSync, mkdirSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -16,6 +16,7 @@ const { checkGraphPages } = await import('./pages/graphPages.mjs')
 const { checkReportPages } = await import('./pages/reportPages.mjs')
 const { checkProfilePages } = await import('./pages/profilePages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
+const { checkCorePages } = await import('./corePages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
 await build({ configFile, logLevel: 'error' })
 const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
@@ -46,7 +47,7 @@ const options = { inAllThemes: process.env.TENSORFX_FULL === '1' }
 let failures = 0
 try {
   // Together they keep two cores busy. Pages of graphs measure what a step costs, so they run alone.
-  const side = [checkExample(), checkCsp(browser), checkReportPages(browser, `${root}demo-report/pages`, options)]
+  const side = [checkExample(), checkCsp(browser), checkCorePages(browser), checkReportPages(browser, `${root}demo-report/pages`, options)]
   for (const count of await Promise.all(side)) failures += count
   failures += await checkProfilePages(browser, `${root}demo-report/pages`, options)
   failures += await checkGraphPages(browser, `${root}demo-report/pages`, options)

@@ -15,8 +15,17 @@ export interface Frame {
 }
 
 /** The folders of tensorfx itself, whose frames are left out: dist/ for the built package, and src/ if source maps are in use. */
-const HERE = new URL('..', import.meta.url).href
-const OWN: readonly string[] = [...new Set([HERE, HERE.replace(/\/dist\/$/, '/src/')])].flatMap((url) => [url, pathOf(url)])
+const OWN: readonly string[] = foldersAround(import.meta.url)
+
+/** A bundle in an inline script, a blob or a `data:` address is in no folder. */
+function foldersAround(address: string): readonly string[] {
+  try {
+    const here = new URL('..', address).href
+    return [...new Set([here, here.replace(/\/dist\/$/, '/src/')])].flatMap((url) => [url, pathOf(url)])
+  } catch {
+    return []
+  }
+}
 
 /** Parsed frames by line of text. A program has many stack traces, but few distinct frames. */
 const interned = new Map<string, Frame | null>()

@@ -6,8 +6,9 @@ import { fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { afterAll, describe, expect, it, vi } from 'vitest'
+import { build } from 'esbuild'
 import { samples } from '../helpers/models.ts'
-import { node } from './node.ts'
+import { node, root } from './node.ts'
 
 // ResNet-18 takes seconds on a busy machine, most of them for its weights.
 vi.setConfig({ testTimeout: 120_000 })
@@ -117,6 +118,21 @@ describe('what is not loaded', () => {
       run('instance', 'console.log(load({ layers: { InstanceNorm1d } })(...inputs).shape.join())', "import { InstanceNorm1d } from 'tensorfx/nn'"),
     ).toBe('1,2,2')
   })
+})
+
+it('a bundle works where modules have no folder: in inline scripts, blobs and data addresses', async () => {
+  const { outputFiles } = await build({
+    stdin: { contents: `import { tensor } from 'tensorfx/core'\nconsole.log(tensor([1, 2]).add(1).sum().item())`, resolveDir: root, loader: 'js' },
+    bundle: true,
+    format: 'esm',
+    write: false,
+    tsconfigRaw: {},
+  })
+  const file = join(folder, 'bundle.js')
+  writeFileSync(file, outputFiles[0]?.contents ?? '')
+  const code = `import { readFileSync } from 'node:fs'
+    await import('data:text/javascript;base64,' + readFileSync(${JSON.stringify(file)}).toString('base64'))`
+  expect(node(code)).toBe('5')
 })
 
 it('shares its classes and its operators with tensorfx, whichever comes first', () => {
