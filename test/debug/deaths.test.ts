@@ -61,7 +61,7 @@ describe('a run that does not end', { timeout: 600_000 }, () => {
   it.concurrent.each(WAYS)('after %s: %s in the %s ends in a repro that ends with %s', async (after, way, phase, how) => {
     const folder = folderWith({ 'program.mjs': program, 'backend.mjs': backendModule(way, phase) })
     const env = { TENSORFX_REPRO_AFTER: after, TENSORFX_REPRO_LEVEL: '3' }
-    const first = await runScript(folder, 'program.mjs', [], { env, node, ms: way === 'hang' ? 10_000 : 180_000 })
+    const first = await runScript(folder, 'program.mjs', [], { env, node, ms: way === 'hang' ? 20_000 : 180_000 })
     expect(first.how, first.output).toBe(how)
     const record = JSON.parse(readFileSync(fileNamed(folder, 'last_run.json') ?? '', 'utf8')) as object
     expect(record).toMatchObject({ phase, state: 'started' })
