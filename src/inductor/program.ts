@@ -6,7 +6,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
-import { addressOf, arena, keep, temporary } from './runtime.ts'
+import { addressOf, arena, keep, temporary, whereRoom } from './runtime.ts'
 import type { EmittedGroup, Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
@@ -44,8 +44,10 @@ class ProgramWriter {
 
   build(): Program {
     const scratch = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? s.scratchBytes : 0)))
+    const least = Math.max(0, ...this.#steps.map((s) => (s.kind === 'kernel' ? (s.spare ?? s).scratchBytes : 0)))
     const scratchAt = Math.ceil(this.#plan.bytes / 64) * 64
-    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0) this.#let('base', call('arena', arena, constant(scratchAt + scratch)))
+    if (scratchAt + scratch > 0 || this.#plan.offsets.size > 0)
+      this.#let('base', call('arena', arena, constant(scratchAt + scratch), ...(least < scratch ? [constant(scratchAt + least)] : [])))
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
       this.#tensors.set(buffer, input(i))
@@ -101,8 +103,9 @@ class ProgramWriter {
       if (operand.written) this.#markWritten(operand.buffer)
       return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
     })
-    if (step.compiled.kernel.params.length > args.length) args.push(sum(BASE, scratchAt))
-    this.#calls.push({ kind: 'run', kernel: step.compiled, args, label: step.name, id: step.id })
+    if (step.scratchBytes > 0) args.push(sum(BASE, scratchAt))
+    const kernel = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compiled)
+    this.#calls.push({ kind: 'run', kernel, args, label: step.name, id: step.id })
   }
 
   /** If the buffer is off the heap, it must be copied back. */

@@ -1,6 +1,6 @@
 // What compiled programs use while they run: the arena of their temporaries, and addresses of tensors.
-import { Block, BlockCopies, ScratchMemory, allocating, dtypeInfo } from '../kernels/index.ts'
-import type { DType } from '../kernels/index.ts'
+import { Block, BlockCopies, OutOfMemoryError, ScratchMemory, allocating, dtypeInfo } from '../kernels/index.ts'
+import type { CompiledKernel, DType } from '../kernels/index.ts'
 import { Storage, Tensor } from '../tensor/index.ts'
 
 /** The arenas: one per level of nesting. A program runs inside another if the other calls an operator that a user wrote, which runs a compiled function. */
@@ -34,8 +34,25 @@ export function keep<T>(results: T): T {
   return results
 }
 
-/** The address of the running program's arena, which has at least `bytes` bytes. Programs share it: none of them leaves values in it between calls. */
-export const arena = (bytes: number): number => arenaOf(running.length - 1).reserve(bytes)
+/**
+ * The address of the running program's arena, which has at least `bytes` bytes, or, where memory runs out, `least`. Programs share it: none of them leaves values in it between calls.
+ * Throws OutOfMemoryError where there is not even room for `least`.
+ */
+export function arena(bytes: number, least: number = bytes): number {
+  const memory = arenaOf(running.length - 1)
+  try {
+    return memory.reserve(bytes)
+  } catch (error) {
+    if (least === bytes || !(error instanceof OutOfMemoryError)) throw error
+    return memory.reserve(least)
+  }
+}
+
+/** A kernel that is `spare` in calls whose arena has less than `bytes` bytes. */
+export const whereRoom = (bytes: number, kernel: CompiledKernel, spare: CompiledKernel): CompiledKernel => ({
+  ...kernel,
+  run: (...args) => (arenaOf(running.length - 1).bytes >= bytes ? kernel : spare).run(...args),
+})
 
 const arenaOf = (level: number): ScratchMemory =>
   (arenas[level] ??= new ScratchMemory('the temporaries of compiled programs', () => running.length <= level))

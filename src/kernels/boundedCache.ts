@@ -1,10 +1,10 @@
 // Caches of compiled kernels, bounded by bytes: a program that compiles functions and drops them must not grow for ever.
 import type { DType } from './dtype.ts'
-import type { Param } from './loopIr.ts'
+import type { Param, Scratch } from './loopIr.ts'
 
-/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers). */
+/** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers), and the address of its scratch memory, if it has some. */
 export interface CompiledKernel {
-  readonly kernel: { readonly name: string; readonly params: readonly Param[] }
+  readonly kernel: { readonly name: string; readonly params: readonly Param[]; readonly scratch?: readonly Scratch[] }
   readonly run: (...args: number[]) => void
   /** Bytes of the module, for dumps and tests. */
   readonly wasm: Uint8Array<ArrayBuffer>

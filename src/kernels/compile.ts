@@ -4,7 +4,7 @@ import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { currentEngine } from './engine.ts'
 import { heapGuard, heapMemory } from './heap.ts'
-import type { Kernel, Param, Stmt } from './loopIr.ts'
+import type { Kernel, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { hostFunctions } from './scalarOps.ts'
 import { emitKernel } from './wasm/emit.ts'
@@ -21,9 +21,13 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
 }
 
 /** The kernel of a module. `body` is null for a template. */
-export function compiledKernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
+export function compiledKernel(
+  kernel: CompiledKernel['kernel'] & { readonly body: readonly Stmt[] | null },
+  wasm: Uint8Array<ArrayBuffer>,
+): CompiledKernel {
+  const { name, params, scratch = [], body } = kernel
   const run = instantiate(wasm)
-  return { kernel: { name, params }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
+  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
 }
 
 /** The smallest module: its header. */
@@ -64,7 +68,7 @@ export function compileKernel(kernel: Kernel): CompiledKernel {
   if (known === undefined) {
     verify(kernel)
     const wasm = emitKernel(kernel)
-    known = compiledKernel(kernel.name, kernel.params, kernel.body, wasm)
+    known = compiledKernel(kernel, wasm)
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

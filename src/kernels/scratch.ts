@@ -35,6 +35,11 @@ export class ScratchMemory implements Reclaimable {
     reclaimables.push(this)
   }
 
+  /** Its size; 0 before the first request. */
+  get bytes(): number {
+    return this.#size
+  }
+
   /** The address of at least `bytes` bytes. Throws OutOfMemoryError when the heap is full; nothing is reserved then. */
   reserve(bytes: number): number {
     if (bytes > this.#size) {

@@ -24,4 +24,5 @@ export function scratchLayout(parts: readonly Scratch[]): ScratchLayout {
 }
 
 /** The bytes of scratch memory that a call of a kernel needs, with these values of its sizes. */
-export const scratchBytes = (kernel: Kernel, of: (param: SizeParam) => number): number => sizeValue(scratchLayout(kernel.scratch ?? []).bytes, of)
+export const scratchBytes = (kernel: Pick<Kernel, 'scratch'>, of: (param: SizeParam) => number): number =>
+  sizeValue(scratchLayout(kernel.scratch ?? []).bytes, of)

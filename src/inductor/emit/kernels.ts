@@ -1,6 +1,6 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
 import { compileKernel, currentEngine, printKernel, verifyKernel } from '../../kernels/index.ts'
-import type { CompiledKernel, EngineName, Kernel } from '../../kernels/index.ts'
+import type { CompiledKernel, EngineName, Kernel, TemplateKernel } from '../../kernels/index.ts'
 import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
@@ -23,6 +23,8 @@ export type Step =
       readonly operands: readonly Operand[]
       /** Bytes of scratch memory; 0 for none. Its address follows the operands. */
       readonly scratchBytes: number
+      /** What runs where there is no room for that; null where nothing needs less. */
+      readonly spare: TemplateKernel | null
     }
   | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
 
@@ -66,12 +68,12 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
       loops: null,
     }
   }
-  const { compiled, operands, scratchBytes, loops, text } =
+  const { compiled, operands, scratchBytes, spare, loops, text } =
     group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
   const stored = new Set(operands.flatMap((operand) => (operand.kind === 'buffer' && operand.written ? [operand.buffer] : [])))
   const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
   return {
-    step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes },
+    step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes, spare },
     report: { name, kind: group.kind, engine, ops, origins, text, ...costOf(group, stored) },
     loops,
   }
@@ -81,13 +83,14 @@ interface Emitted {
   readonly compiled: CompiledKernel
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
+  readonly spare: TemplateKernel | null
   readonly loops: () => Kernel
   readonly text: string
 }
 
 function loopKernel(group: LoopGroup, ops: readonly string[], placement: Placement): Emitted {
   const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, placement)
-  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, loops: () => kernel, text: printKernel(kernel) }
+  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, spare: null, loops: () => kernel, text: printKernel(kernel) }
 }
 
 function templateKernel(name: string, group: TemplateGroup, [op, ...fused]: readonly string[], placement: Placement): Emitted {

@@ -1,7 +1,7 @@
 // Emits a template group: the template's kernel, with the pointwise nodes of the group as its epilogue.
 import { InternalError } from '../../errors/index.ts'
 import { bufferParam, constant, declare, load, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
-import type { CompiledKernel, Expr, Kernel, Stmt } from '../../kernels/index.ts'
+import type { CompiledKernel, Expr, Kernel, Stmt, TemplateKernel } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { TemplateGroup } from '../groups.ts'
 import type { Access, Buffer } from '../ir.ts'
@@ -15,6 +15,7 @@ export interface EmittedTemplate {
   /** What each parameter of the kernel stands for, in order; the scratch pointer comes last and is not listed. */
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
+  readonly spare: TemplateKernel | null
   /** The epilogue inside its loops, as a kernel, so that it can be verified. */
   readonly epilogue: () => Kernel
 }
@@ -32,13 +33,13 @@ export function emitTemplate(name: string, group: TemplateGroup, placement: Plac
   const variables = loops.map((loop) => loop.variable)
   const params = operands.params()
   const scratch = bufferParam('scratch', 'float32', 'readwrite')
-  const { compiled, scratchBytes } = template.emit({ name, loops: variables, buffers, epilogue, params, scratch })
+  const { compiled, scratchBytes, spare = null } = template.emit({ name, loops: variables, buffers, epilogue, params, scratch })
   const inLoops = (): Kernel => {
     const result = local('result', template.out.dtype)
     const body = [declare(result, constant(result.dtype, 0)), ...epilogue(read(result))]
     return { name, params, body: serialLoops(variables, body) }
   }
-  return { compiled, operands: operands.operands(), scratchBytes, epilogue: inLoops }
+  return { compiled, operands: operands.operands(), scratchBytes, spare, epilogue: inLoops }
 }
 
 /** The last two loops are called m and n, those before b0, b1, … */

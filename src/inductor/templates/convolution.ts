@@ -1,7 +1,18 @@
 // Convolutions of float32 images (NCHW, one group) and the gradient of their weight, as products with the im2col matrix of the images. If the sizes
 // allow it, kernels that read the images directly are used instead.
-import { compileDirectConv, compileDirectConvWeight, compileGemm, gemmScratchBytes, loopVar } from '../../kernels/index.ts'
-import type { ConvGather } from '../../kernels/index.ts'
+import { present } from '../../errors/index.ts'
+import {
+  compileDirectConv,
+  compileDirectConvWeight,
+  compileGemm,
+  compileScheduled,
+  gemmScratchBytes,
+  isStrict,
+  knownScratchBytes,
+  loopVar,
+  winograd,
+} from '../../kernels/index.ts'
+import type { CompiledKernel, ConvGather, ConvolutionProblem, GemmSpec, TemplateKernel } from '../../kernels/index.ts'
 import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { BufferView } from '../ir.ts'
@@ -45,17 +56,47 @@ export const convolution: Template = defineTemplate<Convolution>({
     depth: windowSize(gather),
     finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
   }),
-  emit: ({ imageStride, features, gather }, io) => {
+  emit: (convolved, io) => {
+    const { imageStride, features, gather } = convolved
     const depth = windowSize(gather)
     const spec = productOf(io, {
       depth,
       a: { rowStride: depth, colStride: 1, batchStrides: [0] },
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
     })
-    const scratchBytes = gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth)
-    return compileDirectConv(spec) ?? { compiled: compileGemm(spec), scratchBytes }
+    const direct = compileDirectConv(spec) ?? {
+      compiled: compileGemm(spec),
+      scratchBytes: gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth),
+    }
+    const problem = problemOf(spec, convolved)
+    return !isStrict() && winograd.match(problem) ? withSpare(compileScheduled(winograd, problem), direct) : direct
   },
 })
+
+/** The convolution that a product with gathered images computes. */
+function problemOf(spec: GemmSpec, { batch, imageStride, features, gather }: Convolution): ConvolutionProblem {
+  const { name, rows, cols, a, b, epilogue, params } = spec
+  const { channels, kernelHeight, kernelWidth, channelStride, rowStride, colStride } = gather
+  const area = kernelHeight * kernelWidth
+  return {
+    name,
+    sizes: { ...gather, batch, features },
+    images: present(spec.batch[0], 'the loop over images'),
+    features: rows,
+    pixels: cols,
+    image: { buffer: b.buffer, start: 0, outer: imageStride, channel: channelStride, row: rowStride, col: colStride },
+    weight: { buffer: a.buffer, start: 0, outer: channels * area, channel: area, row: kernelWidth, col: 1 },
+    epilogue,
+    // Schedules list their scratch memory themselves.
+    params: params.slice(0, -1),
+  }
+}
+
+/** A kernel with scratch memory, which another replaces where there is no room for it. */
+function withSpare(compiled: CompiledKernel, spare: TemplateKernel): TemplateKernel {
+  const scratchBytes = knownScratchBytes(compiled)
+  return spare.scratchBytes < scratchBytes ? { compiled, scratchBytes, spare } : { compiled, scratchBytes }
+}
 
 interface WeightGradient {
   readonly grad: BufferView

@@ -3,9 +3,12 @@
 //
 // Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Rows of tiles are computed in blocks,
 // whose transformed windows and products stay in the cache. Results go by way of scratch memory in the layout of the result, where the epilogue reads them.
-import { at, call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Index, Kernel, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
-import type { ConvolutionProblem } from './convolution.ts'
+import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { BorderedImages } from './borderedImages.ts'
+import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
+import { QUAD, down, from, nest, up } from './notation.ts'
+import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 
@@ -13,74 +16,67 @@ import { substituted } from './substitute.ts'
 const TILE = 2
 const WINDOW = TILE + 2
 const PRODUCTS = WINDOW * WINDOW
-/** Elements of a vector, for transposes. */
-const QUAD = 4
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
+const BYTES = 4
 
-/** Fewer channels or smaller planes gain nothing: the transforms cost as much as the products save. */
+/** With fewer channels or tiles the transforms cost what the products save; of smaller planes, tiles reach too far beyond the edge. */
 const LEAST_CHANNELS = 16
-const LEAST_PLANE = 8
+const LEAST_PLANE = 4
+const LEAST_TILES = 8
 
 /** The sizes that follow from a problem. */
 interface WinogradSpec {
   readonly problem: ConvolutionProblem
-  readonly images: number
-  readonly features: number
   /** Tiles along y and x. */
   readonly tileRows: number
   readonly tileColumns: number
-  /** The bordered copy of an image. */
-  readonly paddedHeight: number
-  readonly paddedWidth: number
 }
 
 interface WinogradTile {
   /** Tiles by features of the products' register tile. */
   readonly rows: number
   readonly columns: number
+  /** The transformed windows of all images take at most so many bytes, or the loop over blocks is outside. */
+  readonly windowBytes: number
+  /** The transformed weights of a group of features take at most so many bytes, unless those of one panel take more. */
+  readonly weightBytes: number
   /** The transformed windows and products of a block take at most so many bytes, unless one row of tiles takes more. */
   readonly blockBytes: number
 }
 
-const up = (n: number, to: number): number => Math.ceil(n / to) * to
-const down = (n: number, to: number): number => n - (n % to)
-const isOne = ([y, x]: readonly [number, number]): boolean => y === 1 && x === 1
+/** The largest divisor of `n` that fits; 1 if none does. */
+function largestDivisor(n: number, fits: (divisor: number) => boolean): number {
+  let divisor = n
+  while (divisor > 1 && (n % divisor !== 0 || !fits(divisor))) divisor--
+  return divisor
+}
+
+/** Whether the algorithm computes such a convolution, and gains something. */
+export const takesWinograd = (s: ConvolutionSizes): boolean =>
+  s.kernelHeight === 3 &&
+  s.kernelWidth === 3 &&
+  s.strideH === 1 &&
+  s.strideW === 1 &&
+  s.dilationH === 1 &&
+  s.dilationW === 1 &&
+  s.channels >= LEAST_CHANNELS &&
+  s.features >= LEAST_CHANNELS &&
+  s.outHeight >= LEAST_PLANE &&
+  s.outWidth >= LEAST_PLANE &&
+  s.batch * Math.ceil(s.outHeight / TILE) * Math.ceil(s.outWidth / TILE) >= LEAST_TILES
 
 export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = {
   name: 'winograd',
-  match: ({ kernel: [ky, kx], stride, dilation, channels, features, outHeight, outWidth, images }) =>
-    ky === 3 &&
-    kx === 3 &&
-    isOne(stride) &&
-    isOne(dilation) &&
-    channels >= LEAST_CHANNELS &&
-    typeof images.extent === 'number' &&
-    typeof features.extent === 'number' &&
-    features.extent >= LEAST_CHANNELS &&
-    outHeight >= LEAST_PLANE &&
-    outWidth >= LEAST_PLANE,
+  match: ({ sizes }) => takesWinograd(sizes),
   spec: (problem) => {
-    const [tileRows, tileColumns] = [Math.ceil(problem.outHeight / TILE), Math.ceil(problem.outWidth / TILE)]
-    return {
-      problem,
-      images: Number(problem.images.extent),
-      features: Number(problem.features.extent),
-      tileRows,
-      tileColumns,
-      paddedHeight: tileRows * TILE + 2,
-      paddedWidth: tileColumns * TILE + 2,
-    }
+    const [tileRows, tileColumns] = [Math.ceil(problem.sizes.outHeight / TILE), Math.ceil(problem.sizes.outWidth / TILE)]
+    return { problem, tileRows, tileColumns }
   },
-  tiles: () => [{ rows: 4, columns: 8, blockBytes: 800 * 1024 }],
+  tiles: () => [{ rows: 4, columns: 8, windowBytes: 1536 * 1024, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
   build: (spec, tile) => new Winograd(spec, tile).kernel(),
 }
 
-/** `base` and terms as an index. */
-const from = (base: number, ...terms: readonly (readonly [LoopVar, number])[]): Index => ({ ...at(...terms), base })
-/** Loops of one mode inside each other, the outermost first. */
-const nest = (mode: LoopMode, loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] =>
-  loops.reduceRight((inner: readonly Stmt[], loop) => [forLoop(loop, mode, inner)], body)
 const add = (a: Expr, b: Expr): Expr => call('add', a, b)
 const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
 
@@ -103,46 +99,56 @@ const pixelsOf = ([a, b, c, d]: Four<Expr>): readonly [Expr, Expr] => [add(add(a
 class Winograd {
   readonly #s: WinogradSpec
   readonly #tile: WinogradTile
-  /** Rows of tiles in a block, and tiles in it, rounded up to whole register tiles. */
-  readonly #blockRows: number
+  readonly #images: BorderedImages
+  /** The loop over groups of features, inside of which are the tiles of all images; null where the loop over blocks of rows of tiles is outside, inside of which are all features. */
+  readonly #group: LoopVar | null
+  readonly #block: LoopVar
+  /** Tiles whose products are computed together, rounded up to whole register tiles, and those of an image among them. */
   readonly #tiles: number
-  /** Channels and features rounded up. */
-  readonly #channels: number
-  readonly #features: number
-  /** Features whose products are read together: those of a cache line. */
+  readonly #tilesOfImage: number
+  /** Features whose products are computed together, and those whose results are: as many as fill a cache line. */
   readonly #together: number
-  /** Whether the epilogue runs once per image: where the last row of tiles reaches beyond the plane. */
+  readonly #line: number
+  /** Whether the epilogue runs once per image though there are blocks: where the last row of tiles reaches beyond the plane. */
   readonly #late: boolean
   readonly #weights: Scratch
-  readonly #image: Scratch
   readonly #windows: Scratch
   readonly #products: Scratch
   readonly #plane: Scratch
 
   constructor(spec: WinogradSpec, tile: WinogradTile) {
-    const { problem, features, tileRows, tileColumns, paddedHeight, paddedWidth } = spec
+    const { problem, tileRows, tileColumns } = spec
+    const { batch, features, outHeight } = problem.sizes
     this.#s = spec
     this.#tile = tile
-    this.#channels = up(problem.channels, QUAD)
-    this.#features = up(features, tile.columns)
-    this.#together = this.#features % 16 === 0 ? 16 : 8
-    const bytesPerTile = 4 * PRODUCTS * (this.#channels + this.#features)
-    const fits = (rows: number): boolean => tileRows % rows === 0 && rows * tileColumns * bytesPerTile <= tile.blockBytes
-    let rows = tileRows
-    while (rows > 1 && !fits(rows)) rows--
-    this.#blockRows = rows
-    this.#tiles = up(rows * tileColumns, tile.rows)
-    this.#late = rows < tileRows && tileRows * TILE > problem.outHeight
-    this.#weights = scratch('weights', 'float32', PRODUCTS * this.#weightStride)
-    this.#image = scratch('padded', 'float32', paddedHeight * paddedWidth * this.#channels)
-    this.#windows = scratch('windows', 'float32', PRODUCTS * this.#windowStride, 'thread')
+    this.#images = new BorderedImages(problem, tileRows * TILE + 2, tileColumns * TILE + 2)
+    const wholeFeatures = up(features, tile.columns)
+    const windowBytes = BYTES * PRODUCTS * this.#channels
+    const isGrouped = wholeFeatures === features && batch * tileRows * tileColumns * windowBytes <= tile.windowBytes
+    const panels = largestDivisor(features / tile.columns, (n) => n * tile.columns * windowBytes <= tile.weightBytes)
+    this.#together = isGrouped ? panels * tile.columns : wholeFeatures
+    this.#group = isGrouped ? loopVar('group', features, this.#together) : null
+    const rowBytes = tileColumns * (windowBytes + BYTES * PRODUCTS * wholeFeatures)
+    const rows = isGrouped ? tileRows : largestDivisor(tileRows, (n) => n * rowBytes <= tile.blockBytes)
+    this.#block = loopVar('block', tileRows, rows)
+    this.#tilesOfImage = rows * tileColumns
+    this.#tiles = up((isGrouped ? batch : 1) * this.#tilesOfImage, tile.rows)
+    this.#line = this.#together % 16 === 0 ? 16 : 8
+    this.#late = rows < tileRows && tileRows * TILE > outHeight
+    this.#weights = scratch('weights', 'float32', PRODUCTS * this.#weightStride, isGrouped ? 'thread' : 'call')
+    this.#windows = scratch('windows', 'float32', PRODUCTS * this.#windowStride, isGrouped ? 'call' : 'thread')
     // The last two tiles may begin with the last one.
-    this.#products = scratch('products', 'float32', PRODUCTS * this.#productStride + this.#features, 'thread')
-    this.#plane = scratch('plane', 'float32', this.#features * this.#planeStride, this.#late ? 'call' : 'thread')
+    this.#products = scratch('products', 'float32', PRODUCTS * this.#productStride + this.#together, 'thread')
+    this.#plane = scratch('plane', 'float32', this.#together * this.#planeStride, this.#late ? 'call' : 'thread')
+  }
+
+  /** Channels, rounded up. */
+  get #channels(): number {
+    return this.#images.channels
   }
 
   get #weightStride(): number {
-    return this.#features * this.#s.problem.channels + GAP
+    return this.#together * this.#s.problem.sizes.channels + GAP
   }
 
   get #windowStride(): number {
@@ -150,44 +156,66 @@ class Winograd {
   }
 
   get #productStride(): number {
-    return this.#tiles * this.#features + GAP
+    return this.#tiles * this.#together + GAP
   }
 
   /** Pixels of a row in `plane`, in whole vectors. */
   get #rowStride(): number {
-    return up(this.#s.problem.outWidth, QUAD)
+    return up(this.#s.problem.sizes.outWidth, QUAD)
   }
 
   /** Pixels of a feature in `plane`: those of a block, or of all blocks. */
   get #planeStride(): number {
-    return (this.#late ? this.#s.tileRows : this.#blockRows) * TILE * this.#rowStride
+    return (this.#late ? this.#s.tileRows : this.#block.step) * TILE * this.#rowStride
+  }
+
+  // What blocks, groups and images add to an index, where a loop over them is around it.
+
+  #blocks(stride: number): Terms {
+    return this.#group === null ? [[this.#block, stride]] : []
+  }
+
+  #groups(stride: number): Terms {
+    return this.#group === null ? [] : [[this.#group, stride]]
+  }
+
+  /** `stride` is that of tiles. */
+  #ofImage(stride: number): Terms {
+    return this.#group === null ? [] : [[this.#s.problem.images, this.#tilesOfImage * stride]]
   }
 
   kernel(): Kernel {
-    const { name, params, images } = this.#s.problem
-    const block = loopVar('block', this.#s.tileRows, this.#blockRows)
-    const rows = [...this.#transformWindows(block), this.#multiply(), ...this.#transformProducts(this.#late ? block : null)]
-    return {
-      name,
-      params,
-      scratch: [this.#weights, this.#image, this.#windows, this.#products, this.#plane],
-      body: [
+    const { name, params } = this.#s.problem
+    const parts = [this.#weights, this.#images.memory, this.#windows, this.#products, this.#plane]
+    return { name, params, scratch: parts, body: this.#group === null ? this.#byBlocks() : this.#byGroups(this.#group) }
+  }
+
+  /** All weights are transformed; then blocks of rows of tiles of an image come one after the other. */
+  #byBlocks(): readonly Stmt[] {
+    const block = [...this.#transformWindows(), this.#multiply(), ...this.#transformProducts(), ...(this.#late ? [] : this.#epilogue())]
+    const image = [...this.#images.copy(), forLoop(this.#block, 'parallel', block), ...(this.#late ? this.#epilogue() : [])]
+    return [...this.#transformWeights(), ...this.#images.clear(), forLoop(this.#s.problem.images, 'serial', image)]
+  }
+
+  /** The windows of all images are transformed; then groups of features come one after the other, so that their transformed weights stay in the cache. */
+  #byGroups(group: LoopVar): readonly Stmt[] {
+    const { images } = this.#s.problem
+    return [
+      ...this.#images.clear(),
+      forLoop(images, 'serial', [...this.#images.copy(), ...this.#transformWindows()]),
+      forLoop(group, 'parallel', [
         ...this.#transformWeights(),
-        ...this.#clearBorder(),
-        forLoop(images, 'serial', [
-          ...this.#copyImage(),
-          forLoop(block, 'parallel', this.#late ? rows : [...rows, ...this.#epilogue(block)]),
-          ...(this.#late ? this.#epilogue(null) : []),
-        ]),
-      ],
-    }
+        this.#multiply(),
+        forLoop(images, 'serial', [...this.#transformProducts(), ...this.#epilogue()]),
+      ]),
+    ]
   }
 
   // ---- weights ----
 
   /** Panels of the register tile's columns: [product][features of a panel][channel][feature]. */
   #transformWeights(): readonly Stmt[] {
-    const { features } = this.#s
+    const features = this.#group === null ? this.#s.problem.sizes.features : this.#together
     const whole = down(features, this.#tile.columns)
     return [...this.#weightPanels(0, whole, QUAD), ...this.#weightPanels(whole, features - whole, 1)]
   }
@@ -195,14 +223,18 @@ class Winograd {
   /** `extent` features from `first` on, `lanes` at a time. */
   #weightPanels(first: number, extent: number, lanes: number): readonly Stmt[] {
     if (extent === 0) return []
-    const { channels, weight } = this.#s.problem
-    const { start, outer, channel, row, col } = weight.strides
+    const { weight } = this.#s.problem
+    const { channels } = this.#s.problem.sizes
+    const { start, outer, channel, row, col } = weight
     const { columns } = this.#tile
     const inPanel = Math.min(extent, columns)
     const [panel, part] = [loopVar('panel', extent, inPanel), loopVar('part', inPanel, lanes)]
     const [c, o] = [loopVar('channel', channels), loopVar('o', lanes)]
     const taken = (y: number, x: number): Expr =>
-      load(weight.buffer, from(start + first * outer + y * row + x * col, [panel, outer], [part, outer], [o, outer], [c, channel]))
+      load(
+        weight.buffer,
+        from(start + first * outer + y * row + x * col, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel]),
+      )
     const along = (x: number): Four<Expr> => weightSums([taken(0, x), taken(1, x), taken(2, x)])
     const [left, middle, right] = [along(0), along(1), along(2)]
     const stores = four((y) =>
@@ -219,89 +251,29 @@ class Winograd {
 
   // ---- images ----
 
-  /** Zeros around the image: above and below, and between the end of a row and the start of the next. */
-  #clearBorder(): readonly Stmt[] {
-    const { height, width, pad } = this.#s.problem
-    const { paddedHeight, paddedWidth } = this.#s
-    const row = paddedWidth * this.#channels
-    const [top, left] = [pad[0] * row, pad[1] * this.#channels]
-    const inside = top + left
-    const last = inside + (height - 1) * row + width * this.#channels
-    const gap = (paddedWidth - width) * this.#channels
-    const zeros = (base: number, count: number, rows: number): readonly Stmt[] => {
-      const [y, i0, i] = [loopVar('y', rows), loopVar('i0', count, QUAD), loopVar('i', QUAD)]
-      if (count <= 0 || rows <= 0) return []
-      const zero = store(this.#image, from(base, [y, row], [i0, 1], [i, 1]), constant('float32', 0))
-      return [forLoop(y, 'serial', [forLoop(i0, 'serial', [forLoop(i, 'lanes', [zero])])])]
-    }
-    return [...zeros(0, inside, 1), ...zeros(inside + width * this.#channels, gap, height - 1), ...zeros(last, paddedHeight * row - last, 1)]
-  }
-
-  /** The image, channels last: by blocks of 4x4, then the columns that are left, then the channels that are left. */
-  #copyImage(): readonly Stmt[] {
-    const { channels, height, width } = this.#s.problem
-    const [wide, high] = [down(width, QUAD), down(channels, QUAD)]
-    const y = loopVar('y', height)
-    const pixels = (firstChannel: number, firstColumn: number, mode: LoopMode): readonly Stmt[] => {
-      const [c, x] = [loopVar('c', (firstChannel === 0 ? high : channels) - firstChannel), loopVar('x', width - firstColumn)]
-      if (c.extent === 0 || x.extent === 0) return []
-      const { source, target } = this.#pixel(y, firstChannel, firstColumn, [c], [x])
-      return nest('serial', [x], [forLoop(c, mode, [store(this.#image, target, source)])])
-    }
-    const [c0, x0, c, x] = [loopVar('c0', high, QUAD), loopVar('x0', wide, QUAD), loopVar('c', QUAD), loopVar('x', QUAD)]
-    const turned = localArray('turned', 'float32', [QUAD, QUAD])
-    const { source, target } = this.#pixel(y, 0, 0, [c0, c], [x0, x])
-    const blocks = nest(
-      'serial',
-      [c0, x0],
-      [
-        declareArray(turned, constant('float32', 0)),
-        forLoop(c, 'unroll', [forLoop(x, 'lanes', [setElement(turned, [c, x], source)])]),
-        forLoop(x, 'unroll', [forLoop(c, 'lanes', [store(this.#image, target, element(turned, c, x))])]),
-      ],
-    )
-    return [forLoop(y, 'serial', [...(wide === 0 ? [] : blocks), ...pixels(0, wide, 'simd'), ...pixels(high, 0, 'serial')])]
-  }
-
-  /** A pixel of a row, in the image and in the copy: the sums of loops are its channel and its column, counted from the first ones. */
-  #pixel(
-    y: LoopVar,
-    firstChannel: number,
-    firstColumn: number,
-    channel: readonly LoopVar[],
-    column: readonly LoopVar[],
-  ): { readonly source: Expr; readonly target: Index } {
-    const { images, image, pad } = this.#s.problem
-    const { start, outer, row, ...strides } = image.strides
-    const along = (loops: readonly LoopVar[], stride: number): (readonly [LoopVar, number])[] => loops.map((loop) => [loop, stride])
-    const place = (base: number, perRow: number, perChannel: number, perColumn: number, rest: readonly (readonly [LoopVar, number])[]): Index =>
-      from(
-        base + firstChannel * perChannel + firstColumn * perColumn,
-        ...rest,
-        [y, perRow],
-        ...along(channel, perChannel),
-        ...along(column, perColumn),
-      )
-    const paddedRow = this.#s.paddedWidth * this.#channels
-    return {
-      source: load(image.buffer, place(start, row, strides.channel, strides.col, [[images, outer]])),
-      target: place(pad[0] * paddedRow + pad[1] * this.#channels, paddedRow, 1, this.#channels, []),
-    }
-  }
-
-  /** [product][tile of the block][channel]. */
-  #transformWindows(block: LoopVar): readonly Stmt[] {
-    const { paddedWidth, tileColumns } = this.#s
-    const row = paddedWidth * this.#channels
-    const [ty, tx, c0, c] = [loopVar('ty', this.#blockRows), loopVar('tx', tileColumns), loopVar('c0', this.#channels, QUAD), loopVar('c', QUAD)]
+  /** [product][tile][channel]. */
+  #transformWindows(): readonly Stmt[] {
+    const { tileColumns } = this.#s
+    const row = this.#images.width * this.#channels
+    const [ty, tx, c0, c] = [loopVar('ty', this.#block.step), loopVar('tx', tileColumns), loopVar('c0', this.#channels, QUAD), loopVar('c', QUAD)]
     const pixel = (y: number, x: number): Expr =>
-      load(this.#image, from(y * row + x * this.#channels, [block, TILE * row], [ty, TILE * row], [tx, TILE * this.#channels], [c0, 1], [c, 1]))
+      load(
+        this.#images.memory,
+        from(y * row + x * this.#channels, ...this.#blocks(TILE * row), [ty, TILE * row], [tx, TILE * this.#channels], [c0, 1], [c, 1]),
+      )
     const columns = four((x) => windowSums(four((y) => pixel(y, x))))
     const stores = four((y) =>
       windowSums(four((x) => columns[x][y])).map((value, x) =>
         store(
           this.#windows,
-          from((y * WINDOW + x) * this.#windowStride, [ty, tileColumns * this.#channels], [tx, this.#channels], [c0, 1], [c, 1]),
+          from(
+            (y * WINDOW + x) * this.#windowStride,
+            ...this.#ofImage(this.#channels),
+            [ty, tileColumns * this.#channels],
+            [tx, this.#channels],
+            [c0, 1],
+            [c, 1],
+          ),
           value,
         ),
       ),
@@ -311,13 +283,13 @@ class Winograd {
 
   // ---- products ----
 
-  /** [product][tile of the block][feature]. */
+  /** [product][tile][feature]. */
   #multiply(): Stmt {
-    const { channels } = this.#s.problem
+    const { channels } = this.#s.problem.sizes
     const { rows, columns } = this.#tile
     const [k, panel, tile, c] = [
       loopVar('k', PRODUCTS),
-      loopVar('panel', this.#features, columns),
+      loopVar('panel', this.#together, columns),
       loopVar('tile', this.#tiles, rows),
       loopVar('channel', channels),
     ]
@@ -325,7 +297,7 @@ class Winograd {
     const sums = localArray('sums', 'float32', [rows, columns])
     const window = load(this.#windows, from(0, [k, this.#windowStride], [tile, this.#channels], [r, this.#channels], [c, 1]))
     const weight = load(this.#weights, from(0, [k, this.#weightStride], [panel, channels], [c, columns], [o, 1]))
-    const product = from(0, [k, this.#productStride], [tile, this.#features], [r, this.#features], [panel, 1], [o, 1])
+    const product = from(0, [k, this.#productStride], [tile, this.#together], [r, this.#together], [panel, 1], [o, 1])
     return forLoop(k, 'serial', [
       forLoop(panel, 'serial', [
         forLoop(tile, 'serial', [
@@ -342,13 +314,13 @@ class Winograd {
   // ---- results ----
 
   /** [feature][row of pixels of the block, or of the image][pixel], two tiles of a row at a time. */
-  #transformProducts(block: LoopVar | null): readonly Stmt[] {
+  #transformProducts(): readonly Stmt[] {
     const { tileColumns } = this.#s
-    const [group, ty, x0, o0, o] = [
-      loopVar('group', this.#features, this.#together),
-      loopVar('ty', this.#blockRows),
+    const [line, ty, x0, o0, o] = [
+      loopVar('line', this.#together, this.#line),
+      loopVar('ty', this.#block.step),
       loopVar('x0', this.#rowStride, QUAD),
-      loopVar('o0', this.#together, QUAD),
+      loopVar('o0', this.#line, QUAD),
       loopVar('o', QUAD),
     ]
     const [y, x, q] = [loopVar('y', TILE), loopVar('x', QUAD), loopVar('q', QUAD)]
@@ -358,12 +330,13 @@ class Winograd {
         load(
           this.#products,
           from(
-            (row * WINDOW + col) * this.#productStride + u * this.#features,
-            [group, 1],
+            (row * WINDOW + col) * this.#productStride + u * this.#together,
+            ...this.#ofImage(this.#together),
+            [line, 1],
             [o0, 1],
             [o, 1],
-            [ty, tileColumns * this.#features],
-            [x0, this.#features / TILE],
+            [ty, tileColumns * this.#together],
+            [x0, this.#together / TILE],
           ),
         )
       const columns = four((col) => pixelsOf(four((row) => product(row, col))))
@@ -371,12 +344,12 @@ class Winograd {
         pixelsOf(four((col) => columns[col][row])).map((value, col) => setElement(taken, [row, TILE * u + col, o], value)),
       )
     }
-    const plane = this.#planeStride
-    const rows = block === null ? [] : [[block, TILE * this.#rowStride] as const]
-    const place = from(0, [group, plane], [o0, plane], [q, plane], ...rows, [ty, TILE * this.#rowStride], [y, this.#rowStride], [x0, 1], [x, 1])
+    const [plane, row] = [this.#planeStride, this.#rowStride]
+    const blocks = this.#late ? this.#blocks(TILE * row) : []
+    const place = from(0, ...blocks, [line, plane], [o0, plane], [q, plane], [ty, TILE * row], [y, row], [x0, 1], [x, 1])
     return nest(
       'serial',
-      [group, ty, x0, o0],
+      [line, ty, x0, o0],
       [
         declareArray(taken, constant('float32', 0)),
         forLoop(o, 'lanes', [...tile(0), ...tile(1)]),
@@ -386,14 +359,19 @@ class Winograd {
   }
 
   /** Runs the epilogue over the pixels of a block, or of the image: as one run where rows have no gaps. */
-  #epilogue(block: LoopVar | null): readonly Stmt[] {
-    const { outHeight, outWidth, features, pixels, epilogue } = this.#s.problem
-    const rows = block === null || this.#blockRows === this.#s.tileRows ? outHeight : this.#blockRows * TILE
-    const whole = this.#rowStride === outWidth
-    const [y, x] = [loopVar('y', whole ? 1 : rows), loopVar('x', whole ? rows * outWidth : outWidth)]
-    const first = block === null ? [] : [[block, TILE * outWidth] as const]
-    const sum = load(this.#plane, from(0, [features, this.#planeStride], [y, this.#rowStride], [x, 1]))
-    const stmts = substituted(epilogue(sum), new Map([[pixels, from(0, ...first, [y, outWidth], [x, 1])]]))
-    return nest('serial', [features, y], [forLoop(x, 'simd', stmts)])
+  #epilogue(): readonly Stmt[] {
+    const { features, pixels, epilogue, sizes } = this.#s.problem
+    const { outHeight, outWidth } = sizes
+    const blocks = this.#late ? [] : this.#blocks(TILE * outWidth)
+    const rows = this.#late || this.#block.step === this.#s.tileRows ? outHeight : this.#block.step * TILE
+    const isRun = this.#rowStride === outWidth
+    const [y, x] = [loopVar('y', isRun ? 1 : rows), loopVar('x', isRun ? rows * outWidth : outWidth)]
+    const o = loopVar('o', this.#group === null ? sizes.features : this.#together)
+    const sum = load(this.#plane, from(0, [o, this.#planeStride], [y, this.#rowStride], [x, 1]))
+    const places = new Map([
+      [features, from(0, ...this.#groups(1), [o, 1])],
+      [pixels, from(0, ...blocks, [y, outWidth], [x, 1])],
+    ])
+    return nest('serial', [o, y], [forLoop(x, 'simd', substituted(epilogue(sum), places))])
   }
 }

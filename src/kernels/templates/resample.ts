@@ -279,7 +279,7 @@ function kernelOf(name: string, params: readonly Param[], kind: Kind, write: (wr
   const module = new ModuleBuilder()
   module.importMemory()
   write(new ResampleWriter(module.function(params.map(paramType), [], 'run'), kind))
-  return compiledKernel(name, params, null, module.finish())
+  return compiledKernel({ name, params, body: null }, module.finish())
 }
 
 const [OUT, A, TABLE] = [bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32'), bufferParam('table', 'int32')]

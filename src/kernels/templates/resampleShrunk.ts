@@ -146,5 +146,5 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
     w.advance(image, { local: imageBytes })
     w.advance(result, { local: resultBytes })
   })
-  return compiledKernel('resample_shrunk', PARAMS, null, module.finish())
+  return compiledKernel({ name: 'resample_shrunk', params: PARAMS, body: null }, module.finish())
 }

@@ -19,10 +19,12 @@ import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import { LoopWriter } from './loopWriter.ts'
 import type { Count } from './loopWriter.ts'
 
-/** A kernel made from a template, and the bytes of scratch memory that its last parameter must point to. */
+/** A kernel made from a template, and the bytes of scratch memory that its last argument must point to. */
 export interface TemplateKernel {
   readonly compiled: CompiledKernel
   readonly scratchBytes: number
+  /** What runs instead where there is no room for the scratch memory: a kernel with the same operands that needs less. */
+  readonly spare?: Omit<TemplateKernel, 'spare'>
 }
 
 /** A loop that a template runs, with the local of its counter. */
@@ -112,7 +114,7 @@ export function compileTemplate(template: string, spec: GemmSpec, write: () => U
   const key = `${currentEngine()} ${template} ${specText(spec)}`
   let known = kernelsByProblem.get(key)
   if (known === undefined) {
-    known = compiledKernel(spec.name, spec.params, null, write())
+    known = compiledKernel({ name: spec.name, params: spec.params, body: null }, write())
     kernelsByProblem.set(key, known, kernelBytes(known))
   }
   return known

@@ -1,0 +1,103 @@
+// A copy of an image with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
+import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
+import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import type { ConvolutionProblem } from './convolution.ts'
+import { QUAD, down, from, nest, up } from './notation.ts'
+import type { Terms } from './notation.ts'
+
+export class BorderedImages {
+  readonly memory: Scratch
+  /** The pixels of the copy, and its channels, rounded up to whole vectors. What lies behind the image's channels is undefined. */
+  readonly height: number
+  readonly width: number
+  readonly channels: number
+  readonly #p: ConvolutionProblem
+
+  constructor(problem: ConvolutionProblem, height: number, width: number) {
+    this.#p = problem
+    this.height = height
+    this.width = width
+    this.channels = up(problem.sizes.channels, QUAD)
+    this.memory = scratch('bordered', 'float32', height * width * this.channels)
+  }
+
+  get #row(): number {
+    return this.width * this.channels
+  }
+
+  /** Where the image's first pixel is in the copy. */
+  get #first(): number {
+    const { padH, padW } = this.#p.sizes
+    return padH * this.#row + padW * this.channels
+  }
+
+  /** Writes zeros around the image: above and below, and between the end of a row and the start of the next. They stay when images are copied. */
+  clear(): readonly Stmt[] {
+    const { height, width } = this.#p.sizes
+    const end = this.#first + (height - 1) * this.#row + width * this.channels
+    const zeros = (base: number, count: number, rows: number): readonly Stmt[] => {
+      const [y, i0, i] = [loopVar('y', rows), loopVar('i0', count, QUAD), loopVar('i', QUAD)]
+      if (count <= 0 || rows <= 0) return []
+      const zero = store(this.memory, from(base, [y, this.#row], [i0, 1], [i, 1]), constant('float32', 0))
+      return nest('serial', [y, i0], [forLoop(i, 'lanes', [zero])])
+    }
+    return [
+      ...zeros(0, this.#first, 1),
+      ...zeros(this.#first + width * this.channels, (this.width - width) * this.channels, height - 1),
+      ...zeros(end, this.height * this.#row - end, 1),
+    ]
+  }
+
+  /** Copies the image of the loop over images: by blocks of 4x4, then the columns that are left, then the channels that are left. */
+  copy(): readonly Stmt[] {
+    const { channels, height, width } = this.#p.sizes
+    const [wide, high] = [down(width, QUAD), down(channels, QUAD)]
+    const y = loopVar('y', height)
+    const pixels = (c: LoopVar, firstChannel: number, firstColumn: number, mode: LoopMode): readonly Stmt[] => {
+      const x = loopVar('x', width - firstColumn)
+      if (c.extent === 0 || x.extent === 0) return []
+      const { source, target } = this.#pixel(y, firstChannel, firstColumn, [c], [x])
+      return nest('serial', [x], [forLoop(c, mode, [store(this.memory, target, source)])])
+    }
+    const [c0, x0, c, x] = [loopVar('c0', high, QUAD), loopVar('x0', wide, QUAD), loopVar('c', QUAD), loopVar('x', QUAD)]
+    const turned = localArray('turned', 'float32', [QUAD, QUAD])
+    const { source, target } = this.#pixel(y, 0, 0, [c0, c], [x0, x])
+    const blocks = [
+      declareArray(turned, constant('float32', 0)),
+      forLoop(c, 'unroll', [forLoop(x, 'lanes', [setElement(turned, [c, x], source)])]),
+      forLoop(x, 'unroll', [forLoop(c, 'lanes', [store(this.memory, target, element(turned, c, x))])]),
+    ]
+    return nest(
+      'serial',
+      [y],
+      [
+        ...(wide === 0 || high === 0 ? [] : nest('serial', [c0, x0], blocks)),
+        ...pixels(loopVar('c', high), 0, wide, 'simd'),
+        ...pixels(loopVar('c', channels - high), high, 0, 'serial'),
+      ],
+    )
+  }
+
+  /** A pixel of row `y`, in the image and in the copy: the sums of loops are its channel and its column, counted from the first ones. */
+  #pixel(
+    y: LoopVar,
+    firstChannel: number,
+    firstColumn: number,
+    channel: readonly LoopVar[],
+    column: readonly LoopVar[],
+  ): { readonly source: Expr; readonly target: Index } {
+    const { images, image } = this.#p
+    const place = (base: number, perRow: number, perChannel: number, perColumn: number, rest: Terms): Index =>
+      from(
+        base + firstChannel * perChannel + firstColumn * perColumn,
+        ...rest,
+        [y, perRow],
+        ...channel.map((loop) => [loop, perChannel] as const),
+        ...column.map((loop) => [loop, perColumn] as const),
+      )
+    return {
+      source: load(image.buffer, place(image.start, image.row, image.channel, image.col, [[images, image.outer]])),
+      target: place(this.#first, this.#row, 1, this.channels, []),
+    }
+  }
+}

@@ -1,0 +1,19 @@
+// What schedules write often: indices, loops inside each other, sizes in whole vectors.
+import { at, forLoop } from '../loopIr.ts'
+import type { Index, LoopMode, LoopVar, Size, Stmt } from '../loopIr.ts'
+
+/** Elements of a vector of float32, and lines of a block that is transposed in registers. */
+export const QUAD = 4
+
+export const up = (n: number, to: number): number => Math.ceil(n / to) * to
+export const down = (n: number, to: number): number => n - (n % to)
+
+/** Loops with their strides in an index. */
+export type Terms = readonly (readonly [LoopVar, Size])[]
+
+/** The index base + sum of loop * stride. */
+export const from = (base: Size, ...terms: Terms): Index => ({ ...at(...terms), base })
+
+/** Loops of one mode inside each other, the outermost first. */
+export const nest = (mode: LoopMode, loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] =>
+  loops.reduceRight((inner: readonly Stmt[], loop) => [forLoop(loop, mode, inner)], body)
