@@ -52,6 +52,11 @@ export const layers = [
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
   { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop'] },
   { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
+  {
+    place: 'docs',
+    holds: 'models of programs and pages about them, from sources; Node only',
+    imports: [...base, 'fx', 'debug', 'version'],
+  },
   { place: 'install', holds: 'the composition root: what works only after it was put together', imports: ['*'] },
   { place: 'torch', holds: 'the `torch` object', imports: ['*'] },
   { place: 'entries', holds: 'what `package.json` exports; each calls `install`', imports: ['*'] },

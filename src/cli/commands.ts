@@ -269,6 +269,31 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
     run: async (line, output) => (await import('./profile.ts')).profileScript(line, output),
   },
   {
+    name: 'docs',
+    forms: [{ words: '[FOLDER] [options]', text: 'writes pages about a project in TypeScript or JavaScript, from its sources' }],
+    operands: [{ name: 'FOLDER', text: 'the folder of the project; default: the working directory' }],
+    options: [
+      { name: '--out', value: 'DIR', text: 'where the pages are written; default: docs/site in FOLDER' },
+      {
+        name: '--format',
+        value: 'KINDS',
+        text: 'some of html, md, json, with commas between; default html,json. model.json and llms.txt are always written',
+      },
+      { name: '--include', value: 'GLOBS', text: "the files to document, such as 'lib/**'; default: src/**, or all sources that are not built" },
+      { name: '--exclude', value: 'GLOBS', text: 'files to leave out' },
+      { name: '--tests', value: 'GLOBS', text: 'the tests; default: folders test, tests, __tests__ and spec, and names with .test. or .spec.' },
+      {
+        name: '--source-url',
+        value: 'URL',
+        text: 'the address of a line, such as https://example.com/{path}#L{line}; default: pages of the sources are written',
+      },
+      { name: '--check', value: null, text: 'writes nothing, and compares what was written' },
+    ],
+    ending: `Needs the API of TypeScript 5 or 6. Lists public names without a doc comment, links that lead nowhere, modules without a comment at their head, and errors that docs do not name.
+The exit code is 0 if the pages were written; with --check it is 1 if pages are out of date, a public name has no doc comment, or a link leads nowhere; 2 if the project cannot be read.`,
+    run: async (line, output) => (await import('./docs.ts')).documentSources(line, output),
+  },
+  {
     name: 'doctor',
     forms: [{ words: '', text: 'shows what this machine offers, and what the environment variables say' }],
     operands: [],

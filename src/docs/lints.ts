@@ -1,0 +1,78 @@
+// What is missing or wrong in the documentation of a program.
+import { moduleOf } from './model.ts'
+import type { Model, ProgramSymbol } from './model.ts'
+import { Lookup } from './pages/lookup.ts'
+import { purposeOf } from './pages/modulePage.ts'
+import type { LinkFinding } from './pages/site.ts'
+
+export type Level = 'error' | 'warning'
+
+/** One finding. */
+export interface Finding {
+  readonly rule: string
+  readonly level: Level
+  readonly file: string
+  /** 0 where it is about the whole file. */
+  readonly line: number
+  readonly text: string
+}
+
+/** The rules and their levels. */
+const LEVELS = {
+  'public-undocumented': 'error',
+  'dead-link': 'error',
+  'duplicate-anchor': 'error',
+  purpose: 'warning',
+  'throws-undocumented': 'warning',
+} as const satisfies Record<string, Level>
+
+/** Whether a doc names an error: `@throws`, or the name of its class. */
+function namesError({ doc }: ProgramSymbol, error: string): boolean {
+  if (doc === null) return false
+  const all = [doc.text, ...doc.tags.map(({ name, text }) => `@${name} ${text}`)].join('\n')
+  return doc.tags.some(({ name }) => name === 'throws') || new RegExp(`\\b${error.replaceAll('$', String.raw`\$`)}\\b`).test(all)
+}
+
+/** Checks a model, and adds what was found about links. */
+export function lint(model: Model, links: readonly LinkFinding[]): readonly Finding[] {
+  const lookup = new Lookup(model, null)
+  const found: Finding[] = links.map(({ rule, page, target }) => ({
+    rule,
+    level: LEVELS[rule],
+    file: page,
+    line: 0,
+    text: rule === 'dead-link' ? `leads to ${target}, which is not there` : `has the place ${target} twice`,
+  }))
+  for (const module of model.modules)
+    if (module.lines > 0 && purposeOf(lookup, module) === null)
+      found.push({
+        rule: 'purpose',
+        level: LEVELS.purpose,
+        file: module.path,
+        line: 0,
+        text: 'has no comment at its head, and no doc of an only export, that says what it is for',
+      })
+  for (const symbol of model.symbols) {
+    const { id, name, visibility, line, throws } = symbol
+    if (visibility !== 'public') continue
+    const isTop = symbol.entries.length > 0
+    if (isTop && symbol.doc === null)
+      found.push({
+        rule: 'public-undocumented',
+        level: LEVELS['public-undocumented'],
+        file: moduleOf(id),
+        line,
+        text: `${name} is public and has no doc comment`,
+      })
+    for (const error of new Set(throws.map((one) => one.error)))
+      if (error !== null && symbol.doc !== null && !namesError(symbol, error))
+        found.push({
+          rule: 'throws-undocumented',
+          level: LEVELS['throws-undocumented'],
+          file: moduleOf(id),
+          line,
+          text: `${name} throws ${error}, which its doc does not say`,
+        })
+  }
+  return found
+}

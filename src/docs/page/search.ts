@@ -1,0 +1,51 @@
+// Search of names: exact names first, then beginnings, then parts, then names with typing errors.
+
+/** An entry of the index: its name, its kind, where it is, what it is, and 1 for what users of the package see. */
+export type Entry = readonly [name: string, kind: string, address: string, summary: string, isPublic: 0 | 1]
+
+/** How many changes of a letter lead from one word to another; more than `most` count as `most + 1`. A swap of two letters is one change. */
+export function distance(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    let least = i
+    for (let j = 1; j <= b.length; j++) {
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1))
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1)
+      row.push(cost)
+      least = Math.min(least, cost)
+    }
+    if (least > most) return most + 1
+    beforeLast = last
+    last = row
+  }
+  return last[b.length] ?? most + 1
+}
+
+/** How well a name fits a query, both in small letters; 0 if it does not. */
+function score(name: string, query: string): number {
+  const short = name.slice(name.lastIndexOf('.') + 1)
+  if (short === query || name === query) return 100
+  if (short.startsWith(query)) return 80 - Math.min(20, short.length - query.length)
+  const at = name.indexOf(query)
+  if (at >= 0) return 50 - Math.min(20, name.length - query.length)
+  const most = query.length > 7 ? 2 : query.length > 3 ? 1 : 0
+  const away = most === 0 ? 1 : Math.min(distance(query, short, most), distance(query, short.slice(0, query.length), most))
+  return away <= most ? 25 - 6 * away : 0
+}
+
+/** The entries that fit a query, the best first. */
+export function found(entries: readonly Entry[], text: string, limit: number): readonly Entry[] {
+  const query = text.trim().toLowerCase().replaceAll(/\s+/g, '')
+  if (query === '') return []
+  const scored: { readonly entry: Entry; readonly points: number }[] = []
+  for (const entry of entries) {
+    const points = score(entry[0].toLowerCase(), query)
+    // Of equal names, those that users see come first, and members after what is not one.
+    if (points > 0) scored.push({ entry, points: points + (entry[4] === 1 ? 8 : 0) - (entry[0].includes('.') ? 3 : 0) })
+  }
+  scored.sort((a, b) => b.points - a.points || a.entry[0].length - b.entry[0].length || (a.entry[0] < b.entry[0] ? -1 : 1))
+  return scored.slice(0, limit).map(({ entry }) => entry)
+}

@@ -1,0 +1,153 @@
+// All pages of a program, and the files that they are written to.
+import { byText } from '../model.ts'
+import type { Model } from '../model.ts'
+import { PAGE_SCRIPT } from '../generated/page.ts'
+import { htmlPage, siteStyle } from '../write/html.ts'
+import { addressOf, markdownPage } from '../write/markdown.ts'
+import { folderPage } from './folderPage.ts'
+import { errorsPage, kindsPage, namesPage, startPage } from './indexPages.ts'
+import { Lookup, parentOf } from './lookup.ts'
+import { firstSentence } from './markdownText.ts'
+import { crumbsOf, modulePage, purposeOf } from './modulePage.ts'
+import { linksOf, text } from './page.ts'
+import type { Page } from './page.ts'
+
+export type Format = 'html' | 'md' | 'json'
+
+/** What is written. */
+export interface SiteOptions {
+  readonly formats: readonly Format[]
+  /** The address of a line of a source elsewhere, such as `https://example.com/blob/main/{path}#L{line}`; null: sources have pages of their own. */
+  readonly sourceUrl: string | null
+}
+
+/** The pages of a program. `sources`: the texts of its modules; without them they have no pages. */
+export function pagesOf(model: Model, sources: ReadonlyMap<string, string>, { sourceUrl }: Pick<SiteOptions, 'sourceUrl'>): readonly Page[] {
+  const lookup = new Lookup(model, sourceUrl)
+  return [
+    startPage(lookup),
+    namesPage(lookup),
+    kindsPage(lookup),
+    errorsPage(lookup),
+    ...lookup.folders.map((folder) => folderPage(lookup, folder)),
+    ...model.modules.map((module) => modulePage(lookup, module)),
+    ...(sourceUrl === null ? model.modules.map(({ path }) => sourcePage(lookup, path, sources.get(path) ?? '')) : []),
+  ]
+}
+
+/** The page of a source, with an anchor for each line. */
+function sourcePage(lookup: Lookup, path: string, source: string): Page {
+  const module = lookup.pageOf(path)
+  return {
+    ...{ path: lookup.sourcePage(path), title: path, isSource: true },
+    crumbs: [...crumbsOf(lookup, path), { text: 'documentation of this module', page: module }],
+    blocks:
+      source === ''
+        ? [text('This file is empty.'), { kind: 'source', text: '', from: 1, hasAnchors: true }]
+        : [{ kind: 'source', text: source.replace(/\n$/, ''), from: 1, hasAnchors: true }],
+  }
+}
+
+/** A link that leads nowhere, or a place that a page has twice. */
+export interface LinkFinding {
+  readonly rule: 'dead-link' | 'duplicate-anchor'
+  readonly page: string
+  readonly target: string
+}
+
+/** Follows every link of some pages. */
+export function checkLinks(pages: readonly Page[]): readonly LinkFinding[] {
+  const links = pages.map((page) => ({ page, ...linksOf(page) }))
+  const places = new Map(links.map(({ page, ids }) => [page.path, new Set(ids)]))
+  return links.flatMap(({ page, ids, targets }): readonly LinkFinding[] => {
+    const seen = new Set<string>()
+    const twice = ids.filter((id) => seen.size === seen.add(id).size)
+    const dead = targets.flatMap((target) => {
+      if ('url' in target) return []
+      const isThere = target.anchor === undefined ? places.has(target.page) : places.get(target.page)?.has(target.anchor) === true
+      return isThere ? [] : [`${target.page}${target.anchor === undefined ? '' : `#${target.anchor}`}`]
+    })
+    return [
+      ...twice.map((target) => ({ rule: 'duplicate-anchor' as const, page: page.path, target })),
+      ...dead.map((target) => ({ rule: 'dead-link' as const, page: page.path, target })),
+    ]
+  })
+}
+
+/** JSON that a script element may hold. */
+const scriptJson = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`)
+
+/** The index of the search: every name that a module exports, with its members, and every module. */
+function searchIndex(lookup: Lookup): string {
+  const address = (page: string, anchor?: string): string => addressOf('', anchor === undefined ? { page } : { page, anchor }, '.html')
+  const symbols = lookup.model.symbols
+    .filter((symbol) => symbol.visibility !== 'private' || parentOf(symbol) === null)
+    .map(({ id, name, kind, module, doc, visibility, entries }) => {
+      const shown = entries[0] === undefined || name.includes('.') ? name : entries[0].slice(entries[0].indexOf('#') + 1)
+      return [
+        shown === 'default' || shown === 'module.exports' ? name : shown,
+        kind,
+        address(lookup.pageOf(module), lookup.anchorOf(id)),
+        firstSentence(doc?.text ?? '').slice(0, 140),
+        visibility === 'public' ? 1 : 0,
+      ]
+    })
+  const modules = lookup.model.modules.map((module) => [
+    module.path,
+    'module',
+    address(lookup.pageOf(module.path)),
+    firstSentence(purposeOf(lookup, module) ?? '').slice(0, 140),
+    0,
+  ])
+  return `window.searchIndex = ${scriptJson([...symbols, ...modules]).replaceAll('],[', '],\n[')}\n`
+}
+
+/** What language models and other programs read first: every page with a sentence. */
+function llmsText(lookup: Lookup, end: string): string {
+  const { name, description, modules } = lookup.model
+  const rows = modules.map((module) => {
+    const purpose = firstSentence(purposeOf(lookup, module) ?? '')
+    return `- [${module.path}](${addressOf('', { page: lookup.pageOf(module.path) }, end)})${purpose === '' ? '' : `: ${purpose}`}`
+  })
+  return `# ${name}\n\n${description === '' ? '' : `> ${description.replaceAll('\n', ' ')}\n\n`}The model of the program is in model.json.\n\n## Modules\n\n${rows.join('\n')}\n`
+}
+
+/** The files of a site by their paths. */
+export function filesOf(
+  model: Model,
+  sources: ReadonlyMap<string, string>,
+  pages: readonly Page[],
+  { formats, sourceUrl }: SiteOptions,
+): ReadonlyMap<string, string> {
+  const lookup = new Lookup(model, sourceUrl)
+  const files = new Map<string, string>()
+  const frame = {
+    name: model.name,
+    generator: `Written by ${model.generator}`,
+    menu: [
+      { text: 'Modules', page: lookup.folderPage('') },
+      { text: 'A–Z', page: 'names' },
+      { text: 'Kinds', page: 'kinds' },
+      { text: 'Errors', page: 'errors' },
+    ],
+  }
+  for (const page of pages) {
+    if (formats.includes('html')) files.set(`${page.path}.html`, htmlPage(page, frame))
+    if (formats.includes('md') && page.isSource !== true) files.set(`${page.path}.md`, markdownPage(page))
+  }
+  if (formats.includes('html')) {
+    files.set('site.css', siteStyle())
+    files.set('site.js', `${PAGE_SCRIPT}\n`)
+    files.set('search.js', searchIndex(lookup))
+  }
+  files.set('model.json', modelText(model))
+  files.set('llms.txt', llmsText(lookup, formats.includes('md') ? '.md' : '.html'))
+  return new Map([...files].toSorted((a, b) => byText(a[0], b[0])))
+}
+
+/** The model as JSON, with a line for each module, symbol and call, so that versions can be compared. */
+export function modelText(model: Model): string {
+  const rows = (items: readonly unknown[]): string => (items.length === 0 ? '[]' : `[\n${items.map((item) => JSON.stringify(item)).join(',\n')}\n]`)
+  const { modules, symbols, calls, ...head } = model
+  return `${JSON.stringify(head).slice(0, -1)},\n"modules":${rows(modules)},\n"symbols":${rows(symbols)},\n"calls":${rows(calls)}}\n`
+}

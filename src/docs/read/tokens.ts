@@ -1,0 +1,46 @@
+// The tokens of a file, and hashes of them: two functions that differ in comments or layout alone have the same hash. They come from the syntax tree, since only that knows what
+// is inside of templates and regular expressions.
+import { createHash } from 'node:crypto'
+import type ts from 'typescript6'
+import type { Compiler } from '../compiler.ts'
+
+/** The hash of a text, 12 hexadecimal digits. */
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
+
+/** The text of a file as the model sees it: without a byte order mark, with `\n`. */
+export const normalized = (text: string): string => text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
+
+export class Tokens {
+  readonly #starts: number[] = []
+  readonly #texts: string[] = []
+
+  constructor(ts: Compiler, file: ts.SourceFile) {
+    const visit = (node: ts.Node): void => {
+      if (node.kind >= ts.SyntaxKind.FirstJSDocNode && node.kind <= ts.SyntaxKind.LastJSDocNode) return
+      const children = node.getChildren(file)
+      if (children.length > 0) for (const child of children) visit(child)
+      else if (node.end > node.pos && node.kind !== ts.SyntaxKind.EndOfFileToken && node.kind !== ts.SyntaxKind.SyntaxList) {
+        this.#starts.push(node.getStart(file))
+        this.#texts.push(node.getText(file).replaceAll('\r\n', '\n'))
+      }
+    }
+    visit(file)
+  }
+
+  /** The hash of the tokens from one position to another. A comma before a closing bracket is layout. */
+  hash(start: number, end: number): string {
+    let first = 0
+    for (let above = this.#starts.length; first < above;) {
+      const middle = (first + above) >> 1
+      if ((this.#starts[middle] ?? 0) < start) first = middle + 1
+      else above = middle
+    }
+    const texts: string[] = []
+    for (let i = first; i < this.#starts.length && (this.#starts[i] ?? 0) < end; i++) {
+      const text = this.#texts[i] ?? ''
+      const isTrailing = text === ',' && /^[)\]}]$/.test(this.#texts[i + 1] ?? '') && !/^[,[]$/.test(texts.at(-1) ?? '')
+      if (!isTrailing) texts.push(text)
+    }
+    return hashOf(texts.join('\0'))
+  }
+}
