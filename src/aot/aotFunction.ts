@@ -25,7 +25,7 @@ import { memoryRead } from './partition.ts'
 /**
  * Traces `fn` for the shapes of its arguments, and compiles its forward graph and (if an input requires grad) its backward graph. It is traced again when something that its graphs
  * rely on has changed: the shapes, dtypes and gradients of its arguments and of tensors from outside, numbers and other values, the grad mode, the default dtype, the mode and the parameters of
- * modules, their hooks (docs/guide/compile.md has the list). Numbers and other values are constants of the graph; tensors that are no arguments are further inputs. Random operators draw anew at each
+ * modules, their hooks (docs/guide/compile.md has the list). Numbers and other values are constants of the graph; tensors that are not arguments are further inputs. Random operators draw anew at each
  * call: the graphs take seeds and offsets as inputs. `fn` runs while it is traced only, and a second time if it writes to arguments that share memory; at every call if tensors that share memory
  * have a history each in the end, since one of them is detached and was written to. Results that are arguments, or views of them, are so at each call. PyTorch's functorch.compile.aot_function.
  *

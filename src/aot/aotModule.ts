@@ -53,7 +53,7 @@ function check(where: string, module: Module, options: JointOptions): void {
  *
  *     const model = aotModule(new nn.Linear(3, 2), { fwCompiler: (gm) => (...inputs) => gm.forward(...inputs) })
  *
- * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are no Tensors.
+ * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are not Tensors.
  */
 export function aotModule<M extends Module>(module: M, options: JointOptions): AotModule<M> {
   checkCount('aotModule', arguments, 2)
@@ -65,7 +65,7 @@ export function aotModule<M extends Module>(module: M, options: JointOptions): A
  * Traces a module for `args`, which may be fake tensors, at once, and returns a function of the arguments. Calls with arguments of another kind are traced again. PyTorch's
  * aot_module_simplified, which ignores them.
  *
- * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are no Tensors.
+ * @throws ArgumentError if `module` is no Module; UnsupportedError for parameters that are not Tensors.
  */
 export function aotModuleSimplified(module: Module, args: readonly unknown[], options: JointOptions): (...args: readonly unknown[]) => unknown {
   checkCount('aotModuleSimplified', arguments, 3)

@@ -35,7 +35,7 @@ export interface ShapeIssue {
 export class ShapeReport {
   /** The errors, in the order of the graph. What depends on a wrong value is not checked. */
   readonly errors: readonly ShapeIssue[]
-  /** The shape of each node's value that is a tensor, in terms of the names; `?` for sizes that are no simple function of one of them. */
+  /** The shape of each node's value that is a tensor, in terms of the names; `?` for sizes that are not a simple function of one of them. */
   readonly shapes: Readonly<Record<string, string>>
   /** Nodes that could not be checked, because their shapes depend on data, or because they need a wrong value. */
   readonly unchecked: readonly string[]

@@ -201,7 +201,7 @@ export function traceJoint(
     }
     // What the function froze was a leaf before.
     for (const [i, leaf] of leaves.entries()) if (inputs[i]?.requiresGrad === true) leaf.requiresGrad = true
-    // A gradient ends at an outer tensor that is no leaf; from there it goes on at run time.
+    // A gradient ends at an outer tensor that is not a leaf; from there it goes on at run time.
     const sources = [...leaves, ...before]
     const gradInputs = [...sources.keys()].filter((i) => sources[i]?.requiresGrad === true && (i >= leaves.length || sources[i].gradFn === null))
     const sharing = sharedNodes(roots, firstSeq)

@@ -17,7 +17,7 @@ export function noteGuards(gm: GraphModule, { key, tensors }: GuardedCall, outer
 
 /**
  * What has changed since {@link makeFx} traced `gm`, and its trace relied on; null if nothing has, so that the graph computes for `args` what its function does. It compares the arguments
- * (structure, values that are no tensors, shapes, dtypes, requiresGrad), the grad mode, the default dtype, tensors from outside, and the mode, parameters and hooks of modules: the list
+ * (structure, values that are not tensors, shapes, dtypes, requiresGrad), the grad mode, the default dtype, tensors from outside, and the mode, parameters and hooks of modules: the list
  * in docs/guide/compile.md. What JavaScript variables hold is not seen. PyTorch's GuardManager.check_verbose.
  *
  *     const graphs = []

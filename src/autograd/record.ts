@@ -101,7 +101,7 @@ function record(op: OpDef, args: readonly Arg[]): Result {
 }
 
 /**
- * The tensor behind a view that is modified in place while gradients are recorded; null if it is no view. Throws AutogradError if it may not be: a leaf, a view of one, and views of which it is not
+ * The tensor behind a view that is modified in place while gradients are recorded; null if it is not a view. Throws AutogradError if it may not be: a leaf, a view of one, and views of which it is not
  * clear what they shall get.
  */
 function checkModified(qualname: string, self: Tensor): Tensor | null {

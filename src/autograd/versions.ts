@@ -38,7 +38,7 @@ interface FormerLayout {
 const formerLayouts = new WeakMap<Tensor, FormerLayout[]>()
 let lastChange = -1
 
-/** Of a tensor whose layout changes in a loop, so many are known; nodes that are older than these can no longer be differentiated. */
+/** Of a tensor whose layout changes in a loop, this many layouts are known; nodes that are older than these can no longer be differentiated. */
 const MOST_LAYOUTS = 1024
 
 /** Notes the layout of a tensor before it changes. */

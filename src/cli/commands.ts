@@ -89,7 +89,7 @@ Those of a candidate are in TENSORFX_CANDIDATE_INPUTS. Without inputs the graph 
         name: '--max-runs',
         value: 'N',
         type: { kind: 'whole number', least: 1 },
-        text: 'at most so many runs; default 1000. Then the smallest graph so far is written',
+        text: 'at most this many runs; default 1000. Then the smallest graph so far is written',
       },
       { name: '--quiet', value: null, text: 'no progress lines' },
     ],
@@ -259,7 +259,7 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
         text: 'a row for each operator and kernel (default), operator and inputShape, kernel, module, or node',
       },
       { name: '--sort', value: 'COLUMN', type: { kind: 'choice', of: profileColumns }, text: 'the column to sort by; default selfTime' },
-      { name: '--limit', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'at most so many rows' },
+      { name: '--limit', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'at most this many rows' },
       { name: '--chrome', value: 'FILE', text: 'also writes a trace for chrome://tracing and Perfetto' },
       { name: '--flame', value: 'FILE', text: 'also writes a flame graph, a page (.html)' },
     ],
@@ -350,7 +350,7 @@ export async function runTensorfx(words: readonly string[], output: Output): Pro
 
 const hint = (near: string | null): string => (near === null ? '' : ` Did you mean '${near}'?`)
 
-/** A word that is no command of a group. Throws ArgumentError. */
+/** A word that is not a command of a group. Throws ArgumentError. */
 function unknownOf(first: string, word: string, group: readonly Command[]): never {
   const near = nearest(
     word,

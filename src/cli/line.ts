@@ -29,7 +29,7 @@ export interface Output {
 
 /** The words of a command. */
 export interface Line {
-  /** Those that are no options, in order. */
+  /** Those that are not options, in order. */
   readonly operands: readonly string[]
   /** The options that were given, with their values; those that take none have an empty one. */
   readonly options: ReadonlyMap<string, string>
@@ -65,7 +65,7 @@ export interface Command {
   readonly options: readonly CommandOption[]
   /** What its exit codes mean. */
   readonly ending: string
-  /** Whether words with dashes that are no options of it are operands: they are for someone else. 'afterOperand': all words after the first operand are. */
+  /** Whether words with dashes that are not options of it are operands: they are for someone else. 'afterOperand': all words after the first operand are. */
   readonly passesOn?: boolean | 'afterOperand'
   /** Whether it has `--json`; default: unless its words go to another program. */
   readonly hasJson?: boolean

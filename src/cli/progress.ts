@@ -12,7 +12,7 @@ export interface ProgressStream {
   readonly now?: () => number
 }
 
-/** On a terminal, a state is shown at most so often, in milliseconds; elsewhere there are so many between lines. */
+/** On a terminal, a state is shown at most once in this many milliseconds; elsewhere the second number is between two lines. */
 const REDRAWN = 80
 const BETWEEN_LINES = 5_000
 /** The width of a bar, in characters, and of a terminal that does not say its own. */

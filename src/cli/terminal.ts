@@ -57,7 +57,7 @@ export function aligned(rows: readonly (readonly string[])[], { columns }: Termi
   )
 }
 
-/** Lines of at most so many characters, broken between words; a longer word has a line of its own. */
+/** Lines of at most this many characters, broken between words; a longer word has a line of its own. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = []
   let line = ''

@@ -8,7 +8,7 @@ import { hasIndices, sampleOf } from './dataset.ts'
 import type { IterableSource, MapDataset } from './dataset.ts'
 import { SampleError } from './errors.ts'
 
-/** So many draws of one sample are independent of those of the next one. */
+/** How many draws a sample has of its own, before those of the next one. */
 const DRAWS_PER_SAMPLE = 2 ** 16
 /** The same for the streams of workers. */
 const DRAWS_PER_WORKER = 2 ** 44

@@ -144,7 +144,7 @@ export function streamCsv(source: FileSource, options: CsvOptions = {}): Iterabl
   })
 }
 
-/** The values of a file with one JSON value in each line, by its path, URL, Blob or bytes: an array, which is a dataset. Throws ArgumentError, which names the line, for one that is no JSON. */
+/** The values of a file with one JSON value in each line, by its path, URL, Blob or bytes: an array, which is a dataset. Throws ArgumentError, which names the line, for one that is not a JSON. */
 export async function readJsonLines<T = unknown>(source: FileSource): Promise<T[]> {
   checkCount('readJsonLines', arguments, 1)
   const values: T[] = []

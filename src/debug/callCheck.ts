@@ -353,7 +353,7 @@ function outputNames(gm: GraphModule): readonly string[] {
 
 const labelOf = (i: number, names: readonly string[]): string => `${i} ('${names[i] ?? ''}')`
 
-/** The memory that a value shows; null if it is no tensor, or one without elements. */
+/** The memory that a value shows; null if it is not a tensor, or one without elements. */
 const memoryOf = (value: unknown): Storage | null => (value instanceof Tensor && value.numel > 0 ? (value.storage?.home ?? null) : null)
 
 function shareMemory(a: unknown, b: unknown): boolean {

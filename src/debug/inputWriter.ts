@@ -83,7 +83,7 @@ export class InputWriter {
     this.use('', undefined, () => 'reader.nextCall()')
   }
 
-  /** Adds a value that is no input; `line` gets the expression that loads it. */
+  /** Adds a value that is not an input; `line` gets the expression that loads it. */
   use(name: string, value: unknown, line: (expression: string) => string): void {
     checkMethod(this, 'use', arguments, 3)
     this.#push({ name, value, line })

@@ -67,7 +67,7 @@ const DEFAULTS: Required<SameOptions> = {
  * With `fp64Ref` (the same computation in float64) a result that differs from `ref` still passes if it is about as close to float64 as `ref` is: `rmse(fp64, res) <= multiplier *
  * rmse(fp64, ref) + tol / 10`. PyTorch's `torch._dynamo.utils.same`.
  *
- * @throws ArgumentError for an unknown option, and for a tolerance or a threshold that is no number.
+ * @throws ArgumentError for an unknown option, and for a tolerance or a threshold that is not a number.
  */
 export function same(ref: unknown, res: unknown, fp64Ref: unknown = null, options: SameOptions = {}): boolean {
   checkCount('same', arguments, 4)

@@ -6,7 +6,7 @@ import { hostProcess } from '../protocol/index.ts'
  * other to wake up, in every collective anew.
  */
 const SPIN = 0.2
-/** After so many waits in which that was not enough, ranks do not have a core each: then a rank gives its core away at once, but for every RETRY-th wait. */
+/** After this many waits in which that was not enough, ranks do not have a core each: then a rank gives its core away at once, but for every RETRY-th wait. */
 const [MISSES, RETRY] = [2, 32]
 
 /** The part of node:os that is used. */

@@ -12,7 +12,7 @@ import type { CompiledSegment, Step } from './traceTree.ts'
 import { adopt } from './adoptResults.ts'
 import { WeakRefs } from './weakRefs.ts'
 
-/** For so many calls of a path, values that compile did not compute can be computed whatever is written in between, if that takes copies of no more bytes. */
+/** For this many calls of a path, values that compile did not compute can be computed whatever is written in between, if that takes copies of no more bytes. */
 const WATCHED_CALLS = 16
 const WATCHED_BYTES = 2 ** 20
 

@@ -62,7 +62,7 @@ export class Reports {
     )
   }
 
-  /** What is new in a call runs eagerly: graphs that were used once have taken so many milliseconds. `change`: how it differs from what was recorded, if that is known. */
+  /** What is new in a call runs eagerly: graphs that were used once have taken this many milliseconds. `change`: how it differs from what was recorded, if that is known. */
   overBudget(milliseconds: number, change: string | null): void {
     const last = change ?? this.reasons.at(-1)
     const text = `graphs that were used once took ${Math.round(milliseconds)} ms`

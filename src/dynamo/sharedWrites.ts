@@ -10,7 +10,7 @@ import { argValue } from './evaluate.ts'
 import type { Segment } from './segment.ts'
 import type { Step } from './traceTree.ts'
 
-/** A scatter computes the whole memory. Up to so many elements, or so many times those that are written, that takes less time than another graph. */
+/** A scatter computes the whole memory. Up to this many elements, or this many times as many as are written, that takes less time than another graph. */
 const SMALL_NUMEL = 2 ** 12
 const MOST_TIMES = 4
 

@@ -57,7 +57,7 @@ interface Recipe {
 /** A call that has ended. */
 export interface EndedCall {
   readonly leaves: readonly unknown[]
-  /** For each leaf the values of `tensorState` before the call; null if it is no tensor. */
+  /** For each leaf the values of `tensorState` before the call; null if it is not a tensor. */
   readonly before: readonly (readonly unknown[] | null)[]
   readonly modules: readonly Module[]
 }

@@ -12,7 +12,7 @@ import type { CapturedStack } from '../provenance/index.ts'
 import type { Cost } from './budget.ts'
 import type { BreakReason } from './explain.ts'
 
-/** Results of so many elements are small. */
+/** Results of up to this many elements are small. */
 const SMALL = 16
 
 /** One argument of a recorded call. */

@@ -113,7 +113,7 @@ export class CallWatch {
     }
   }
 
-  /** The frames from the compiled function on: those outside of it stand before them. (The outermost ones may be missing: engines record so many.) */
+  /** The frames from the compiled function on: those outside of it stand before them. (The outermost ones may be missing: engines record only some.) */
   #inside(frames: readonly Frame[]): readonly Frame[] {
     const places = this.#outside.map(placeOf)
     for (let from = 0; from < places.length; from++) {

@@ -8,7 +8,7 @@ import type { StateKind } from './stateKind.ts'
 /** The tensors that a call used. */
 export interface Together {
   readonly args: readonly Tensor[]
-  /** Those that are no arguments. */
+  /** Those that are not arguments. */
   readonly outer: readonly Tensor[]
 }
 
@@ -80,7 +80,7 @@ const structure: StateKind<TreeSpec, string> = {
 }
 
 export const value: StateKind<unknown> = {
-  name: 'the value, if it is no tensor',
+  name: 'the value, if it is not a tensor',
   compile: 'program',
   read: (of) => of,
   agrees: (of, known) => Object.is(of, known),
@@ -91,7 +91,7 @@ export const value: StateKind<unknown> = {
   ...wasIs('the value', valueText),
 }
 
-/** Of an argument that is no tensor. */
+/** Of an argument that is not a tensor. */
 export const valueState: readonly StateKind<unknown>[] = [value]
 /** Of the tensors among the arguments, together with those from outside. */
 export const tensorsState: readonly StateKind<Together>[] = [sharing]

@@ -60,7 +60,7 @@ export class GuardedCache<T> {
 }
 
 const OTHER_ARGUMENTS: Change = {
-  kind: 'the value, if it is no tensor',
+  kind: 'the value, if it is not a tensor',
   expected: 'the recorded arguments',
   actual: 'other ones',
   text: 'the arguments have other values or another structure',

@@ -14,7 +14,7 @@ export type Value =
   | { readonly kind: 'variable'; readonly name: string; readonly item?: number }
   | { readonly kind: 'constant'; readonly value: unknown }
   | { readonly kind: 'list'; readonly items: readonly Value[] }
-  /** An address, and so many bytes more. */
+  /** An address, and this many bytes more. */
   | { readonly kind: 'sum'; readonly address: Value; readonly bytes: number }
   /** `make` is called `name` in the source. */
   | { readonly kind: 'call'; readonly name: string; readonly make: (...args: never[]) => unknown; readonly args: readonly Value[] }

@@ -1,4 +1,4 @@
-// The composition root of what all programs with tensors have, whichever operators they load: the methods of Tensor that are no operators, and what tensors say about names
+// The composition root of what all programs with tensors have, whichever operators they load: the methods of Tensor that are not operators, and what tensors say about names
 // that they do not have.
 import { parameterMethods } from '../nn/parameter.ts'
 import { tensor } from '../ops/tensor.ts'

@@ -10,9 +10,9 @@ export const budget: {
   heap: number
   /** Bytes in use outside the heap: spilled blocks. */
   spilled: number
-  /** Up to so many bytes on the heap, an allocation needs no other look at the budget. */
+  /** Up to this many bytes on the heap, an allocation needs no other look at the budget. */
   quick: number
-  /** Above so many bytes on the heap there is a new peak. */
+  /** Above this many bytes on the heap there is a new peak. */
   mark: number
   /** Pieces of the heap that were given out and taken back. */
   allocations: number

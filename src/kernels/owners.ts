@@ -3,7 +3,7 @@ import { DEEP } from '../errors/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
 
-/** Blocks of so many bytes have a record, smaller ones only while lines are recorded. */
+/** Blocks of at least this many bytes have a record, smaller ones only while lines are recorded. */
 export const RECORDED_BYTES: number = 2 ** 18
 
 /** What is known of a block. */

@@ -53,7 +53,7 @@ const extremesKernel = kernelCache((dtype: DType): CompiledKernel => {
   })
 })
 
-/** From so many indices on, a kernel looks at them. */
+/** From this many indices on, a kernel looks at them. */
 const MANY = 4096
 
 /** Whether a kernel finds all indices inside 0..count-1; false too where one might be `ignore`, or they do not lie in a row. */

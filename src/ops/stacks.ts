@@ -168,7 +168,7 @@ export const columnStack: Op['columnStack'] = defineOp({
 })
 
 /**
- * Parts along a dimension: so many, of nearly equal size, or cut at the listed positions; views. PyTorch's `torch.tensor_split`.
+ * Parts along a dimension: a number of them, of nearly equal size, or cut at the listed positions; views. PyTorch's `torch.tensor_split`.
  *
  * Shapes: that of `self`, with the size of the part in `dim`.
  *
@@ -311,7 +311,7 @@ export const combinations: Op['combinations'] = defineOp({
     if (r < 0) throw new ArgumentError(`torch.combinations: r must be at least 0, got ${r}.`)
     const n = self.numel
     const rows = choices(withReplacement ? n + r - 1 : n, r)
-    // An int32 tensor says whether there is memory for so many.
+    // An int32 tensor says whether there is memory for this many.
     const positions = withoutModes(() => {
       const out = Tensor.empty([rows * r], 'int32')
       const { data, base } = windowOf(out)

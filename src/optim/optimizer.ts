@@ -362,7 +362,7 @@ export function stateZeros(parameter: Tensor): Tensor {
   return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
 }
 
-/** What was probably meant by something that is no list of parameters. */
+/** What was probably meant by something that is not a list of parameters. */
 function paramsHint(params: unknown): string {
   if (isTensorLike(params)) return ' Put it into an array: [x].'
   return isModule(params) ? ' Write model.parameters().' : isFunction(params) ? ' Call it: model.parameters().' : ''

@@ -32,7 +32,7 @@ export const VARIABLES = {
   TENSORFX_DISTRIBUTED_DEBUG: { text: 'how much of the collectives is checked: OFF, INFO or DETAIL' },
   TENSORFX_MPIRUN: { text: 'the launcher of MPI; mpirun' },
   TENSORFX_MPI_LIBRARY: { text: 'the file of the MPI library' },
-  TENSORFX_MPI_NODES: { text: 'for tests: ranks act as if they were on so many machines' },
+  TENSORFX_MPI_NODES: { text: 'for tests: ranks act as if they were on this many machines' },
   TENSORFX_RUN_DIR: { text: 'the folder that the ranks of a run share', setBy: 'tensorfx run' },
   TENSORFX_RESTART_COUNT: { text: 'how often the ranks were started again: restartCount()', setBy: 'tensorfx run' },
   TENSORFX_CANDIDATE: { text: 'the path of the candidate', setBy: 'tensorfx minify' },

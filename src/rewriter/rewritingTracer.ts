@@ -15,7 +15,7 @@ export interface RewritingTracerOptions extends TracerOptions {
 /**
  * A tracer that rewrites the source of what it traces, so that it sees conditions: `if (x.sum().gt(0))` throws TraceError instead of taking one branch in silence,
  * `x.size(0) === 3` is recorded, and `console.assert(c, m)` and `if (!c) throw new Error(m)` become assertions of the graph. A function gets its free names from `scope`;
- * of a module it rewrites `forward`, and that of all modules in it that are no layers of nn. Helper functions that these call are not rewritten: for that, rewrite files
+ * of a module it rewrites `forward`, and that of all modules in it that are not layers of nn. Helper functions that these call are not rewritten: for that, rewrite files
  * as they are loaded (`node --import tensorfx/register`, or a plugin), where closures stay and no scope is needed. PyTorch's RewritingTracer, which rewrites `assert`.
  *
  *     new RewritingTracer({ scope: { torch } }).trace(model)

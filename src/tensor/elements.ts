@@ -140,7 +140,7 @@ export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dty
   const { size } = dtypeInfo[dtype]
   const layout = strides === undefined ? contiguousStrides(shape) : [...strides]
   const [lowest, highest] = reachOf(shape, layout, 0) ?? [0, -1]
-  // Written so that a stride that is no number fails too.
+  // Written so that a stride that is not a number fails too.
   if (!(lowest >= 0 && (highest + 1) * size <= bytes.length) || !layout.every(Number.isSafeInteger)) {
     throw new ArgumentError(
       `tensorFromBytes: a ${dtype} tensor of shape ${formatShape(shape)} and strides ${formatShape(layout)} needs ${(highest + 1) * size} bytes, got ${bytes.length}.`,

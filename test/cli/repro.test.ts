@@ -192,7 +192,7 @@ describe('an archive of a stranger', () => {
     },
   )
 
-  it('is refused for entries that lead out of the folder, that are no files, and that are there twice', async () => {
+  it('is refused for entries that lead out of the folder, that are not files, and that are there twice', async () => {
     for (const name of ['../x.mjs', '/etc/x', 'a/../../x'])
       await expect(readArchive(await changed((all) => [...all, entry(name, '2')]))).rejects.toThrow('leads out of its folder')
     for (const type of ['symlink', 'link', 'directory', 'fifo'] as const) {

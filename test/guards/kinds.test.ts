@@ -21,7 +21,7 @@ describe.each(names)('%s', (name) => {
 
 const moments: Readonly<Record<Moment, string>> = {
   call: 'at the call',
-  met: 'at the call; if it is no argument, at the operator that gets it',
+  met: 'at the call; if it is not an argument, at the operator that gets it',
   operator: 'at each operator',
   segment: 'at each operator; a change ends the graph',
   tape: 'when a backward may start from the results',

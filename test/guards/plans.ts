@@ -302,7 +302,7 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       return [{ a: two() }, { b: two() }, { a: two(), b: two() }, { a: two() }].map((o) => seen(f(o)))
     },
   ],
-  'the value, if it is no tensor': [
+  'the value, if it is not a tensor': [
     (use) => {
       const f = use((x: Tensor, n: unknown) => (typeof n === 'number' ? x.div(x.mul(n)) : x.add(String(n).length)))
       return [2, 0, -0, '2', 'ab"|', true, null, undefined, 2n, Number.NaN, 2].map((n) => String(JSON.stringify(seen(f(two(), n)))))

@@ -135,7 +135,7 @@ class Checks {
     return { ending, fails: isFailure(ending, this.#exitCode) }
   }
 
-  /** Whether a candidate fails. Beyond the limit, and if it is no graph, it does not. */
+  /** Whether a candidate fails. Beyond the limit, and if it is not a graph, it does not. */
   async fails(saved: Saved): Promise<boolean> {
     if (this.isSpent) return false
     saved.graph.lint()

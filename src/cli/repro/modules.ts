@@ -59,7 +59,7 @@ export class Modules {
       return
     }
     if (isOfTensorfx(target)) {
-      if (packageName(target) === null) this.#missing.add(`${from} imports '${specifier}', which is no public module of tensorfx`)
+      if (packageName(target) === null) this.#missing.add(`${from} imports '${specifier}', which is not a public module of tensorfx`)
       return
     }
     if (!isFile(target)) {

@@ -48,7 +48,7 @@ export function checkWorstInput(options: WorstInputOptions): Search {
   return { tries, seed }
 }
 
-/** Sums of so many values in another order may overflow too. */
+/** Sums of this many values in another order may overflow too. */
 const NEARLY = 1024
 
 /** Whether a result has a value that is too large for its dtype, or nearly so. */

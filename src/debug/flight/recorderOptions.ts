@@ -33,7 +33,7 @@ export interface FlightRecorderOptions {
   readonly maxBytes?: number | undefined
   /** What is looked at after each step. Default all: `['loss', 'gradients', 'weights']`. */
   readonly check?: readonly Check[] | undefined
-  /** A loss of more than so many times the median of the recorded ones is trouble. Null: only NaN and infinities are. Default 10. */
+  /** A loss of more than this many times the median of the recorded ones is trouble. Null: only NaN and infinities are. Default 10. */
   readonly jump?: number | null | undefined
   /** What happens then: 'throw' throws TrainingError, 'log' writes the report to the debugger's log, a function is called with it. Default 'throw'. */
   readonly onTrouble?: 'throw' | 'log' | ((report: FlightReport) => void) | undefined

@@ -31,7 +31,7 @@ export interface Holding {
 /** What was in use at a moment. */
 export interface MemoryPoint {
   readonly time: number
-  /** All bytes in use, and those that are no tensor's. */
+  /** All bytes in use, and those that are not a tensor's. */
   readonly inUse: number
   readonly scratch: number
 }

@@ -16,9 +16,9 @@ const ORDER: readonly Kind[] = [
   'refused fusion',
   'cache miss',
 ]
-/** So many kernels that take most time, and programs that keep most memory, are named. */
+/** How many of the slowest kernels, and of the programs that keep most memory, are named. */
 const LARGEST = 5
-/** At most so many findings of a kind; the rest can be seen in the timeline. */
+/** At most this many findings of a kind; the rest can be seen in the timeline. */
 const MOST_OF_A_KIND = 40
 
 /** Draws findings from rows and graphs. */

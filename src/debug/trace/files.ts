@@ -7,7 +7,7 @@ import type { TextFile } from './format.ts'
 import type { TraceSink } from './recorder.ts'
 
 const ARTIFACTS = 'artifacts'
-/** The names of the last so many texts are kept: a pass and an event after it often say the same. */
+/** The names of the last this many texts are kept: a pass and an event after it often say the same. */
 const MOST_KEPT = 64
 
 /** Writes to a file of its own in a folder. */

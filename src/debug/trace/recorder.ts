@@ -20,7 +20,7 @@ export interface RecorderOptions {
   readonly sources: boolean
   /** Whether kernels are timed. */
   readonly launches: boolean
-  /** Past so many bytes calls and kernels are only counted. */
+  /** Past this many bytes calls and kernels are only counted. */
   readonly maxBytes: number
 }
 
@@ -32,12 +32,12 @@ const KINDS: readonly EventKind[] = [
 
 /** What can happen at every call; all else happens when something is compiled. */
 const REPEATED: ReadonlySet<EventKind> = new Set<EventKind>(['guard', 'recompile', 'limit', 'break', 'failure'])
-/** Of each function so many different events of a kind, and ways of calling it, are told apart. */
+/** Of each function this many different events of a kind, and ways of calling it, are told apart. */
 const MOST_WAYS = 100
-/** Counts are written after so many milliseconds, and after this part of the time that the trace has taken. */
+/** Counts are written after this many milliseconds, and after this part of the time that the trace has taken. */
 const FLUSH_AFTER = 1_000
 const FLUSH_SHARE = 1 / 50
-/** Texts of at least so many characters are files. */
+/** Texts of at least this many characters are files. */
 const LONG = 400
 
 type CallStart = CompileEvent<'call'> & { readonly phase: 'start' }

@@ -17,7 +17,7 @@ export interface TraceOptions {
   readonly sources?: boolean
   /** Whether kernels are timed, for which compiled functions call them one by one. Default true. */
   readonly launches?: boolean
-  /** When the trace has so many characters, further calls are only counted. Default 64 MiB. */
+  /** When the trace has this many characters, further calls are only counted. Default 64 MiB. */
   readonly maxBytes?: number
 }
 

@@ -50,7 +50,7 @@ export class CheckpointFolder {
     return files.every((bytes, rank) => this.#fs.statSync(`${path}/${rankFile(rank)}`, { throwIfNoEntry: false })?.size === bytes)
   }
 
-  /** What a checkpoint holds. Throws ArgumentError for a file that is no manifest. */
+  /** What a checkpoint holds. Throws ArgumentError for a file that is not a manifest. */
   manifest(number: number): Manifest {
     const text = this.#fs.readFileSync(`${this.pathOf(number)}/${MANIFEST_FILE}`, 'utf8')
     return decode(this.#where, MANIFEST, parseJson(this.#where, MANIFEST_FILE, text), MANIFEST_FILE)

@@ -73,7 +73,7 @@ function stacksOf(error: Error): string {
     .join('\n')
 }
 
-/** What a program threw that is no error, with its properties where that is possible. */
+/** What a program threw that is not an error, with its properties where that is possible. */
 function thrownText(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`
   if (typeof value !== 'object' || value === null) return valueText(value)

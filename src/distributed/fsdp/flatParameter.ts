@@ -73,7 +73,7 @@ export interface FlatShardMetadata {
 export interface FlatLayoutOptions {
   /** Among how many ranks it is divided. */
   readonly shards: number
-  /** Each parameter starts at a multiple of so many elements, and the sum is a multiple of `worldSize`; 0: no gaps. Default 0. */
+  /** Each parameter starts at a multiple of this many elements, and the sum is a multiple of `worldSize`; 0: no gaps. Default 0. */
   readonly align?: number
   /** Default: `shards`. */
   readonly worldSize?: number

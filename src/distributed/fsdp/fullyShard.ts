@@ -92,7 +92,7 @@ function placed(parameters: UnitParameters, settings: Settings, place: FullyShar
   return { ...parameters, entries }
 }
 
-/** Defines a property that is no part of the module's contents. */
+/** Defines a property that is not a part of the module's contents. */
 const define = (module: Module, name: string, value: unknown): void =>
   void Object.defineProperty(module, name, { value, configurable: true, enumerable: false, writable: true })
 

@@ -50,7 +50,7 @@ function partsOf(output: Tensor, seat: Seat): { readonly total: number; readonly
   return { total, part, lengthAt: (start) => Math.min(part, total - start) }
 }
 
-/** Of so many bytes, every rank reduces all: it is one step. With more ranks or bytes each reduces its part, and the parts are exchanged in a second step. */
+/** Up to this many bytes, every rank reduces all: it is one step. With more ranks or bytes each reduces its part, and the parts are exchanged in a second step. */
 const WHOLE_BYTES = 2 ** 11
 
 /** Every rank reduces all of it; `root` keeps it, or all do if that is null. */

@@ -27,7 +27,7 @@ export interface AutotunerOptions {
  *     const layout = { enter: 'contiguous', leave: 'contiguous', supports: isLayer, convert: (layer) => new Compiled(layer) }
  *     optimizeForInference(model, { layoutOptimize: { ...layout, heuristic: genLayoutAutotuner([x], layout) } })
  *
- * @throws ArgumentError for a layout that lacks something, and for counts that are no integers in range.
+ * @throws ArgumentError for a layout that lacks something, and for counts that are not integers in range.
  */
 export function genLayoutAutotuner(
   exampleInputs: readonly unknown[],

@@ -11,7 +11,7 @@ import type { Parameter } from '../trace/parameters.ts'
 
 /**
  * The normalized arguments of a call of the layer at `target`: those that its `forward` names, with defaults filled in. Parameters without a default stay positional
- * unless `onlyKwargs` is set. Returns null for modules that are no layers of nn, and for arguments that `forward` does not take. PyTorch's normalize_module.
+ * unless `onlyKwargs` is set. Returns null for modules that are not layers of nn, and for arguments that `forward` does not take. PyTorch's normalize_module.
  *
  *     normalizeModule(model, 'fc', [x], {}, { onlyKwargs: true }) // { args: [], kwargs: { input: x } }
  *

@@ -79,7 +79,7 @@ export interface FuseOptions {
  * the layer's result has other users, or if it has no running statistics. After a linear layer it is folded only where the graph says that the result is a matrix (run
  * ShapeProp first): of anything else the norm takes dimension 1, and the layer the last one. PyTorch's torch.fx.experimental.optimization.fuse, which folds into
  * convolutions only; a GraphModule is never traced again, as with its no_trace.
- * @throws ArgumentError for a model in training mode, and for `inplace` with a model that is no GraphModule.
+ * @throws ArgumentError for a model in training mode, and for `inplace` with a model that is not a GraphModule.
  */
 export function fuse(model: Module, options: FuseOptions = {}): GraphModule {
   checkCount('fuse', arguments, 2)

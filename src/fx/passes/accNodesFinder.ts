@@ -7,7 +7,7 @@ import type { OperatorSupportBase } from './operatorSupport.ts'
 import { isCallable, isNodeOutputTensor } from './toolsCommon.ts'
 
 /**
- * Finds the nodes that an accelerator can run: those that it supports, less those that would exchange values that are no tensors with the CPU. Needs the notes of
+ * Finds the nodes that an accelerator can run: those that it supports, less those that would exchange values that are not tensors with the CPU. Needs the notes of
  * ShapeProp. PyTorch's FxNetAccNodesFinder.
  *
  *     const accNodes = new FxNetAccNodesFinder(gm, support, false).run()
@@ -47,7 +47,7 @@ export class FxNetAccNodesFinder {
     return 'init_acc|callable_and_operator_supported'
   }
 
-  /** The accelerator cannot take a value from the CPU that is no tensor. */
+  /** The accelerator cannot take a value from the CPU that is not a tensor. */
   #dropUsersOfNonTensors(): void {
     const onCpu: Node[] = []
     for (const node of this.#gm.graph.nodes) {

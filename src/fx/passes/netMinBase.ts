@@ -83,7 +83,7 @@ export class MinimizerBase {
   readonly reports: string[][] = []
   /** The number of parts that were run. */
   iteration = 0
-  /** The nodes that run together because they exchange values that are no tensors. */
+  /** The nodes that run together because they exchange values that are not tensors. */
   readonly fusions: ReadonlyMap<Node, ReadonlySet<Node>>
   readonly #compareFn: CompareFn
   readonly #options: MinimizerOptions

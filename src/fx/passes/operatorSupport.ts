@@ -18,7 +18,7 @@ type PositionalDtypes = readonly (readonly string[] | null)[]
 
 /**
  * What {@link OperatorSupport} allows for a target: null for any arguments, a list of dtypes for each position, or that together with lists for arguments by name. The dtype
- * of a value that is no tensor is its type, such as `number`.
+ * of a value that is not a tensor is its type, such as `number`.
  */
 export type SupportedDtypes =
   | null

@@ -19,7 +19,7 @@ export function setattrRecursive(root: object, path: string, value: unknown): vo
 }
 
 /**
- * Moves values that are no tensors out of parts for the accelerator, if only one other part uses them, so that only tensors go from part to part. A node moves together
+ * Moves values that are not tensors out of parts for the accelerator, if only one other part uses them, so that only tensors go from part to part. A node moves together
  * with the nodes of its own part that need it; it stays if one of these is needed by a third part. Then the nodes that it needs are tried. Changes the lists of nodes, and
  * prints a line for each move. PyTorch's move_non_tensor_nodes_on_boundary.
  */

@@ -21,9 +21,9 @@ import { FxNetAccFusionsFinder, getNodeTarget, isCallable, isNodeOutputTensor } 
 export interface SplitterSettings {
   /** Parts for the accelerator with fewer nodes go to the CPU. Default 1. */
   readonly minAccModuleSize?: number
-  /** Do not keep nodes together that exchange values which are no tensors. Default false. */
+  /** Do not keep nodes together that exchange values which are not tensors. Default false. */
   readonly skipFusion?: boolean
-  /** Let the accelerator exchange values that are no tensors with the CPU. Default false. */
+  /** Let the accelerator exchange values that are not tensors with the CPU. Default false. */
   readonly allowNonTensor?: boolean
   /** More parts than this are an error of `generateSplitResults`; not limited if it is 0 or less. Default −1. */
   readonly maxAccSplits?: number
@@ -254,7 +254,7 @@ export class SplitterBase {
   }
 }
 
-/** The dtypes of a call's arguments, as PyTorch prints them: `((torch.float32, None), {})`. Arguments at the end that are no tensors are left out. */
+/** The dtypes of a call's arguments, as PyTorch prints them: `((torch.float32, None), {})`. Arguments at the end that are not tensors are left out. */
 function dtypesText(node: Node): string {
   const dtypeOf = (arg: Argument): string => {
     const meta = arg instanceof Node ? arg.meta['tensor_meta'] : undefined

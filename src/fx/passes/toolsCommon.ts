@@ -49,7 +49,7 @@ export function getAccOpsName(target: Target): string {
 }
 
 /**
- * Finds groups of nodes that pass values to each other that are no tensors, such as sizes. An accelerator can only exchange tensors, so a group runs on it as a whole
+ * Finds groups of nodes that pass values to each other that are not tensors, such as sizes. An accelerator can only exchange tensors, so a group runs on it as a whole
  * or not at all. Needs the notes of ShapeProp. PyTorch's FxNetAccFusionsFinder.
  *
  *     const fusions = new FxNetAccFusionsFinder(gm, accNodes).run()
@@ -90,7 +90,7 @@ export class FxNetAccFusionsFinder {
     return new Set([...group].sort((a, b) => a.compareTo(b)))
   }
 
-  /** Adds what exchanges values that are no tensors with `joined`, and with what it adds. */
+  /** Adds what exchanges values that are not tensors with `joined`, and with what it adds. */
   #joinNeighbours(group: Set<Node>, joined: readonly Node[]): void {
     const waiting = [...joined]
     const join = (node: Node): void => {

@@ -397,7 +397,7 @@ export class Tracer extends TracerBase {
 
 function checkedResult(result: unknown): unknown {
   if (result instanceof Promise) {
-    // What the function does after its first await fails, as the trace has ended; that is no error of its own.
+    // What the function does after its first await fails, as the trace has ended; that is not an error of its own.
     result.catch(() => {})
     throw new TraceError('an async function cannot be traced symbolically', 'Trace the synchronous part, and await around it, or use compile().')
   }

@@ -276,7 +276,7 @@ class KnownHandler extends TracedHandler {
 
   override get(target: ProxyTarget, key: string | symbol): unknown {
     if (!this.#known.has(key) || !(key in this.#value)) return super.get(target, key)
-    // A tensor whose shape is read has a use, even if it is no node's input.
+    // A tensor whose shape is read has a use, even if it is not a node's input.
     answered(this.core.node)
     const known: unknown = Reflect.get(this.#value, key)
     return isFunction(known) ? known.bind(this.#value) : known

@@ -27,7 +27,7 @@ function valuesOf(tensor: object): ArrayLike<number> | null {
     const values: unknown = read.call(tensor)
     return isNumbers(values) ? values : null
   } catch {
-    // Memory that was disposed, or an int64 that is no exact number: the page is shown without the statistics.
+    // Memory that was disposed, or an int64 that is not an exact number: the page is shown without the statistics.
     return null
   }
 }

@@ -10,7 +10,7 @@ import { paramType } from '../wasm/expressions.ts'
 import { LoopWriter } from './loopWriter.ts'
 import { ENTRY, FROM, LANES, MASK, TO, WEIGHTS } from './resampleTables.ts'
 
-/** So many lines share what is read of the table. */
+/** How many lines share what is read of the table. */
 const TOGETHER = 4
 
 /** Locals with addresses, and with counts of lines and elements. */
@@ -194,7 +194,7 @@ class ResampleWriter {
     const entry = w.let(() => f.get(table))
     const width = this.#bytes(m)
     const parts = Array.from({ length: this.#taps }, () => ({ row: f.local('i32'), weight: f.local('v128'), at: f.local('i32') }))
-    /** So many vectors of a row, the first at `at`. */
+    /** That many vectors of a row, the first at `at`. */
     const vectors = (count: number, at: number): void => {
       for (const { row, at: place } of parts) {
         f.get(row)
@@ -247,7 +247,7 @@ class ResampleWriter {
     })
   }
 
-  /** A local with the bytes of so many elements. */
+  /** A local with the bytes of this many elements. */
   #bytes(elements: number): { readonly local: number } {
     const { f } = this
     return {

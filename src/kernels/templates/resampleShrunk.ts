@@ -19,9 +19,9 @@ const PARAMS = [
 ]
 const [OUT, A, TABLE, COLUMNS, IMAGES, ROWS, OUT_ROWS] = [0, 1, 2, 3, 4, 5, 6]
 
-/** So many groups of four elements are written into one kernel; for longer lines there are more kernels. */
+/** How many groups of four elements are written into one kernel; for longer lines there are more kernels. */
 const GROUPS = 64
-/** So many neighbouring groups are made of one row before the next row has its turn: their weights stay in registers, and memory is read in longer pieces. */
+/** How many neighbouring groups are made of one row before the next row has its turn: their weights stay in registers, and memory is read in longer pieces. */
 const CHUNK = 3
 
 /**
@@ -43,7 +43,7 @@ function compileGroups(isImage: boolean, n: number, places: Int32Array, start: n
   const f = module.function(PARAMS.map(paramType), [], 'run')
   const w = new LoopWriter(f)
   const m = places.length / 2
-  // So many rows of the result share what is read of the table.
+  // How many rows of the result share what is read of the table.
   const together = isImage ? 2 : 1
   const vector = (): number => f.local('v128')
   const rows = Array.from({ length: together }, (_, row) => ({

@@ -2,13 +2,13 @@
 
 export const LANES = 4
 /**
- * The table has an entry for each part of each four elements, of so many words: bytes for the swizzle, weights, where the four elements of the line begin and where
+ * The table has an entry for each part of each four elements, of this many words: bytes for the swizzle, weights, where the four elements of the line begin and where
  * those of the result go, in bytes; filled up to whole vectors.
  */
 export const ENTRY = 12
 /** Where they are in an entry, in bytes. */
 export const [MASK, WEIGHTS, FROM, TO] = [0, 16, 32, 36]
-/** An entry of a table of pairs, for each four elements, has so many words: the weights of the first parts and of the second. */
+/** An entry of a table of pairs, for each four elements, has this many words: the weights of the first parts and of the second. */
 export const PAIR_ENTRY = 8
 
 /** The parts of the elements of a line: entry t * out + k is part t of element k. `weights` is null if all are 1. */

@@ -60,7 +60,7 @@ export function testFakeTensor(sample: Sample): string | null {
   return null
 }
 
-/** So many elements of each argument are moved to measure its gradient. */
+/** How many elements of each argument are moved to measure its gradient. */
 const MOVED = 32
 
 /** A fixed weight for each element of a result, so that each matters differently. */

@@ -72,7 +72,7 @@ function rounded(value: number): number {
   return rest < 0.5 || (rest === 0.5 && floor % 2 === 0) ? floor : floor + 1
 }
 
-/** How many of `size` elements or slices to prune. Throws ArgumentError if there are not so many. */
+/** How many of `size` elements or slices to prune. Throws ArgumentError if there are fewer. */
 function countOf(where: string, amount: number, size: number): number {
   if (!Number.isInteger(amount)) return rounded(amount * size)
   if (amount > size) throw new ArgumentError(`${where}: amount=${amount} should not be greater than the number of parameters to prune=${size}.`)

@@ -8,7 +8,7 @@ import { sizeAt } from '../shapes.ts'
 const INSERTION = 32
 /** Up to this many are chosen from a line that is at least four times as long without sorting it. */
 const CHOSEN = 64
-/** From so many elements on, fewer rounds of longer digits are faster. */
+/** From this many elements on, fewer rounds of longer digits are faster. */
 const MANY = 8192
 const SIGN = -0x80000000
 

@@ -199,7 +199,7 @@ function launchPointwiseSpilled(run: CompiledKernel['run'], args: readonly Arg[]
   launchSpilled(run, [out, ...operands], [true, ...operands.map(() => false)], numbers)
 }
 
-/** From so many elements on, transposing in tiles pays for the longer kernel, which runs slowly until the host has optimised it. */
+/** From this many elements on, transposing in tiles pays for the longer kernel, which runs slowly until the host has optimised it. */
 const IN_TILES = 8192
 
 /** The dimensions and the strides over them in the order in which a tensor of these steps lies in memory: its neighbours are written one after the other. */

@@ -187,7 +187,7 @@ function numberedSample(op: string, spatial: number | null, input: Tensor, grid:
  * Shapes: input [N, C, H, W] and grid [N, OH, OW, 2] give [N, C, OH, OW]; input [N, C, D, H, W] and grid [N, OD, OH, OW, 3] give [N, C, OD, OH, OW].
  *
  * @throws ShapeError if the shapes do not fit.
- * @throws ArgumentError for numbers that are no modes.
+ * @throws ArgumentError for numbers that are not modes.
  * @example torch.gridSampler(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0], [-1, 1]]]]), 0, 0, true).toArray() // [[[[2.5, 3]]]]
  */
 export const gridSampler: Op['gridSampler'] = defineOp({
@@ -202,7 +202,7 @@ export const gridSampler: Op['gridSampler'] = defineOp({
  * Shapes: input [N, C, H, W] and grid [N, OH, OW, 2] give [N, C, OH, OW].
  *
  * @throws ShapeError if the shapes do not fit.
- * @throws ArgumentError for numbers that are no modes.
+ * @throws ArgumentError for numbers that are not modes.
  * @example torch.gridSampler2d(torch.tensor([[[[1, 2], [3, 4]]]]), torch.tensor([[[[0, 0]]]]), 1, 0, true).toArray() // [[[[1]]]]
  */
 export const gridSampler2d: Op['gridSampler2d'] = defineOp({
@@ -217,7 +217,7 @@ export const gridSampler2d: Op['gridSampler2d'] = defineOp({
  * Shapes: input [N, C, D, H, W] and grid [N, OD, OH, OW, 3] give [N, C, OD, OH, OW].
  *
  * @throws ShapeError if the shapes do not fit.
- * @throws ArgumentError for numbers that are no modes, and for mode 2.
+ * @throws ArgumentError for numbers that are not modes, and for mode 2.
  * @example torch.gridSampler3d(torch.tensor([[[[[1, 3]]]]]), torch.tensor([[[[[0, 0, 0]]]]]), 0, 1, true).toArray() // [[[[[2]]]]]
  */
 export const gridSampler3d: Op['gridSampler3d'] = defineOp({
@@ -226,7 +226,7 @@ export const gridSampler3d: Op['gridSampler3d'] = defineOp({
   decompose: (input, grid, mode, padding, align) => numberedSample('torch.grid_sampler_3d', 3, input, grid, mode, padding, align),
 })
 
-/** The middles of `size` elements between -1 and 1, or, with `align`, so many places from -1 to 1. */
+/** The middles of `size` elements between -1 and 1, or, with `align`, this many places from -1 to 1. */
 const middles = (size: number, align: boolean): readonly number[] =>
   range(size).map((i) => (align ? (size === 1 ? 0 : (2 * i) / (size - 1) - 1) : (2 * i + 1) / size - 1))
 

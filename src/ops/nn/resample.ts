@@ -44,7 +44,7 @@ import { NO_GRADIENTS } from './windows.ts'
 
 const NAME = 'torch.nn.functional.interpolate'
 
-/** So many elements of a line are written out in the kernel; more are a loop. */
+/** How many elements of a line are written out in the kernel; more are a loop. */
 const WRITTEN_OUT = 4
 
 /**

@@ -140,7 +140,7 @@ export const diff: OpFunction<
     let out = parts.length === 1 ? self : cat(parts, at)
     if (n < 0) throw new ArgumentError(`torch.diff: n must be at least 0, got ${n}.`)
     const [, total] = dimAndSize('torch.diff', out, at)
-    // Of so many differences nothing is left; one of nothing has their dtype.
+    // After this many differences nothing is left; one of nothing has their dtype.
     const rounds = n > total ? 1 : n
     if (n > total) out = narrow(out, at, 0, 0)
     for (let k = 0; k < rounds; k++) {

@@ -328,7 +328,7 @@ function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
     const counts = Array.from(repeats.toTypedArray(), Number)
     const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
     if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
-    // The tensor first: it says whether there is memory for so many.
+    // The tensor first: it says whether there is memory for this many.
     const positions = Tensor.empty([counts.reduce((a, b) => a + b, 0)], 'int32')
     const { data, base } = windowOf(positions)
     let next = base

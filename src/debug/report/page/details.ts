@@ -9,7 +9,7 @@ import { sizeText } from '../../../protocol/sizeText.ts'
 import { placeText } from './texts.ts'
 import { timeText } from '../../../protocol/timeText.ts'
 
-/** Of long lists so many are shown. */
+/** Of long lists this many are shown. */
 const MOST = 60
 
 const placeView = (place: Place): HTMLElement =>

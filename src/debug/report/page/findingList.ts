@@ -3,7 +3,7 @@ import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { Finding, Kind, Report } from '../data.ts'
 import { placeText } from './texts.ts'
 
-/** Of each kind so many are shown until one is chosen. */
+/** Of each kind this many are shown until one is chosen. */
 const FIRST = 3
 
 export interface FindingListOptions {

@@ -26,7 +26,7 @@ const OUTLINES = 0.12
 const RADIUS = 6
 /** How strong the colour of the hottest node is. */
 const HOTTEST = 0.6
-/** At small scales so many degrees of heat are told apart. */
+/** At small scales this many degrees of heat are told apart. */
 const LEVELS = 4
 
 /** How a box differs from the earlier graph; a closed group is changed if anything in it is. */
