@@ -2,7 +2,7 @@
 // installations have, and is an optional peer: nothing else of tensorfx needs it.
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { UnsupportedError } from '../errors/index.ts'
 import { isFunction, isObject } from '../protocol/index.ts'
 

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { ArgumentError } from '../errors/index.ts'
 import { isObject } from '../protocol/index.ts'
 import type { Compiler } from './compiler.ts'

@@ -1,6 +1,6 @@
 // The declarations of a program: at the top of its modules, in namespaces, members of classes and interfaces, functions in object literals, and what CommonJS assigns to `exports`
 // or to a prototype. Local functions belong to the declaration around them.
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
 import type { SymbolKind } from '../model.ts'
 

@@ -1,6 +1,6 @@
 // Reads a project into a model.
 import { join } from 'node:path'
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { VERSION } from '../../version.ts'
 import type { Compiler } from '../compiler.ts'
 import { headerOf, mergeDocs, parseDoc } from '../docComment.ts'

@@ -1,5 +1,5 @@
 // What a module imports and exports.
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { byText } from '../model.ts'
 import type { Export, Import } from '../model.ts'
 import { behind, idOf, pathIn } from './program.ts'

@@ -1,6 +1,6 @@
 // A program that the compiler has read, and how its symbols lead to the ids of the model.
 import { relative, sep } from 'node:path'
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
 import type { Project } from '../project.ts'
 import type { Declarations } from './declarations.ts'

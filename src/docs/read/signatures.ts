@@ -1,5 +1,5 @@
 // How a declaration is written: `function f(x: number): string`, `class A extends B`. Types are the compiler's, without truncation for functions.
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import type { Declared } from './declarations.ts'
 import type { Program } from './program.ts'
 

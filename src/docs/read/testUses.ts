@@ -1,6 +1,6 @@
 // Which tests name which symbols: by an imported name, or as a member of one (`nn.Linear`). What a test calls on values of its own is not resolved, since that takes most of the time
 // of a type check. A test is a call of `it` or `test` (Vitest, Jest, Mocha, node:test, Playwright) with a title; groups are calls of `describe` or `suite`.
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { byText } from '../model.ts'
 import type { TestUse } from '../model.ts'
 import { idOf, lineOf } from './program.ts'

@@ -1,7 +1,7 @@
 // The tokens of a file, and hashes of them: two functions that differ in comments or layout alone have the same hash. They come from the syntax tree, since only that knows what
 // is inside of templates and regular expressions.
 import { createHash } from 'node:crypto'
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
 
 /** The hash of a text, 12 hexadecimal digits. */

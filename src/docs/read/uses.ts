@@ -1,5 +1,5 @@
 // What the functions of a module do: whom they call, which functions they hand over, and which errors they throw. Local functions count for the declaration around them.
-import type ts from 'typescript6'
+import type * as ts from 'typescript6'
 import { byText } from '../model.ts'
 import type { Call, Throw } from '../model.ts'
 import { behind, idOf, lineOf } from './program.ts'
