@@ -14,6 +14,7 @@ import { exp, log } from '../pointwise/unary.ts'
 import { reshape } from '../view/reshape.ts'
 import { detach } from '../view/windows.ts'
 import { all, amax } from './extremes.ts'
+import { softmaxOfLines } from './softmaxKernels.ts'
 import { castFirst, sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
@@ -54,6 +55,11 @@ export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, option
   onnx: 'softmax',
   prepare: castFirst,
   meta: (self, dim) => spec('torch.softmax', self, dim),
+  halvesInFloat32: true,
+  kernel: (self, dim) => {
+    spec('torch.softmax', self, dim)
+    return softmaxOfLines('softmax', self, dim)
+  },
   decompose: (self, dim) => {
     checkAdmits('torch.softmax', 'floating', self.dtype)
     if (self.numel === 0) return mul(self, 1)
@@ -97,6 +103,11 @@ export const logSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, opt
   onnx: 'logSoftmax',
   prepare: castFirst,
   meta: (self, dim) => spec('torch.log_softmax', self, dim),
+  halvesInFloat32: true,
+  kernel: (self, dim) => {
+    spec('torch.log_softmax', self, dim)
+    return softmaxOfLines('log_softmax', self, dim)
+  },
   decompose: (self, dim) => {
     checkAdmits('torch.log_softmax', 'floating', self.dtype)
     if (self.numel === 0) return mul(self, 1)
