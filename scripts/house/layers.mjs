@@ -46,6 +46,7 @@ export const layers = [
   { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: aot },
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'nn'] },
   { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
+  { place: 'checkpoint', holds: 'the state of a training in one file', imports: [...capture, 'nn', 'interop', 'version'] },
   { place: 'data', holds: 'datasets, samplers, DataLoader, files as datasets', imports: [...capture, 'nn', 'interop'] },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },

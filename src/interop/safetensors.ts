@@ -54,53 +54,78 @@ export function writeSafetensors(
   if (isModule(tensors))
     throw new ArgumentError(`writeSafetensors: argument 'tensors' must be tensors by name, got ${valueText(tensors)}. Write model.stateDict().`)
   checkIterable('writeSafetensors', 'tensors', tensors)
-  const header = new Map<string, unknown>()
-  if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(metadata))
-  const parts: Uint8Array[] = []
+  const { size, parts } = safetensorsParts('writeSafetensors', tensors, metadata)
+  const file = new Uint8Array(size)
   let at = 0
-  for (const entry of tensors) {
-    checkArray('writeSafetensors', 'tensors[i]', entry)
-    const [name, tensor] = entry
-    checkName(name, header)
-    if (!(tensor instanceof Tensor)) throw new ArgumentError(`writeSafetensors: '${name}' must be a Tensor, got ${valueText(tensor)}.`)
-    const data = storedElements(tensor)
-    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-    header.set(name, { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes.length] })
-    parts.push(bytes)
-    at += bytes.length
-  }
-  const text = new TextEncoder().encode(`{${[...header].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`)
-  // The header is padded with spaces, so that the data starts at a multiple of eight.
-  const length = Math.ceil(text.length / 8) * 8
-  if (length > MAX_HEADER || parts.length > MAX_TENSORS)
-    throw new ArgumentError(
-      `writeSafetensors: ${parts.length} tensors with a header of ${length} bytes are more than readers take (${MAX_TENSORS} tensors, ${MAX_HEADER} bytes); write several files.`,
-    )
-  const file = new Uint8Array(PREFIX + length + at).fill(32, PREFIX, PREFIX + length)
-  new DataView(file.buffer).setBigUint64(0, BigInt(length), true)
-  file.set(text, PREFIX)
-  let to = PREFIX + length
   for (const part of parts) {
-    file.set(part, to)
-    to += part.length
+    file.set(part, at)
+    at += part.length
   }
   return file
 }
 
-function checkName(name: string, header: ReadonlyMap<string, unknown>): void {
-  if (typeof name !== 'string') throw new ArgumentError(`writeSafetensors: the name of a tensor must be a string, got ${valueText(name)}.`)
-  if (name === METADATA)
-    throw new ArgumentError(`writeSafetensors: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
-  if (name === '__proto__')
-    throw new ArgumentError("writeSafetensors: a tensor cannot be called '__proto__', which many readers take for a prototype; rename it.")
-  if (header.has(name)) throw new ArgumentError(`writeSafetensors: two tensors are called '${name}'; rename one of them.`)
+/** A file that is written part by part. */
+export interface FileParts {
+  /** The bytes of all parts. */
+  readonly size: number
+  /** The parts in order. Each tensor is read when its part is taken. */
+  readonly parts: Iterable<Uint8Array>
 }
 
-function checkTexts(metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  if (!isPlainObject(metadata)) throw new ArgumentError(`writeSafetensors: metadata must be an object of strings, got ${valueText(metadata)}.`)
+/** What {@link writeSafetensors} writes, in parts, so that the file need not fit into memory next to the tensors. */
+export function safetensorsParts(
+  where: string,
+  tensors: Iterable<readonly [string, TensorLike]>,
+  metadata: Readonly<Record<string, string>>,
+): FileParts {
+  const header = new Map<string, unknown>()
+  if (Object.keys(metadata).length > 0) header.set(METADATA, checkTexts(where, metadata))
+  const all: Tensor[] = []
+  let at = 0
+  for (const entry of tensors) {
+    checkArray(where, 'tensors[i]', entry)
+    const [name, tensor] = entry
+    checkName(where, name, header)
+    if (!(tensor instanceof Tensor)) throw new ArgumentError(`${where}: '${name}' must be a Tensor, got ${valueText(tensor)}.`)
+    const bytes = tensor.numel * dtypeInfo[tensor.dtype].size
+    header.set(name, { dtype: NAMES[tensor.dtype], shape: tensor.shape, data_offsets: [at, at + bytes] })
+    all.push(tensor)
+    at += bytes
+  }
+  const text = new TextEncoder().encode(`{${[...header].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`)
+  // The header is padded with spaces, so that the data starts at a multiple of eight.
+  const length = Math.ceil(text.length / 8) * 8
+  if (length > MAX_HEADER || all.length > MAX_TENSORS)
+    throw new ArgumentError(
+      `${where}: ${all.length} tensors with a header of ${length} bytes are more than readers take (${MAX_TENSORS} tensors, ${MAX_HEADER} bytes); write several files.`,
+    )
+  const head = new Uint8Array(PREFIX + length).fill(32, PREFIX)
+  new DataView(head.buffer).setBigUint64(0, BigInt(length), true)
+  head.set(text, PREFIX)
+  return { size: head.length + at, parts: partsOf(head, all) }
+}
+
+function* partsOf(head: Uint8Array, tensors: readonly Tensor[]): Generator<Uint8Array, void, undefined> {
+  yield head
+  for (const tensor of tensors) {
+    const data = storedElements(tensor)
+    yield new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+  }
+}
+
+function checkName(where: string, name: string, header: ReadonlyMap<string, unknown>): void {
+  if (typeof name !== 'string') throw new ArgumentError(`${where}: the name of a tensor must be a string, got ${valueText(name)}.`)
+  if (name === METADATA) throw new ArgumentError(`${where}: a tensor cannot be called '${METADATA}', which the format reserves for texts; rename it.`)
+  if (name === '__proto__')
+    throw new ArgumentError(`${where}: a tensor cannot be called '__proto__', which many readers take for a prototype; rename it.`)
+  if (header.has(name)) throw new ArgumentError(`${where}: two tensors are called '${name}'; rename one of them.`)
+}
+
+function checkTexts(where: string, metadata: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!isPlainObject(metadata)) throw new ArgumentError(`${where}: metadata must be an object of strings, got ${valueText(metadata)}.`)
   for (const [key, text] of Object.entries(metadata)) {
-    if (key === '__proto__') throw new ArgumentError("writeSafetensors: metadata cannot have the key '__proto__'; rename it.")
-    if (typeof text !== 'string') throw new ArgumentError(`writeSafetensors: metadata.${key} must be a string, got ${valueText(text)}.`)
+    if (key === '__proto__') throw new ArgumentError(`${where}: metadata cannot have the key '__proto__'; rename it.`)
+    if (typeof text !== 'string') throw new ArgumentError(`${where}: metadata.${key} must be a string, got ${valueText(text)}.`)
   }
   return metadata
 }

@@ -1,5 +1,6 @@
 // Checkpoints in a folder, numbered: one that a crash cut off is told from a whole one.
 import { UnsupportedError } from '../../errors/index.ts'
+import { writeWhole } from '../../interop/atomicFile.ts'
 import { decode } from '../../protocol/decode.ts'
 import { parseJson } from '../../protocol/jsonText.ts'
 import { MANIFEST, MANIFEST_FILE, rankFile } from './manifest.ts'
@@ -67,30 +68,9 @@ export class CheckpointFolder {
     return next
   }
 
-  /** Writes a file so that under its name there is only ever all of it, on the disk and not only in memory. */
+  /** Writes a file so that under its name there is only ever all of it. */
   write(number: number, name: string, data: Uint8Array | string): void {
-    const fs = this.#fs
-    const file = `${this.pathOf(number)}/${name}`
-    const draft = fs.openSync(`${file}.draft`, 'w')
-    try {
-      fs.writeFileSync(draft, data)
-      fs.fsyncSync(draft)
-    } finally {
-      fs.closeSync(draft)
-    }
-    fs.renameSync(`${file}.draft`, file)
-    this.#syncFolder(this.pathOf(number))
-  }
-
-  /** A new name is on the disk when its folder is. Windows cannot open folders, and needs no such thing. */
-  #syncFolder(path: string): void {
-    if (globalThis.process.platform === 'win32') return
-    const folder = this.#fs.openSync(path, 'r')
-    try {
-      this.#fs.fsyncSync(folder)
-    } finally {
-      this.#fs.closeSync(folder)
-    }
+    writeWhole(this.#fs, `${this.pathOf(number)}/${name}`, (draft) => this.#fs.writeFileSync(draft, data))
   }
 
   /** Removes a checkpoint, its manifest first: what a crash leaves of it is not whole. */
