@@ -14,7 +14,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
 
 /** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
-  'starts worker threads that load the package': ['test/data/loader.test.ts'],
+  'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
   'starts worlds of several ranks': ['test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi,run,threads}.test.ts'],
   'draws programs, arguments or faults': [
     'test/fuzz/**/*.test.ts',

@@ -54,6 +54,7 @@ export async function loadSurface(load) {
     'kernels',
     'pytree',
     'rewriter',
+    'checkpoint',
     'data',
     'distributed',
     'distributed/fsdp',

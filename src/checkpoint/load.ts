@@ -13,9 +13,9 @@ import { pathOf } from './save.ts'
 import { decodeState } from './stateTree.ts'
 
 /** What {@link loadCheckpoint} returns. */
-export interface LoadedCheckpoint {
-  /** What the checkpoint was saved with. */
-  readonly extra: unknown
+export interface LoadedCheckpoint<E = unknown> {
+  /** What the checkpoint was saved with. Its type is what the caller says. */
+  readonly extra: E
   readonly score: number | null
   /** The path of the file; null if it has none. */
   readonly path: string | null
@@ -34,14 +34,14 @@ export interface LoadCheckpointOptions {
  *
  * @throws ArgumentError for a file of another kind or of a newer version, for a damaged one, and for a part that the file does not have; LoadStateError for another model. Nothing is changed then.
  * @example
- * const loaded = await loadCheckpoint('checkpoints', { model, optimizer, schedulers: schedule, data: loader })
+ * const loaded = await loadCheckpoint<{ epoch: number }>('checkpoints', { model, optimizer, schedulers: schedule, data: loader })
  * let epoch = loaded?.extra.epoch ?? 0
  */
-export async function loadCheckpoint(
+export async function loadCheckpoint<E = unknown>(
   source: FileSource,
   state: CheckpointParts = {},
   options: LoadCheckpointOptions = {},
-): Promise<LoadedCheckpoint | null> {
+): Promise<LoadedCheckpoint<E> | null> {
   checkCount('loadCheckpoint', arguments, 3)
   const where = 'loadCheckpoint'
   checkOptions(where, options, { which: true })
@@ -57,7 +57,7 @@ export async function loadCheckpoint(
   if (!isPlainObject(read) || !isPlainObject(read['parts']))
     throw new ArgumentError(`${where}: the checkpoint is damaged: it has no parts. Use an older one.`)
   loadParts(where, parts, read['parts'])
-  return { extra: read['extra'], score: about.score, path: typeof file === 'string' ? file : null }
+  return { extra: read['extra'] as E, score: about.score, path: typeof file === 'string' ? file : null }
 }
 
 /** The file to load; null for a folder without checkpoints, and for one that is not there yet. */

@@ -65,7 +65,7 @@ export function partsOf(where: string, given: CheckpointParts): readonly Part[] 
     const value: unknown = given[key]
     if (value === undefined) continue
     if (Array.isArray(value)) value.forEach((one: unknown, i) => parts.push(partOf(where, key, `${key}.${i}`, one)))
-    else if (isPlainObject(value) && !hasState(value))
+    else if (isPlainObject(value) && !hasState(value) && Object.keys(value).length > 0)
       for (const [name, one] of Object.entries(value)) parts.push(partOf(where, key, `${key}.${name}`, one))
     else parts.push(partOf(where, key, key, value))
   }

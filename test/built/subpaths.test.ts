@@ -108,6 +108,13 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(status, solver, model.int(Int('a')))`,
     'sat z3 3',
   ],
+  './checkpoint': [
+    `import { Linear } from 'tensorfx/nn'
+     import { checkpointBlob, loadCheckpoint } from 'tensorfx/checkpoint'
+     const blob = checkpointBlob({ model: new Linear(2, 3), extra: { step: 4 } })
+     console.log(JSON.stringify((await loadCheckpoint(blob, { model: new Linear(2, 3) })).extra))`,
+    '{"step":4}',
+  ],
   './data': [
     `import { DataLoader, TensorDataset } from 'tensorfx/data'
      const { tensor } = await import('./test/built/parts.mjs')

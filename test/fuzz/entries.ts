@@ -21,6 +21,7 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   kernels: () => import('tensorfx/kernels'),
   pytree: () => import('tensorfx/pytree'),
   rewriter: () => import('tensorfx/rewriter'),
+  checkpoint: () => import('tensorfx/checkpoint'),
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),
   'distributed/fsdp': () => import('tensorfx/distributed/fsdp'),

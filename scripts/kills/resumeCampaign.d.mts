@@ -1,0 +1,6 @@
+export declare function killAndResume(options: {
+  readonly kills: number
+  readonly seed: number
+  readonly steps?: number
+  readonly say?: (line: string) => void
+}): Promise<{ readonly findings: readonly string[]; readonly killed: number }>

@@ -1,0 +1,83 @@
+// Kills a training program at drawn moments, starts it again, and compares what it computes with a run that nobody disturbs: all numbers must be the same.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { random } from './random.mjs'
+
+const PROGRAM = fileURLToPath(new URL('trainer.mjs', import.meta.url))
+
+/** Runs the program once. It is killed `after` so many steps and `delay` milliseconds, or where the plan says. */
+function start({ folder, steps, plan }) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [PROGRAM, folder, String(steps)], {
+      env: { ...process.env, TENSORFX_TEST_KILL: JSON.stringify(plan) },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let text = ''
+    child.stderr.on('data', (chunk) => (text += String(chunk)))
+    const late = setTimeout(() => child.kill('SIGKILL'), plan.after ?? 120_000)
+    child.on('close', (code, signal) => {
+      clearTimeout(late)
+      resolve({ code, signal, text })
+    })
+  })
+}
+
+const logOf = (folder) =>
+  existsSync(join(folder, 'log.jsonl'))
+    ? readFileSync(join(folder, 'log.jsonl'), 'utf8')
+        .split('\n')
+        .flatMap((line) => (line.endsWith('}') ? [JSON.parse(line)] : []))
+    : []
+
+/** The moment of a kill, drawn: at a call of the file system while a checkpoint is written, or after some time. `next` is the next step. */
+function drawPlan(draw, next, steps, usual) {
+  if (draw() < 0.3) return { after: Math.floor(usual * (0.3 + draw())) }
+  return { step: Math.min(steps, next + Math.floor(draw() * 4)), call: 1 + Math.floor(draw() * 40) }
+}
+
+/** Kills the program `kills` times, and lets it end. Returns what was wrong, in words: an empty list if nothing was. */
+export async function killAndResume({ kills, seed, steps = 14, say = () => {} }) {
+  const draw = random(seed)
+  const findings = []
+  const root = mkdtempSync(join(tmpdir(), 'tensorfx-resume-'))
+  try {
+    const calm = mkdtempSync(join(root, 'calm-'))
+    const began = performance.now()
+    const undisturbed = await start({ folder: calm, steps, plan: {} })
+    const usual = performance.now() - began
+    if (undisturbed.code !== 0) return { findings: [`the undisturbed run failed: ${undisturbed.text}`], killed: 0 }
+    const losses = new Map(logOf(calm).flatMap(({ step, loss }) => (step === undefined ? [] : [[step, loss]])))
+    const expected = readFileSync(join(calm, 'final.json'), 'utf8')
+    let killed = 0
+    while (killed < kills && findings.length < 5) {
+      const folder = mkdtempSync(join(root, 'run-'))
+      for (let attempts = 0; attempts < 5 * steps && findings.length === 0; attempts++) {
+        const before = logOf(folder)
+        const reached = Math.max(0, ...before.flatMap((line) => line.step ?? []))
+        const plan = killed < kills ? drawPlan(draw, reached, steps, usual) : {}
+        const { code, signal, text } = await start({ folder, steps, plan })
+        const log = logOf(folder).slice(before.length)
+        const at = `seed ${seed}, ${JSON.stringify(plan)}`
+        const resumed = log.find((line) => line.resumes !== undefined)?.resumes
+        // Every step before the last one was saved.
+        if (resumed !== undefined && resumed !== reached && resumed !== reached - 1)
+          findings.push(`${at}: resumed at ${resumed}, but ${reached} steps were done`)
+        for (const { step, loss } of log)
+          if (step !== undefined && loss !== losses.get(step)) findings.push(`${at}: the loss of step ${step} is ${loss}, not ${losses.get(step)}`)
+        if (signal === 'SIGKILL') {
+          killed++
+          say(`${killed}: ${at}: resumed at ${resumed}`)
+        } else if (code !== 0) findings.push(`${at}: ended with ${code}: ${text}`)
+        else break
+      }
+      if (findings.length === 0 && readFileSync(join(folder, 'final.json'), 'utf8') !== expected)
+        findings.push(`seed ${seed}: the parameters at the end differ`)
+    }
+    return { findings, killed }
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+}
