@@ -64,9 +64,6 @@ const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarO
   })
 }
 
-/** a * b + c, rounded twice. */
-const product = (type: 'f32x4' | 'f64x2'): WasmScalar => code(({ code }, a, b, c) => code.op2(`${type}.add`, code.op2(`${type}.mul`, a, b), c))
-
 /** Rounding to an integer; integers stay as they are. */
 const rounding = (instruction: 'floor' | 'ceil' | 'nearest' | 'trunc', run: (x: number) => number): ScalarOpRecord =>
   operation({
@@ -147,7 +144,10 @@ export const commonOps: Readonly<Record<Exclude<ScalarOp, RareOp>, ScalarOpRecor
     dtypes: FLOATS,
     cost: 2,
     reference: (_, a, b, c) => a * b + c,
-    wasm: { float32: product('f32x4'), float64: product('f64x2') },
+    wasm: {
+      float32: code(({ code: vectors }, a, b, c) => vectors.mulAdd(a, b, c)),
+      float64: code(({ code: vectors }, a, b, c) => vectors.op2('f64x2.add', vectors.op2('f64x2.mul', a, b), c)),
+    },
   }),
   div: operation({
     ...binary,

@@ -52,7 +52,7 @@ export type RareOp =
   | 'legendre'
 
 /**
- * Operations on scalars. `mulAdd(a, b, c)` is a * b + c of floats, rounded once or twice, as the emitter likes. Comparisons and logic yield bool; `where(cond, a, b)` takes a bool first. Integer `div` truncates; `floorDiv` and `remainder` round
+ * Operations on scalars. `mulAdd(a, b, c)` is a * b + c of floats, rounded once or twice, as the emitter likes, and twice in `strict` code. Comparisons and logic yield bool; `where(cond, a, b)` takes a bool first. Integer `div` truncates; `floorDiv` and `remainder` round
  * down, as in Python.
  */
 export type ScalarOp =

@@ -1,9 +1,7 @@
 // What a schedule is: a function from a problem and a tile to a kernel of the loop IR, which every engine translates. Schedules live beside this file and import no
 // emitter (the lint rule house/schedules). How one is written: see the example at the start of ../loopIr.ts.
+import type { EngineName } from '../engine.ts'
 import type { Kernel } from '../loopIr.ts'
-
-/** Engines that translate schedules: WebAssembly, and the same with relaxed SIMD, whose `mulAdd` rounds once. */
-export type Engine = 'wasm' | 'wasm-relaxed'
 
 /**
  * A schedule for problems of one kind. `Problem` is what callers have (sizes, strides, buffers, an epilogue as expressions); `Spec` is the same in the schedule's own
@@ -15,6 +13,6 @@ export interface Schedule<Problem, Spec, Tile> {
   readonly match: (problem: Problem) => boolean
   readonly spec: (problem: Problem) => Spec
   /** The tiles to choose from, best first: measured, since what an engine makes of a tile does not follow from its number of registers. */
-  readonly tiles: (engine: Engine) => readonly Tile[]
+  readonly tiles: (engine: EngineName) => readonly Tile[]
   readonly build: (spec: Spec, tile: Tile) => Kernel
 }

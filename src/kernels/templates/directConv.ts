@@ -1,7 +1,7 @@
 // Direct convolution, for constant sizes, stride 1 and dilation 1: the register tile of the matrix product reads the (padded) image itself, which
 // the general template first lays out as a matrix. Four output channels by eight pixels; a table has the offsets of the window's elements.
 import type { FunctionBuilder } from '../wasm/assembler.ts'
-import type { GemmSpec } from './gemmSpec.ts'
+import type { GemmSpec } from '../gemmSpec.ts'
 import type { LoopWriter } from './loopWriter.ts'
 import { PaddedImages, paddedBytes, plainConvolution } from './paddedImages.ts'
 import type { PlainConvolution } from './paddedImages.ts'

@@ -2,7 +2,7 @@
 // the output's gradient with the (padded) images, shifted by its place in the window. Four features by two window elements at a time, lanes along
 // pixels; the general template would first lay every image out as a matrix.
 import type { FunctionBuilder } from '../wasm/assembler.ts'
-import type { GemmSpec } from './gemmSpec.ts'
+import type { GemmSpec } from '../gemmSpec.ts'
 import type { LoopWriter } from './loopWriter.ts'
 import { PaddedImages, paddedBytes, plainConvolution } from './paddedImages.ts'
 import type { PlainConvolution } from './paddedImages.ts'

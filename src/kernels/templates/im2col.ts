@@ -2,7 +2,7 @@
 // outside the image. It takes any stride, padding and dilation. In the transposed form (the gradient of the input) the window moves the other way.
 import type { Size } from '../loopIr.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
-import type { ConvGather } from './gemmSpec.ts'
+import type { ConvGather } from '../gemmSpec.ts'
 import type { Count, LoopWriter } from './loopWriter.ts'
 
 type Sizes = { readonly [K in keyof ConvGather as ConvGather[K] extends boolean ? never : K]: Count }

@@ -1,7 +1,7 @@
 // Padded copies of images in a kernel's scratch memory, for convolutions that read windows of them without testing for the border:
 // constant sizes, stride 1, dilation 1.
 import type { LoopVar, Size } from '../loopIr.ts'
-import type { ConvGather, GemmSpec } from './gemmSpec.ts'
+import type { ConvGather, GemmSpec } from '../gemmSpec.ts'
 import type { LoopWriter } from './loopWriter.ts'
 
 /** The sizes of a convolution in numbers. */

@@ -15,7 +15,7 @@ import { StatementEmitter } from '../wasm/emit.ts'
 import { paramType } from '../wasm/expressions.ts'
 import { functionsFor } from '../wasm/operations.ts'
 import type { Val } from '../wasm/vectorCode.ts'
-import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
+import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
 import { LoopWriter } from './loopWriter.ts'
 import type { Count } from './loopWriter.ts'
 

@@ -1,6 +1,6 @@
-// The float32 matrix product by the register-tiled template, with run-time sizes: one kernel for all shapes.
-import { PerEngine, at, bufferParam, call, compileGemm, gemmScratchBytes, load, loopVar, store } from '../../kernels/index.ts'
-import type { CompiledKernel, Expr, Stmt } from '../../kernels/index.ts'
+// The float32 matrix product with run-time sizes: one kernel for all shapes, and others for products with few rows or columns.
+import { PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
+import type { Expr, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { launch, scratchMemory } from '../eager/launch.ts'
 import { sizeParams } from '../eager/sizes.ts'
@@ -20,43 +20,69 @@ export interface Product {
   readonly bStrides: readonly [number, number, number]
 }
 
-function build(hasBias: boolean): CompiledKernel {
+/** At most that many rows or columns have a kernel of their own. */
+const FEW = 4
+
+/** What a kernel knows of a product when it is written: a size, and strides that are 1. */
+interface Known {
+  readonly m?: number
+  readonly n?: number
+  /** The strides of A along columns and along rows, and those of B along rows and along columns, as far as they are 1. */
+  readonly a2?: 1 | undefined
+  readonly a1?: 1 | undefined
+  readonly b1?: 1 | undefined
+  readonly b2?: 1 | undefined
+}
+
+function build(hasBias: boolean, known: Known): ProductKernel {
   // In the order in which float32Product passes them.
   const s = sizeParams(['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'])
+  const size = (name: keyof Known): Size => known[name] ?? s[name]
   const out = bufferParam('out', 'float32', 'write')
-  const a = bufferParam('a', 'float32')
-  const b = bufferParam('b', 'float32')
   const bias = bufferParam('bias', 'float32')
-  const [batch, rows, cols] = [loopVar('batch', s.batch), loopVar('i', s.m), loopVar('j', s.n)]
+  const [batch, rows, cols] = [loopVar('batch', s.batch), loopVar('i', size('m')), loopVar('j', size('n'))]
+  const a: MatrixOperand = { buffer: bufferParam('a', 'float32'), rowStride: size('a1'), colStride: size('a2'), batchStrides: [s.a0] }
+  const b: MatrixOperand = { buffer: bufferParam('b', 'float32'), rowStride: size('b1'), colStride: size('b2'), batchStrides: [s.b0] }
   const epilogue = (acc: Expr): readonly Stmt[] => [
-    store(out, at([batch, s.o0], [rows, s.n], [cols, 1]), hasBias ? call('add', acc, load(bias, at([cols, s.biasStride]))) : acc),
+    store(out, at([batch, s.o0], [rows, size('n')], [cols, 1]), hasBias ? call('add', acc, load(bias, at([cols, s.biasStride]))) : acc),
   ]
-  return compileGemm({
+  return compileProduct({
     name: hasBias ? 'matmul_bias' : 'matmul',
     batch: [batch],
     rows,
     cols,
     depth: s.k,
-    a: { buffer: a, rowStride: s.a1, colStride: s.a2, batchStrides: [s.a0] },
-    b: { buffer: b, rowStride: s.b1, colStride: s.b2, batchStrides: [s.b0] },
+    a,
+    b,
     reduceBatch: 0,
     epilogue,
-    params: [out, a, b, ...(hasBias ? [bias] : []), ...Object.values(s), bufferParam('scratch', 'float32', 'readwrite')],
+    params: [out, a.buffer, b.buffer, ...(hasBias ? [bias] : []), ...Object.values(s), bufferParam('scratch', 'float32', 'readwrite')],
   })
 }
 
-const kernels = new PerEngine((): { plain: CompiledKernel | null; withBias: CompiledKernel | null } => ({ plain: null, withBias: null }))
+/** What is known of a product with few rows or columns; null if it has many of both, or if its large operand has no neighbours that its sums can run along. */
+function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product): Known | null {
+  const one = (stride: number): 1 | undefined => (stride === 1 ? 1 : undefined)
+  if (m <= FEW && (b1 === 1 || b2 === 1)) return { m, a2: one(a2), b1: one(b1), b2: b1 === 1 ? undefined : 1 }
+  if (n <= FEW && (a2 === 1 || a1 === 1)) return { n, b1: one(b1), a2: one(a2), a1: a2 === 1 ? undefined : 1 }
+  return null
+}
+
+/** Where the kernel of such a product is in the list: a number for each that {@link knownOf} can return. */
+const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
+  1 + (m ?? FEW + (n ?? 0)) + 2 * FEW * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
+
+/** Kernels without and with a bias. `strict` code has only those for all shapes, the first of each list. */
+const kernels = new PerEngine(() => ({ knows: !isStrict(), plain: new Array<ProductKernel>(), withBias: new Array<ProductKernel>() }))
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
-  const { aStrides: sa, bStrides: sb } = p
-  const scratch = scratchMemory(gemmScratchBytes(p.m, p.n, p.k))
-  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, p.bias?.steps[0] ?? 0, scratch]
-  if (p.bias === null) {
-    kernels.current.plain ??= build(false)
-    launch(kernels.current.plain, [p.out, p.a, p.b], sizes)
-  } else {
-    kernels.current.withBias ??= build(true)
-    launch(kernels.current.withBias, [p.out, p.a, p.b, p.bias], sizes)
-  }
+  const { bias, aStrides: sa, bStrides: sb } = p
+  const { knows, plain, withBias } = kernels.current
+  const known = knows && (p.m <= FEW || p.n <= FEW) ? knownOf(p) : null
+  const list = bias === null ? plain : withBias
+  const { compiled, scratchBytes } = (list[known === null ? 0 : placeOf(known)] ??= build(bias !== null, known ?? {}))
+  const scratch = scratchMemory(scratchBytes(p.m, p.n, p.k))
+  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0, scratch]
+  launch(compiled, bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, bias], sizes)
 }

@@ -1,5 +1,5 @@
-// The problem that the matrix and convolution templates solve: a product of two matrices, or of a matrix and a gathered image, with an epilogue.
-import type { BufferParam, Expr, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
+// The problem that matrix and convolution kernels solve: a product of two matrices, or of a matrix and a gathered image, with an epilogue.
+import type { BufferParam, Expr, LoopVar, Param, Size, Stmt } from './loopIr.ts'
 
 /** One operand of a matrix product: element (row, col) lies at base + row * rowStride + col * colStride, plus the batch loops times their strides. All in elements. */
 export interface MatrixOperand {
