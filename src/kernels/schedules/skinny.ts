@@ -25,12 +25,12 @@ import {
 } from '../loopIr.ts'
 import type { Expr, Index, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
 import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
+import { from } from './notation.ts'
+import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 
 /** At most that many lines of the small operand. */
 export const FEW = 4
-
-type Terms = readonly (readonly [LoopVar, Size])[]
 
 /** One operand: line l at depth k lies at l * stride + k * depthStride. */
 interface Lines {
@@ -80,9 +80,6 @@ function skinny(fits: (many: Lines) => boolean): Pick<Schedule<GemmSpec, SkinnyS
 
 /** Bytes of scratch memory for a product of these sizes. */
 export const skinnyScratchBytes = (m: number, n: number, k: number): number => 4 * (m * n + FEW * k) + 3 * 64
-
-/** `memory` from an element on. */
-const from = (base: Size, ...terms: Terms): Index => ({ ...at(...terms), base })
 
 /** The loops over the batch, around the statements that compute the sums, and the epilogue. */
 function kernelOf({ problem, few, many, sums }: SkinnySpec, others: readonly Scratch[], compute: readonly Stmt[]): Kernel {
