@@ -60,10 +60,10 @@ describe('convolutions of 3x3 windows', () => {
     test(`are as accurate as in strict code, with their gradients: ${layer.why}`, () => {
       const [x, w, b] = inputs(layer)
       const results = (input: Tensor, weight: Tensor, bias: Tensor): readonly Tensor[] => {
-        const leaf = input.detach().requiresGrad_()
-        const out = F.relu(F.conv2d(leaf, weight, bias, { padding: layer.padding }).add(1))
+        const [leaf, weights] = [input.detach().requiresGrad_(), weight.detach().requiresGrad_()]
+        const out = F.relu(F.conv2d(leaf, weights, bias, { padding: layer.padding }).add(1))
         out.mul(out).sum().backward()
-        return [out.detach(), leaf.grad as Tensor]
+        return [out.detach(), leaf.grad as Tensor, (weights.grad as Tensor).mul(2)]
       }
       const exact = results(double(x), double(w), double(b))
       const strict = withStrict(true, () => results(x, w, b))

@@ -11,8 +11,17 @@ import {
   knownScratchBytes,
   loopVar,
   winograd,
+  winogradWeight,
 } from '../../kernels/index.ts'
-import type { CompiledKernel, ConvGather, ConvolutionProblem, GemmSpec, TemplateKernel } from '../../kernels/index.ts'
+import type {
+  CompiledKernel,
+  ConvGather,
+  ConvolutionOperand,
+  ConvolutionProblem,
+  GemmSpec,
+  TemplateKernel,
+  WeightGradientProblem,
+} from '../../kernels/index.ts'
 import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { BufferView } from '../ir.ts'
@@ -75,8 +84,8 @@ export const convolution: Template = defineTemplate<Convolution>({
 
 /** The convolution that a product with gathered images computes. */
 function problemOf(spec: GemmSpec, { batch, imageStride, features, gather }: Convolution): ConvolutionProblem {
-  const { name, rows, cols, a, b, epilogue, params } = spec
-  const { channels, kernelHeight, kernelWidth, channelStride, rowStride, colStride } = gather
+  const { name, rows, cols, a, epilogue } = spec
+  const { channels, kernelHeight, kernelWidth } = gather
   const area = kernelHeight * kernelWidth
   return {
     name,
@@ -84,13 +93,20 @@ function problemOf(spec: GemmSpec, { batch, imageStride, features, gather }: Con
     images: present(spec.batch[0], 'the loop over images'),
     features: rows,
     pixels: cols,
-    image: { buffer: b.buffer, start: 0, outer: imageStride, channel: channelStride, row: rowStride, col: colStride },
+    image: imageOf(spec, gather, imageStride),
     weight: { buffer: a.buffer, start: 0, outer: channels * area, channel: area, row: kernelWidth, col: 1 },
     epilogue,
-    // Schedules list their scratch memory themselves.
-    params: params.slice(0, -1),
+    params: ownParams(spec),
   }
 }
+
+const imageOf = ({ b }: GemmSpec, { channelStride, rowStride, colStride }: Im2col, imageStride: number): ConvolutionOperand => ({
+  ...{ buffer: b.buffer, start: 0, outer: imageStride },
+  ...{ channel: channelStride, row: rowStride, col: colStride },
+})
+
+/** The parameters without the scratch memory: schedules list theirs themselves. */
+const ownParams = ({ params }: GemmSpec): GemmSpec['params'] => params.slice(0, -1)
 
 /** A kernel with scratch memory, which another replaces where there is no room for it. */
 function withSpare(compiled: CompiledKernel, spare: TemplateKernel): TemplateKernel {
@@ -143,8 +159,17 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
       summed: [loopVar('image', batch)],
     })
-    const scratchBytes = gemmScratchBytes(features, windowSize(gather), depth)
-    return compileDirectConvWeight(spec) ?? { compiled: compileGemm(spec), scratchBytes }
+    const direct = compileDirectConvWeight(spec) ?? {
+      compiled: compileGemm(spec),
+      scratchBytes: gemmScratchBytes(features, windowSize(gather), depth),
+    }
+    const problem: WeightGradientProblem = {
+      ...{ name: spec.name, sizes: { ...gather, batch, features }, features: spec.rows, elements: spec.cols, epilogue: spec.epilogue },
+      image: imageOf(spec, gather, imageStride),
+      gradient: { buffer: spec.a.buffer, start: 0, outer: perImage, channel: perFeature, row: gather.outWidth, col: 1 },
+      params: ownParams(spec),
+    }
+    return !isStrict() && winogradWeight.match(problem) ? withSpare(compileScheduled(winogradWeight, problem), direct) : direct
   },
 })
 

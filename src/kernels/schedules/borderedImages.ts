@@ -1,24 +1,39 @@
 // A copy of an image with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
 import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
 import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
-import type { ConvolutionProblem } from './convolution.ts'
+import type { ConvolutionOperand } from './convolution.ts'
 import { QUAD, down, from, nest, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 
+/** The images that are copied. */
+export interface Images {
+  readonly channels: number
+  readonly height: number
+  readonly width: number
+  /** Zeros above and left of the image. */
+  readonly padH: number
+  readonly padW: number
+  /** The loop over them. */
+  readonly images: LoopVar
+  readonly image: ConvolutionOperand
+  /** The copy has a multiple of so many channels: at least a vector. */
+  readonly multiple: number
+}
+
 export class BorderedImages {
   readonly memory: Scratch
-  /** The pixels of the copy, and its channels, rounded up to whole vectors. What lies behind the image's channels is undefined. */
+  /** The pixels of the copy, and its channels, rounded up. What lies behind the image's channels is undefined. */
   readonly height: number
   readonly width: number
   readonly channels: number
-  readonly #p: ConvolutionProblem
+  readonly #p: Images
 
-  constructor(problem: ConvolutionProblem, height: number, width: number) {
-    this.#p = problem
+  constructor(images: Images, height: number, width: number, name: string = 'bordered') {
+    this.#p = images
     this.height = height
     this.width = width
-    this.channels = up(problem.sizes.channels, QUAD)
-    this.memory = scratch('bordered', 'float32', height * width * this.channels)
+    this.channels = up(images.channels, images.multiple)
+    this.memory = scratch(name, 'float32', height * width * this.channels)
   }
 
   get #row(): number {
@@ -27,13 +42,13 @@ export class BorderedImages {
 
   /** Where the image's first pixel is in the copy. */
   get #first(): number {
-    const { padH, padW } = this.#p.sizes
+    const { padH, padW } = this.#p
     return padH * this.#row + padW * this.channels
   }
 
   /** Writes zeros around the image: above and below, and between the end of a row and the start of the next. They stay when images are copied. */
   clear(): readonly Stmt[] {
-    const { height, width } = this.#p.sizes
+    const { height, width } = this.#p
     const end = this.#first + (height - 1) * this.#row + width * this.channels
     const zeros = (base: number, count: number, rows: number): readonly Stmt[] => {
       const [y, i0, i] = [loopVar('y', rows), loopVar('i0', count, QUAD), loopVar('i', QUAD)]
@@ -50,7 +65,7 @@ export class BorderedImages {
 
   /** Copies the image of the loop over images: by blocks of 4x4, then the columns that are left, then the channels that are left. */
   copy(): readonly Stmt[] {
-    const { channels, height, width } = this.#p.sizes
+    const { channels, height, width } = this.#p
     const [wide, high] = [down(width, QUAD), down(channels, QUAD)]
     const y = loopVar('y', height)
     const pixels = (c: LoopVar, firstChannel: number, firstColumn: number, mode: LoopMode): readonly Stmt[] => {

@@ -8,6 +8,13 @@ export const QUAD = 4
 export const up = (n: number, to: number): number => Math.ceil(n / to) * to
 export const down = (n: number, to: number): number => n - (n % to)
 
+/** The largest divisor of `n` that fits; 1 if none does. */
+export function largestDivisor(n: number, fits: (divisor: number) => boolean): number {
+  let divisor = n
+  while (divisor > 1 && (n % divisor !== 0 || !fits(divisor))) divisor--
+  return divisor
+}
+
 /** Loops with their strides in an index. */
 export type Terms = readonly (readonly [LoopVar, Size])[]
 

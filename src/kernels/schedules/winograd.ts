@@ -7,15 +7,12 @@ import { call, constant, declareArray, element, forLoop, load, localArray, loopV
 import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
-import { QUAD, down, from, nest, up } from './notation.ts'
+import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
+import { PRODUCTS, TILE, WINDOW, tilePixels, transformedWeights, transformedWindow } from './winogradTransforms.ts'
 
-/** Pixels of a tile along a side, and those of the window that it is computed from. */
-const TILE = 2
-const WINDOW = TILE + 2
-const PRODUCTS = WINDOW * WINDOW
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
 const BYTES = 4
@@ -45,13 +42,6 @@ interface WinogradTile {
   readonly blockBytes: number
 }
 
-/** The largest divisor of `n` that fits; 1 if none does. */
-function largestDivisor(n: number, fits: (divisor: number) => boolean): number {
-  let divisor = n
-  while (divisor > 1 && (n % divisor !== 0 || !fits(divisor))) divisor--
-  return divisor
-}
-
 /** Whether the algorithm computes such a convolution, and gains something. */
 export const takesWinograd = (s: ConvolutionSizes): boolean =>
   s.kernelHeight === 3 &&
@@ -76,25 +66,6 @@ export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> 
   tiles: () => [{ rows: 4, columns: 8, windowBytes: 1536 * 1024, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
   build: (spec, tile) => new Winograd(spec, tile).kernel(),
 }
-
-const add = (a: Expr, b: Expr): Expr => call('add', a, b)
-const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
-
-type Four<T> = readonly [T, T, T, T]
-const four = <T>(make: (i: 0 | 1 | 2 | 3) => T): Four<T> => [make(0), make(1), make(2), make(3)]
-
-// The transforms along one side.
-
-/** What is multiplied, of the pixels of a window. */
-const windowSums = ([a, b, c, d]: Four<Expr>): Four<Expr> => [sub(a, c), add(b, c), sub(c, b), sub(b, d)]
-/** What is multiplied, of the weights. */
-function weightSums([a, b, c]: readonly [Expr, Expr, Expr]): Four<Expr> {
-  const half = constant('float32', 0.5)
-  const [ends, middle] = [call('mul', add(a, c), half), call('mul', b, half)]
-  return [a, add(ends, middle), sub(ends, middle), c]
-}
-/** The pixels of the result, of the products. */
-const pixelsOf = ([a, b, c, d]: Four<Expr>): readonly [Expr, Expr] => [add(add(a, b), c), sub(sub(b, c), d)]
 
 class Winograd {
   readonly #s: WinogradSpec
@@ -121,7 +92,11 @@ class Winograd {
     const { batch, features, outHeight } = problem.sizes
     this.#s = spec
     this.#tile = tile
-    this.#images = new BorderedImages(problem, tileRows * TILE + 2, tileColumns * TILE + 2)
+    this.#images = new BorderedImages(
+      { ...problem.sizes, images: problem.images, image: problem.image, multiple: QUAD },
+      tileRows * TILE + 2,
+      tileColumns * TILE + 2,
+    )
     const wholeFeatures = up(features, tile.columns)
     const windowBytes = BYTES * PRODUCTS * this.#channels
     const isGrouped = wholeFeatures === features && batch * tileRows * tileColumns * windowBytes <= tile.windowBytes
@@ -235,10 +210,8 @@ class Winograd {
         weight.buffer,
         from(start + first * outer + y * row + x * col, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel]),
       )
-    const along = (x: number): Four<Expr> => weightSums([taken(0, x), taken(1, x), taken(2, x)])
-    const [left, middle, right] = [along(0), along(1), along(2)]
-    const stores = four((y) =>
-      weightSums([left[y], middle[y], right[y]]).map((value, x) =>
+    const stores = transformedWeights(taken).flatMap((values, y) =>
+      values.map((value, x) =>
         store(
           this.#weights,
           from(this.#weightStride * (y * WINDOW + x) + first * channels, [panel, channels], [part, 1], [c, columns], [o, 1]),
@@ -246,7 +219,7 @@ class Winograd {
         ),
       ),
     )
-    return nest('serial', [panel, part, c], [forLoop(o, 'lanes', stores.flat())])
+    return nest('serial', [panel, part, c], [forLoop(o, 'lanes', stores)])
   }
 
   // ---- images ----
@@ -261,9 +234,8 @@ class Winograd {
         this.#images.memory,
         from(y * row + x * this.#channels, ...this.#blocks(TILE * row), [ty, TILE * row], [tx, TILE * this.#channels], [c0, 1], [c, 1]),
       )
-    const columns = four((x) => windowSums(four((y) => pixel(y, x))))
-    const stores = four((y) =>
-      windowSums(four((x) => columns[x][y])).map((value, x) =>
+    const stores = transformedWindow(pixel).flatMap((values, y) =>
+      values.map((value, x) =>
         store(
           this.#windows,
           from(
@@ -278,7 +250,7 @@ class Winograd {
         ),
       ),
     )
-    return nest('serial', [ty, tx, c0], [forLoop(c, 'lanes', stores.flat())])
+    return nest('serial', [ty, tx, c0], [forLoop(c, 'lanes', stores)])
   }
 
   // ---- products ----
@@ -339,10 +311,7 @@ class Winograd {
             [x0, this.#together / TILE],
           ),
         )
-      const columns = four((col) => pixelsOf(four((row) => product(row, col))))
-      return ([0, 1] as const).flatMap((row) =>
-        pixelsOf(four((col) => columns[col][row])).map((value, col) => setElement(taken, [row, TILE * u + col, o], value)),
-      )
+      return tilePixels(product).flatMap((values, row) => values.map((value, col) => setElement(taken, [row, TILE * u + col, o], value)))
     }
     const [plane, row] = [this.#planeStride, this.#rowStride]
     const blocks = this.#late ? this.#blocks(TILE * row) : []

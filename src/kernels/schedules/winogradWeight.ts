@@ -1,0 +1,219 @@
+// The gradient of a 3x3 convolution's weight by Winograd's algorithm transposed: windows of the images and tiles of the result's gradient are transformed, their 16 products are summed over
+// all tiles, and the sums become the 3x3 weights. It takes 16 multiplications where the plain sum over pixels takes 36.
+//
+// Rows of tiles come in blocks, whose transformed windows and tiles stay in the cache; each block is added to the sums.
+import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
+import { BorderedImages } from './borderedImages.ts'
+import type { ConvolutionOperand, ConvolutionSizes } from './convolution.ts'
+import { QUAD, from, largestDivisor, nest } from './notation.ts'
+import type { Schedule } from './schedule.ts'
+import { substituted } from './substitute.ts'
+import { takesWinograd } from './winograd.ts'
+import { PRODUCTS, TILE, WINDOW, transformedPixels, transformedWindow, weightsOfProducts } from './winogradTransforms.ts'
+
+/** out[feature, c, ky, kx] = epilogue(sum over images and pixels of gradient[image, feature, y, x] * image[image, c, y + ky - padH, x + kx - padW]) in float32. */
+export interface WeightGradientProblem {
+  readonly name: string
+  /** Those of the convolution. */
+  readonly sizes: ConvolutionSizes
+  /** The loops over the result, for which the epilogue is written: features, and the elements of a feature's weight ((c * 3 + ky) * 3 + kx). */
+  readonly features: LoopVar
+  readonly elements: LoopVar
+  readonly image: ConvolutionOperand
+  /** Its channels are features. */
+  readonly gradient: ConvolutionOperand
+  readonly epilogue: (sum: Expr) => readonly Stmt[]
+  readonly params: readonly Param[]
+}
+
+interface WeightTile {
+  /** Features by channels of the products' register tile. */
+  readonly rows: number
+  readonly columns: number
+  /** The transformed windows and tiles of a block take at most so many bytes, unless one row of tiles takes more. */
+  readonly blockBytes: number
+}
+
+/** The sums of more weights do not stay in the cache between blocks. */
+const MOST_WEIGHTS = 256 * 256
+const BYTES = 4
+const AREA = 9
+/** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
+const GAP = 16
+
+export const takesWinogradWeight = (sizes: ConvolutionSizes): boolean => takesWinograd(sizes) && sizes.channels * sizes.features <= MOST_WEIGHTS
+
+export const winogradWeight: Schedule<WeightGradientProblem, WeightGradientProblem, WeightTile> = {
+  name: 'winogradWeight',
+  match: ({ sizes }) => takesWinogradWeight(sizes),
+  spec: (problem) => problem,
+  tiles: () => [{ rows: 4, columns: 8, blockBytes: 1700 * 1024 }],
+  build: (problem, tile) => new WinogradWeight(problem, tile).kernel(),
+}
+
+class WinogradWeight {
+  readonly #p: WeightGradientProblem
+  readonly #tile: WeightTile
+  readonly #image: LoopVar
+  readonly #block: LoopVar
+  readonly #tileColumns: number
+  readonly #images: BorderedImages
+  readonly #gradients: BorderedImages
+  readonly #windows: Scratch
+  readonly #pixels: Scratch
+  readonly #sums: Scratch
+  readonly #weights: Scratch
+
+  constructor(problem: WeightGradientProblem, tile: WeightTile) {
+    const { sizes, image, gradient } = problem
+    const { channels, features, height, width, outHeight, outWidth, padH, padW } = sizes
+    const [tileRows, tileColumns] = [Math.ceil(outHeight / TILE), Math.ceil(outWidth / TILE)]
+    const images = loopVar('image', sizes.batch)
+    this.#p = problem
+    this.#tile = tile
+    this.#image = images
+    this.#tileColumns = tileColumns
+    const [tall, wide] = [tileRows * TILE, tileColumns * TILE]
+    this.#images = new BorderedImages({ channels, height, width, padH, padW, images, image, multiple: tile.columns }, tall + 2, wide + 2)
+    const plane = { channels: features, height: outHeight, width: outWidth, padH: 0, padW: 0 }
+    this.#gradients = new BorderedImages({ ...plane, images, image: gradient, multiple: tile.rows }, tall, wide, 'gradients')
+    const rowBytes = tileColumns * BYTES * PRODUCTS * (this.#images.channels + this.#gradients.channels)
+    this.#block = loopVar(
+      'block',
+      tileRows,
+      largestDivisor(tileRows, (rows) => rows * rowBytes <= tile.blockBytes),
+    )
+    this.#windows = scratch('windows', 'float32', PRODUCTS * this.#strideOf(this.#images))
+    this.#pixels = scratch('pixels', 'float32', PRODUCTS * this.#strideOf(this.#gradients))
+    this.#sums = scratch('sums', 'float32', PRODUCTS * this.#sumStride)
+    this.#weights = scratch('weights', 'float32', AREA * this.#images.channels)
+  }
+
+  /** Tiles of a block. */
+  get #tiles(): number {
+    return this.#block.step * this.#tileColumns
+  }
+
+  /** Whether one block has all tiles, so that its products are the sums. */
+  get #isOnce(): boolean {
+    const { batch, outHeight } = this.#p.sizes
+    return batch === 1 && this.#block.step * TILE >= outHeight
+  }
+
+  /** From one product to the next. */
+  #strideOf({ channels }: BorderedImages): number {
+    return this.#tiles * channels + GAP
+  }
+
+  get #sumStride(): number {
+    return this.#images.channels * this.#gradients.channels + GAP
+  }
+
+  kernel(): Kernel {
+    const { name, params } = this.#p
+    const [images, gradients] = [this.#images, this.#gradients]
+    const block = [
+      ...this.#transform(images, this.#tile.columns, this.#windows, transformedWindow),
+      ...this.#transform(gradients, this.#tile.rows, this.#pixels, transformedPixels),
+      ...this.#addProducts(),
+    ]
+    return {
+      name,
+      params,
+      scratch: [images.memory, gradients.memory, this.#windows, this.#pixels, this.#sums, this.#weights],
+      body: [
+        ...images.clear(),
+        ...gradients.clear(),
+        ...(this.#isOnce ? [] : this.#clearSums()),
+        forLoop(this.#image, 'serial', [...images.copy(), ...gradients.copy(), forLoop(this.#block, 'serial', block)]),
+        ...this.#finish(),
+      ],
+    }
+  }
+
+  #clearSums(): readonly Stmt[] {
+    const i = loopVar('i', PRODUCTS * this.#sumStride)
+    return [forLoop(i, 'simd', [store(this.#sums, from(0, [i, 1]), constant('float32', 0))])]
+  }
+
+  /** Of the images or the gradients: [product][panel of channels][tile of the block][channel]. */
+  #transform(
+    of: BorderedImages,
+    width: number,
+    to: Scratch,
+    transformed: (pixel: (y: number, x: number) => Expr) => readonly (readonly Expr[])[],
+  ): readonly Stmt[] {
+    const { channels } = of
+    const row = of.width * channels
+    const [ty, tx, panel, c0, c] = [
+      loopVar('ty', this.#block.step),
+      loopVar('tx', this.#tileColumns),
+      loopVar('panel', channels, width),
+      loopVar('c0', width, QUAD),
+      loopVar('c', QUAD),
+    ]
+    const pixel = (y: number, x: number): Expr =>
+      load(of.memory, from(y * row + x * channels, [this.#block, TILE * row], [ty, TILE * row], [tx, TILE * channels], [panel, 1], [c0, 1], [c, 1]))
+    const stores = transformed(pixel).flatMap((values, y) =>
+      values.map((value, x) =>
+        store(
+          to,
+          from((y * WINDOW + x) * this.#strideOf(of), [panel, this.#tiles], [ty, this.#tileColumns * width], [tx, width], [c0, 1], [c, 1]),
+          value,
+        ),
+      ),
+    )
+    return nest('serial', [ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
+  }
+
+  /** Adds the products of a block to the sums: [product][feature][channel]. */
+  #addProducts(): readonly Stmt[] {
+    const { rows, columns } = this.#tile
+    const [windows, pixels] = [this.#images, this.#gradients]
+    const [k, panel, row, tile] = [
+      loopVar('k', PRODUCTS),
+      loopVar('panel', windows.channels, columns),
+      loopVar('row', pixels.channels, rows),
+      loopVar('tile', this.#tiles),
+    ]
+    const [o, c] = [loopVar('o', rows), loopVar('c', columns)]
+    const sums = localArray('sums', 'float32', [rows, columns])
+    const pixel = load(this.#pixels, from(0, [k, this.#strideOf(pixels)], [row, this.#tiles], [tile, rows], [o, 1]))
+    const window = load(this.#windows, from(0, [k, this.#strideOf(windows)], [panel, this.#tiles], [tile, columns], [c, 1]))
+    const sum = element(sums, o, c)
+    const place = from(0, [k, this.#sumStride], [row, windows.channels], [o, windows.channels], [panel, 1], [c, 1])
+    return nest(
+      'serial',
+      [k],
+      [
+        forLoop(panel, 'parallel', [
+          forLoop(row, 'serial', [
+            declareArray(sums, constant('float32', 0)),
+            forLoop(tile, 'serial', [forLoop(o, 'unroll', [forLoop(c, 'lanes', [setElement(sums, [o, c], call('mulAdd', pixel, window, sum))])])]),
+            forLoop(o, 'unroll', [forLoop(c, 'lanes', [store(this.#sums, place, this.#isOnce ? sum : call('add', load(this.#sums, place), sum))])]),
+          ]),
+        ]),
+      ],
+    )
+  }
+
+  /** The weights of the sums, feature by feature, and the epilogue. */
+  #finish(): readonly Stmt[] {
+    const { features, elements, epilogue, sizes } = this.#p
+    const { channels } = this.#images
+    const [c0, c, i] = [loopVar('c0', channels, QUAD), loopVar('c', QUAD), loopVar('i', AREA * sizes.channels)]
+    const product = (y: number, x: number): Expr => load(this.#sums, from((y * WINDOW + x) * this.#sumStride, [features, channels], [c0, 1], [c, 1]))
+    const stores = weightsOfProducts(product).flatMap((values, y) =>
+      values.map((value, x) => store(this.#weights, from(3 * y + x, [c0, AREA], [c, AREA]), value)),
+    )
+    return nest(
+      'serial',
+      [features],
+      [
+        forLoop(c0, 'serial', [forLoop(c, 'lanes', stores)]),
+        forLoop(i, 'simd', substituted(epilogue(load(this.#weights, from(0, [i, 1]))), new Map([[elements, from(0, [i, 1])]]))),
+      ],
+    )
+  }
+}
