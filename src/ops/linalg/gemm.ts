@@ -72,17 +72,24 @@ function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product):
 const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
   1 + (m ?? FEW + (n ?? 0)) + 2 * FEW * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
 
-/** Kernels without and with a bias. `strict` code has only those for all shapes, the first of each list. */
-const kernels = new PerEngine(() => ({ knows: !isStrict(), plain: new Array<ProductKernel>(), withBias: new Array<ProductKernel>() }))
+/** Kernels without and with a bias: the one for all shapes, then those of products with few rows or columns by {@link placeOf}. */
+const plain = new PerEngine(() => new Array<ProductKernel>())
+const withBias = new PerEngine(() => new Array<ProductKernel>())
+const NOTHING: Known = {}
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
+  if ((p.m <= FEW || p.n <= FEW) && !isStrict()) {
+    const known = knownOf(p)
+    if (known !== null) return run(p, placeOf(known), known)
+  }
+  run(p, 0, NOTHING)
+}
+
+function run(p: Product, place: number, known: Known): void {
   const { bias, aStrides: sa, bStrides: sb } = p
-  const { knows, plain, withBias } = kernels.current
-  const known = knows && (p.m <= FEW || p.n <= FEW) ? knownOf(p) : null
-  const list = bias === null ? plain : withBias
-  const { compiled, scratchBytes } = (list[known === null ? 0 : placeOf(known)] ??= build(bias !== null, known ?? {}))
-  const scratch = scratchMemory(scratchBytes(p.m, p.n, p.k))
+  const kernel = ((bias === null ? plain : withBias).current[place] ??= build(bias !== null, known))
+  const scratch = scratchMemory(kernel.scratchBytes(p.m, p.n, p.k))
   const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0, scratch]
-  launch(compiled, bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, bias], sizes)
+  launch(kernel.compiled, bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, bias], sizes)
 }
