@@ -27,6 +27,46 @@ describe('matrix products', () => {
     )
   })
 
+  it('of few rows or columns are right, eager and compiled, with a bias and operators after it', () => {
+    const f = (x: Tensor, y: Tensor, z: Tensor): Tensor => torch.relu(torch.nn.functional.linear(x, y, z)).add(1)
+    for (const [m, n, k] of [
+      [1, 33, 17],
+      [3, 8, 40],
+      [9, 2, 5],
+      [21, 4, 64],
+      [1, 1, 19],
+      [2, 3, 1],
+    ] as const)
+      for (const turned of [false, true]) {
+        const [x, z] = [torch.randn([m, k]), torch.randn([n])]
+        const y = turned ? torch.randn([k, n]).t() : torch.randn([n, k])
+        const exact = f(x.double(), y.double(), z.double())
+        for (const g of [f, compile(f)]) expect(g(x, y, z).double().sub(exact).abs().max().item()).toBeLessThan(1e-5 * k)
+      }
+  })
+
+  it('of few rows or columns are added in the order of the depth if they are strict, each product and each sum rounded', () => {
+    const f = (x: Tensor, y: Tensor): Tensor => x.mm(y)
+    const [m, n, k] = [2, 11, 50]
+    const [x, y] = [torch.randn([m, k]), torch.randn([k, n])]
+    const [a, b] = [x.toTypedArray(), y.toTypedArray()]
+    const inOrder = Float32Array.from({ length: m * n }, (_, at) => {
+      const [i, j] = [Math.floor(at / n), at % n]
+      let sum = 0
+      for (let d = 0; d < k; d++) sum = Math.fround(sum + Math.fround(Number(a[i * k + d]) * Number(b[d * n + j])))
+      return sum
+    })
+    expect(compile(f, { options: { strict: true } })(x, y).toTypedArray()).toEqual(inOrder)
+    expect(compile(f, { options: { strict: true } })(x, y.t().contiguous().t()).toTypedArray()).toEqual(inOrder)
+    torch.useDeterministicAlgorithms(true)
+    try {
+      expect(f(x, y).toTypedArray()).toEqual(inOrder)
+      expect(f(y.t(), x.t()).t().contiguous().toTypedArray()).toEqual(inOrder)
+    } finally {
+      torch.useDeterministicAlgorithms(false)
+    }
+  })
+
   it('pass through an epilogue with vectors and single elements', () => {
     const a = torch.randn([7, 9])
     const b = torch.randn([9, 21])
