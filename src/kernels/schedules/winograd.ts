@@ -16,6 +16,8 @@ import { PRODUCTS, TILE, WINDOW, tilePixels, transformedWeights, transformedWind
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
 const BYTES = 4
+/** Weights of a window that fill whole vectors; there is one more. */
+const NEIGHBOURS = 8
 
 /** With fewer channels or tiles the transforms cost what the products save; of smaller planes, tiles reach too far beyond the edge. */
 const LEAST_CHANNELS = 16
@@ -195,21 +197,30 @@ class Winograd {
     return [...this.#weightPanels(0, whole, QUAD), ...this.#weightPanels(whole, features - whole, 1)]
   }
 
-  /** `extent` features from `first` on, `lanes` at a time. */
+  /** `extent` features from `first` on, `lanes` at a time. Where the nine weights of a window are neighbours, all but the last are transposed from vectors. */
   #weightPanels(first: number, extent: number, lanes: number): readonly Stmt[] {
     if (extent === 0) return []
     const { weight } = this.#s.problem
     const { channels } = this.#s.problem.sizes
-    const { start, outer, channel, row, col } = weight
+    const { outer, channel, row, col } = weight
     const { columns } = this.#tile
     const inPanel = Math.min(extent, columns)
     const [panel, part] = [loopVar('panel', extent, inPanel), loopVar('part', inPanel, lanes)]
-    const [c, o] = [loopVar('channel', channels), loopVar('o', lanes)]
-    const taken = (y: number, x: number): Expr =>
-      load(
-        weight.buffer,
-        from(start + first * outer + y * row + x * col, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel]),
-      )
+    const [c, o, k] = [loopVar('channel', channels), loopVar('o', lanes), loopVar('k', NEIGHBOURS)]
+    const start = weight.start + first * outer
+    const loaded = (base: number, ...terms: Terms): Expr =>
+      load(weight.buffer, from(base, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel], ...terms))
+    const areNeighbours = lanes === QUAD && row === 3 * col && Math.abs(col) === 1
+    const lowest = start + Math.min(0, NEIGHBOURS * col)
+    const windows = localArray('windows', 'float32', [QUAD, NEIGHBOURS])
+    const gather = [
+      declareArray(windows, constant('float32', 0)),
+      forLoop(o, 'unroll', [forLoop(k, 'lanes', [setElement(windows, [o, k], loaded(lowest, [k, 1]))])]),
+    ]
+    const taken = (y: number, x: number): Expr => {
+      const place = start + y * row + x * col
+      return areNeighbours && place < lowest + NEIGHBOURS ? element(windows, o, place - lowest) : loaded(place)
+    }
     const stores = transformedWeights(taken).flatMap((values, y) =>
       values.map((value, x) =>
         store(
@@ -219,7 +230,7 @@ class Winograd {
         ),
       ),
     )
-    return nest('serial', [panel, part, c], [forLoop(o, 'lanes', stores)])
+    return nest('serial', [panel, part, c], [...(areNeighbours ? gather : []), forLoop(o, 'lanes', stores)])
   }
 
   // ---- images ----
