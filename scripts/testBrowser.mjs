@@ -13,6 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
 const { build, preview } = await import('vite')
 const { checkGraphPages } = await import('./pages/graphPages.mjs')
+const { checkFilePages } = await import('./pages/filePages.mjs')
 const { checkReportPages } = await import('./pages/reportPages.mjs')
 const { checkProfilePages } = await import('./pages/profilePages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
@@ -47,7 +48,13 @@ const options = { inAllThemes: process.env.TENSORFX_FULL === '1' }
 let failures = 0
 try {
   // Together they keep two cores busy. Pages of graphs measure what a step costs, so they run alone.
-  const side = [checkExample(), checkCsp(browser), checkCorePages(browser), checkReportPages(browser, `${root}demo-report/pages`, options)]
+  const side = [
+    checkExample(),
+    checkCsp(browser),
+    checkCorePages(browser),
+    checkReportPages(browser, `${root}demo-report/pages`, options),
+    checkFilePages(browser, `${root}demo-report/pages`),
+  ]
   for (const count of await Promise.all(side)) failures += count
   failures += await checkProfilePages(browser, `${root}demo-report/pages`, options)
   failures += await checkGraphPages(browser, `${root}demo-report/pages`, options)

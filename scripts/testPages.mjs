@@ -2,11 +2,12 @@
 // Chromium, it says so and succeeds. Part of npm run test:browser.
 import { fileURLToPath } from 'node:url'
 import { launch } from './browser.mjs'
+import { checkFilePages } from './pages/filePages.mjs'
 import { checkGraphPages } from './pages/graphPages.mjs'
 import { checkProfilePages } from './pages/profilePages.mjs'
 import { checkReportPages } from './pages/reportPages.mjs'
 
-const CHECKS = { graphs: checkGraphPages, runs: checkReportPages, profiles: checkProfilePages }
+const CHECKS = { files: checkFilePages, graphs: checkGraphPages, runs: checkReportPages, profiles: checkProfilePages }
 /** `npm run test:pages -- runs` drives only those. */
 const chosen = process.argv.slice(2)
 const browser = await launch('test:pages')

@@ -29,7 +29,7 @@ export async function builtApi() {
     'entries/fx/viewer',
     'entries/dispatch',
     'entries/debug',
-    'interop/torchFile/stateDict',
+    'interop/stateDict',
   ]
   const [front, ...rest] = await Promise.all(names.map(at))
   const fsdp = await at('entries/distributed/fsdp')

@@ -185,8 +185,8 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
   },
   {
     name: 'view',
-    forms: [{ words: 'FILE [--out PAGE] [--open]', text: 'writes a page that shows a saved graph' }],
-    operands: [SAVED_GRAPH],
+    forms: [{ words: 'FILE [--out PAGE] [--open]', text: 'writes a page that shows a saved graph, or the tensors of a file of weights' }],
+    operands: [{ ...SAVED_GRAPH, text: `${SAVED_GRAPH.text}; or weights: .safetensors, or .pt, .pth and .bin (torch.save), of which no code runs` }],
     options: [
       { name: '--out', value: 'PAGE', text: 'default: the name of the file with .html, beside it' },
       { name: '--before', value: 'FILE', text: 'an earlier version of the graph: the page shows what changed since' },

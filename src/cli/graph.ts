@@ -1,35 +1,29 @@
 // `tensorfx graph`, `tensorfx view` and `tensorfx diff`: saved graphs as text, as pages, and compared.
-import { existsSync } from 'node:fs'
+import { existsSync, openAsBlob } from 'node:fs'
 import { basename, extname } from 'node:path'
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
-import { GraphModule } from '../fx/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { GRAPH_KEY, readHeader } from '../formats/safetensors.ts'
+import type { GraphModule } from '../fx/index.ts'
 import { FxGraphDrawer } from '../fx/passes/graphDrawer.ts'
 import { graphToJson } from '../fx/text/json.ts'
-import { graphPage, graphView, renderSvg } from '../fx/viewer/index.ts'
+import { filePage, graphPage, graphView, renderSvg } from '../fx/viewer/index.ts'
+import { moduleOfGraph } from '../fx/viewer/open/graphFile.ts'
 import type { GraphCosts, ViewNode } from '../fx/viewer/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
 import { installCompile } from '../install/compile.ts'
-import { Module } from '../module/index.ts'
+import { withParts } from '../interop/fileSource.ts'
 import type { Line, Output, Result } from './line.ts'
 import { writePage } from './pages.ts'
 import { formatOf, parsed } from './savedGraphs.ts'
+import { TORCH_FILES } from './torchFiles.ts'
 import { PLAIN, paint } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
-
-/** Stands for a module, a parameter or a buffer of a graph whose file has no weights. */
-class NotInFile extends Module {
-  override forward(): never {
-    throw new UnsupportedError('this graph comes from a file without weights, so it cannot run.')
-  }
-}
 
 /** The graph in a file, with its weights if the file has them. */
 function read(path: string): GraphModule {
   installCompile()
   const { graph, root } = formatOf(path).read(path)
-  if (root !== null) return root
-  const targets = [...graph.nodes].filter(({ op }) => op === 'call_module' || op === 'get_attr').map(({ target }) => String(target))
-  return new GraphModule(Object.fromEntries(targets.map((target) => [target, new NotInFile()])), graph)
+  return root ?? moduleOfGraph(graph)
 }
 
 /** What `graph` prints, by option. */
@@ -74,17 +68,44 @@ function costsIn(path: string, gm: GraphModule): GraphCosts {
   return best
 }
 
+/** Whether a file has weights and no graph. */
+async function isWeights(path: string): Promise<boolean> {
+  if (TORCH_FILES.includes(extname(path))) return true
+  if (extname(path) !== '.safetensors' || !existsSync(path)) return false
+  const { metadata } = await withParts('view', path, readHeader)
+  return !Object.hasOwn(metadata, GRAPH_KEY)
+}
+
+/** Where the page of a file is written, unless the line says it. */
+function pageFor(path: string, { options }: Line): string {
+  const bare = path.replace(/[\\/]+$/, '')
+  return options.get('--out') ?? `${bare.slice(0, bare.length - extname(bare).length)}.html`
+}
+
+/** Writes the page of a file of weights. */
+async function viewWeights(path: string, line: Line, { note }: Output): Promise<Result> {
+  if (!existsSync(path)) throw new ArgumentError(`there is no file '${path}'.`)
+  for (const option of ['--before', '--profile'])
+    if (line.options.has(option)) throw new ArgumentError(`${option} is for graphs; '${path}' has weights only.`)
+  const page = await filePage(basename(path), await openAsBlob(path))
+  const out = pageFor(path, line)
+  await writePage(out, page, line.options.has('--open') ? note : null)
+  const [, count = ''] = /<span class="count">([^<]*)</.exec(page) ?? []
+  return { text: `Wrote ${out}: ${count}`, code: 0, data: { file: path, page: out, weights: count } }
+}
+
 /** Runs `tensorfx view`. */
-export async function viewGraph({ operands, options }: Line, { note }: Output): Promise<Result> {
+export async function viewGraph(line: Line, output: Output): Promise<Result> {
+  const { operands, options } = line
   const path = one(operands)
+  if (await isWeights(path)) return viewWeights(path, line, output)
   const before = options.get('--before')
   const gm = read(path)
   const profiled = options.get('--profile')
   const costs = profiled === undefined ? {} : { costs: costsIn(profiled, gm) }
   const page = graphPage(gm, { title: basename(path), ...costs, ...(before === undefined ? {} : { before: read(before) }) })
-  const bare = path.replace(/[\\/]+$/, '')
-  const out = options.get('--out') ?? `${bare.slice(0, bare.length - extname(bare).length)}.html`
-  await writePage(out, page, options.has('--open') ? note : null)
+  const out = pageFor(path, line)
+  await writePage(out, page, options.has('--open') ? output.note : null)
   return { text: `Wrote ${out}: ${gm.graph.nodes.length} nodes`, code: 0, data: { file: path, page: out, nodes: gm.graph.nodes.length } }
 }
 

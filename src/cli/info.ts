@@ -5,13 +5,14 @@ import { ArgumentError } from '../errors/index.ts'
 import { installTensors } from '../install/tensors.ts'
 import { loadTorchFile } from '../interop/index.ts'
 import { withParts } from '../interop/fileSource.ts'
-import { readHeader } from '../interop/safetensors.ts'
+import { readHeader } from '../formats/safetensors.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { sizeText } from '../protocol/sizeText.ts'
 import { formatShape, numelOf } from '../tensor/index.ts'
 import type { Line, Result } from './line.ts'
 import { PLAIN, aligned } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
+import { TORCH_FILES } from './torchFiles.ts'
 
 /** A tensor in a file. */
 interface StoredTensor {
@@ -49,8 +50,6 @@ async function torchFile(path: string, key: string | undefined): Promise<Weights
 }
 
 const npz = async (path: string): Promise<Weights> => ({ tensors: (await import('./npz.ts')).readNpz(path), metadata: {} })
-
-const TORCH_FILES = ['.pt', '.pth', '.bin']
 
 async function read(path: string, key: string | undefined): Promise<Weights> {
   const extension = extname(path)

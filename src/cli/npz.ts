@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { constants, inflateRawSync } from 'node:zlib'
 import { npyHeader } from '../data/npy.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { readStoredZip } from '../interop/torchFile/zip.ts'
+import { readStoredZip } from '../formats/zip.ts'
 import { numelOf } from '../tensor/index.ts'
 
 /** An array in a file. */

@@ -2,7 +2,7 @@
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { isObject, valueText } from '../protocol/index.ts'
 import { joinBytes } from '../protocol/joinBytes.ts'
-import type { PartReader } from './safetensors.ts'
+import type { PartReader } from '../formats/safetensors.ts'
 
 /** A file: its path (where there is a file system), its URL, a Blob such as a File of a browser, or its bytes. */
 export type FileSource = string | URL | Blob | Uint8Array | ArrayBuffer

@@ -7,7 +7,7 @@ import { list, name as nameText, number, object, record } from '../protocol/deco
 import type { Decoded, Decoder } from '../protocol/decode.ts'
 import { isFunction, isPlainObject } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { RECIPES } from './layerRecipes.ts'
+import { RECIPES } from '../formats/layerRecipes.ts'
 
 /** Who reads a file, and the classes of layers by name that the file may ask for. */
 export interface LayerSource {

@@ -32,6 +32,6 @@ export interface LoadTorchFileOptions {
 export async function loadTorchFile(source: FileSource, options: LoadTorchFileOptions = {}): Promise<Map<string, Tensor>> {
   checkCount('loadTorchFile', arguments, 2)
   checkOptions('loadTorchFile', options, { key: true })
-  const [bytes, { readStateDict }] = await Promise.all([bytesOf('loadTorchFile', source), import('./torchFile/stateDict.ts')])
+  const [bytes, { readStateDict }] = await Promise.all([bytesOf('loadTorchFile', source), import('./stateDict.ts')])
   return readStateDict('loadTorchFile', bytes, options.key ?? null)
 }

@@ -5,7 +5,7 @@ import { getAttribute } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
 import * as nn from '../nn/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { RECIPES } from './layerRecipes.ts'
+import { RECIPES } from '../formats/layerRecipes.ts'
 
 /** The description of a layer. */
 export interface ModuleSpec {

@@ -13,7 +13,8 @@ import { attributePaths } from './attributePaths.ts'
 import { frozenParameters, moduleSpec, unknownModule } from './moduleSpec.ts'
 import type { ModuleSpec } from './moduleSpec.ts'
 import { writeSafetensors } from './safetensors.ts'
-import { KEY, VERSION, place } from './savedModule.ts'
+import { GRAPH_KEY as KEY } from '../formats/safetensors.ts'
+import { VERSION, place } from './savedModule.ts'
 
 /** A module that a graph calls or reads: a layer or a GraphModule. */
 type ChildJson = LayerJson | { readonly graph: GraphModuleJson }

@@ -13,12 +13,11 @@ import type { Tensor } from '../tensor/index.ts'
 import { CODEGEN } from './codegenJson.ts'
 import { LAYER, layerFromSpec } from './layerFromSpec.ts'
 import type { LayerSource } from './layerFromSpec.ts'
+import { GRAPH_KEY as KEY } from '../formats/safetensors.ts'
 import { readSafetensors } from './safetensors.ts'
 
 /** The version of the description. A reader rejects newer versions. Version 1 had only what the graph refers to, and no nested inputs. */
 export const VERSION = 2
-/** The name of the description among the texts of the file. */
-export const KEY = 'tensorfx.graphmodule'
 
 const anything: Decoder<unknown> = (value) => value
 

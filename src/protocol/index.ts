@@ -9,6 +9,7 @@ export {
   explainMissingTargets,
   lookupTarget,
   missingTarget,
+  namedOnly,
   nameTarget,
   namedTargets,
   targetInfo,

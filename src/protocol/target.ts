@@ -58,6 +58,15 @@ export function lookupTarget(name: string): TargetFunction | undefined {
   return registry.get(name)
 }
 
+/** A function that has this qualified name and nothing else: it is not registered, and throws when it is called. For graphs that are only shown. */
+export function namedOnly(name: string): TargetFunction {
+  const fn = (): never => {
+    throw new ArgumentError(`'${name}' is only a name here: this graph is shown and cannot run.`)
+  }
+  const info: TargetInfo = { name, shortName: name.slice(name.lastIndexOf('.') + 1), effects: 'pure' }
+  return Object.defineProperty(fn, TARGET, { value: info })
+}
+
 let explainMissing: ((name: string) => string) | null = null
 let areAllThere = false
 

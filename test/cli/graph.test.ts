@@ -1,5 +1,5 @@
 // tensorfx graph, view and diff: saved graphs as text and pages, and what differs between two.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -8,10 +8,11 @@ import type { Tensor } from 'tensorfx'
 import { FxGraphDrawer } from 'tensorfx/fx/passes'
 import { symbolicTrace } from 'tensorfx/fx'
 import { graphToJson } from 'tensorfx/fx/json'
-import { saveGraphModule } from 'tensorfx/interop'
+import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { openerOf } from '../../src/cli/pages.ts'
 import type { Result } from '../../src/cli/line.ts'
+import { root } from '../built/node.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx graphs '))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -73,6 +74,23 @@ describe('tensorfx view', () => {
     const { data } = await run('view', at('tanh.json'), '--out', at('elsewhere.html'), '--json')
     expect(data).toEqual({ file: at('tanh.json'), page: at('elsewhere.html'), nodes: 5 })
     expect([existsSync(at('elsewhere.html')), existsSync(at('tanh.html'))]).toEqual([true, false])
+  })
+
+  it('shows the tensors of a file of weights', async () => {
+    writeFileSync(at('weights.safetensors'), writeSafetensors([['a.w', torch.ones([2, 3])]]))
+    copyFileSync(join(root, 'test/goldens/weights/encoder.pt'), at('encoder.pt'))
+    for (const [file, count] of [
+      ['weights.safetensors', '1 tensor, 24 bytes'],
+      ['encoder.pt', '30 tensors, 79.4 KiB'],
+    ] as const) {
+      const page = at(`${file}.html`)
+      const { code, text, data } = await run('view', at(file), '--out', page, '--json')
+      expect([code, JSON.parse(text), data]).toEqual([0, data, { file: at(file), page, weights: count }])
+      expect(readFileSync(page, 'utf8')).toMatch(/<div id="tree" [^]*"weights":\{"name":/)
+    }
+    expect((await run('view', at('encoder.pt'), '--before', at('tanh.json'))).text).toMatch(
+      /--before is for graphs; '.*encoder\.pt' has weights only/,
+    )
   })
 
   it('shows what changed since another graph', async () => {

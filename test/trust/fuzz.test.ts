@@ -12,7 +12,7 @@ import * as fsdp from 'tensorfx/distributed/fsdp'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
-import * as torchFile from '../../src/interop/torchFile/stateDict.ts'
+import * as torchFile from '../../src/interop/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 

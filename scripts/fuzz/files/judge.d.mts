@@ -15,6 +15,8 @@ export interface Figures {
   readonly slowest: number
   readonly largest: number
 }
+/** The mutant of a number. */
+export function mutantOf(seeds: readonly Uint8Array[], format: string, seed: number, index: number): Uint8Array
 export class Watch {
   constructor(api: Api)
   effects(): string | null

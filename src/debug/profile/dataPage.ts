@@ -1,5 +1,5 @@
 // Pages of a profile: single HTML files in the colours of graph pages. Their program is in page/.
-import { escapeHtml, htmlDocument } from '../../fx/viewer/document.ts'
+import { escapeHtml, htmlDocument, sheetOf } from '../../fx/viewer/document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
 import type { ProfileData } from './page/data.ts'
 
@@ -16,7 +16,7 @@ export interface DataPage {
 export const dataPage = ({ title, figures, tools, body, data }: DataPage): string =>
   htmlDocument({
     title,
-    style: PAGE_STYLE,
+    sheet: sheetOf(PAGE_STYLE),
     script: PAGE_SCRIPT,
     data,
     body: `<header><h1 title="${escapeHtml(title)}">${escapeHtml(title)}</h1><span class="figures">${escapeHtml(figures)}</span><span class="grow"></span><span class="tools">${tools}</span></header>

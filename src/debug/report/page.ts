@@ -1,5 +1,5 @@
 // The page of a run as a single HTML file, which needs no network and no other file. Its program is in page/, which is bundled into generated/page.ts.
-import { escapeHtml, htmlDocument } from '../../fx/viewer/document.ts'
+import { escapeHtml, htmlDocument, sheetOf } from '../../fx/viewer/document.ts'
 import type { Report } from './data.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
 
@@ -11,5 +11,5 @@ export function reportHtml(reports: readonly [Report] | readonly [before: Report
 <main id="runs"></main>
 <aside id="side" hidden><div class="tabs"><span class="grow"></span><button type="button" id="close-side" aria-label="Close">✕</button></div><div id="panel"></div></aside>
 <noscript>This page shows the run with JavaScript.</noscript>`
-  return htmlDocument({ title: `${title}: a run`, style: PAGE_STYLE, body, data: reports, script: PAGE_SCRIPT })
+  return htmlDocument({ title: `${title}: a run`, sheet: sheetOf(PAGE_STYLE), body, data: reports, script: PAGE_SCRIPT })
 }

@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { Place, integer, list, mapOf, name, number, object, oneOf, optional, record, string } from '../../protocol/decode.ts'
 import type { Decoder } from '../../protocol/decode.ts'
-import { checkOptions, isPlainObject, lookupTarget, missingTarget } from '../../protocol/index.ts'
+import { checkOptions, isPlainObject, lookupTarget, missingTarget, namedOnly } from '../../protocol/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import type { Argument, Kwargs, Opcode } from '../graph/node.ts'
@@ -121,9 +121,9 @@ export interface DecodedGraph {
 /**
  * Decodes the nodes one after the other, and gives each to `make`, which returns what stands for the node in the arguments of later ones. Throws ArgumentError, which names
  * the place, for an unknown version, function or node, for data that are not the JSON of a graph, and, unless `trust` is 'code', for a node that names anything but
- * operators, registered functions, public members of tensors, and attributes.
+ * operators, registered functions, public members of tensors, and attributes. A graph that is only 'shown', and never runs, may name anything.
  */
-export function decodeGraph(where: string, json: unknown, place: Place, trust: Trust, make: (node: DecodedNode) => object): DecodedGraph {
+export function decodeGraph(where: string, json: unknown, place: Place, trust: Trust | 'shown', make: (node: DecodedNode) => object): DecodedGraph {
   const { version, nodes: items, frames = [], sourceHint = null } = GRAPH(json, place)
   if (version > GRAPH_JSON_VERSION)
     throw new ArgumentError(`${where}: version ${version} is newer than this tensorfx reads (${GRAPH_JSON_VERSION}); update tensorfx.`)
@@ -142,7 +142,8 @@ export function decodeGraph(where: string, json: unknown, place: Place, trust: T
     if (made.has(item.name)) throw new ArgumentError(`${where}: two nodes are called '${item.name}' (${String(at)}).`)
     if (hasOutput) throw new ArgumentError(`${where}: node '${item.name}' comes after the output.`)
     hasOutput = item.op === 'output'
-    const target = item.op === 'call_function' ? lookupTarget(item.target) : item.target
+    const find = trust === 'shown' ? namedOnly : lookupTarget
+    const target = item.op === 'call_function' ? find(item.target) : item.target
     if (target === undefined)
       throw new ArgumentError(`${where}: unknown function '${item.target}' at node '${item.name}'; ${missingTarget(item.target)}.`)
     const node: DecodedNode = {
@@ -178,11 +179,14 @@ const ARGS: Readonly<Partial<Record<Opcode, readonly [least: number, most: numbe
   output: [1, 1],
 }
 
-function checkNode(where: string, node: DecodedNode, trust: Trust): void {
+function checkNode(where: string, node: DecodedNode, trust: Trust | 'shown'): void {
   const [least, most] = ARGS[node.op] ?? [0, Infinity]
   if (node.args.length < least || node.args.length > most)
     throw new ArgumentError(`${where}: node '${node.name}' (${node.op}) cannot have ${node.args.length} args.`)
-  const what = trust === 'data' ? forbidden(node) : null
+  // What is only shown calls nothing, but has a place for each attribute.
+  const isChecked = trust === 'data' || (trust === 'shown' && (node.op === 'get_attr' || node.op === 'call_module'))
+  const what = isChecked ? forbidden(node) : null
+  if (what !== null && trust === 'shown') throw new ArgumentError(`${where}: node '${node.name}' ${what}, which no module can have.`)
   if (what !== null)
     throw new ArgumentError(
       `${where}: node '${node.name}' ${what}. A graph that comes as data may only call operators, registered functions and public methods of tensors, and read public properties of tensors and attributes of the module. If you trust its author as the author of a program that you run, pass { trust: 'code' }.`,

@@ -21,7 +21,7 @@ export function graphFromJson(json: GraphJson, options: TrustOptions = {}): Grap
 }
 
 /** {@link graphFromJson} for a part of a file that `where` reads. */
-export function readGraph(where: string, json: unknown, place: Place, trust: Trust): Graph {
+export function readGraph(where: string, json: unknown, place: Place, trust: Trust | 'shown'): Graph {
   const graph = new Graph()
   const { sourceHint } = decodeGraph(where, json, place, trust, ({ op, name, target, args, kwargs, type, meta, stack }) => {
     const node = graph.createNode(op, target, args, kwargs, name, type)

@@ -24,9 +24,7 @@ export function graphView(gm: GraphModule, name: string, before: GraphModule | n
   checkOptions('graphView', options, { statistics: 'boolean' })
   const readValues = options.statistics ?? true
   const facts = new TargetReader(gm, readValues)
-  if (before === null) {
-    return { name, nodes: [...gm.graph.nodes].map((n) => viewNode(n, facts.of(n), 'same', null)), code: codeOf(gm, new Map()), isDiff: false }
-  }
+  if (before === null) return plainView(gm, name, (node) => facts.of(node))
   const oldFacts = new TargetReader(before, readValues)
   const old = new Map([...before.graph.nodes].map((n) => [n.name, n]))
   const now = new Set([...gm.graph.nodes].map((n) => n.name))
@@ -48,6 +46,14 @@ export function graphView(gm: GraphModule, name: string, before: GraphModule | n
   }))
   return { name, nodes, code: withRemoved(codeOf(gm, changes), (l) => l.node ?? '', oldCode), isDiff: true }
 }
+
+/** What to show for a graph, with what is known of the targets of its nodes. */
+export const plainView = (gm: GraphModule, name: string, factsOf: (node: Node) => TargetFacts): GraphView => ({
+  name,
+  nodes: [...gm.graph.nodes].map((node) => viewNode(node, factsOf(node), 'same', null)),
+  code: codeOf(gm, new Map()),
+  isDiff: false,
+})
 
 /** The later list, with each removed item of the earlier list inserted after the item that it followed there. */
 function withRemoved<T>(

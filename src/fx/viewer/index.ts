@@ -1,6 +1,7 @@
 // Views of graphs: an interactive HTML page, flowcharts for Markdown, and SVG. PyTorch's FxGraphDrawer is in fx/passes.
-export { graphPage } from './page.ts'
+export { filePage, graphPage } from './page.ts'
 export type { GraphPageOptions } from './page.ts'
+export type { FileContents } from './open/openFile.ts'
 export type { GraphCosts, NodeCost } from './cost.ts'
 export { graphView } from './graphView.ts'
 export type { GraphViewOptions } from './graphView.ts'

@@ -9,7 +9,8 @@ import { formatArg, nodeTargetText } from '../text/format.ts'
 import { tensorFacts } from './tensorFacts.ts'
 import type { Change, TargetFacts, ViewModule, ViewNode } from './view.ts'
 
-const NONE: TargetFacts = { type: null, config: {}, tensors: [] }
+/** What is known of a target that is neither a layer nor a tensor. */
+export const NONE: TargetFacts = { type: null, config: {}, tensors: [] }
 
 /** Reads what nodes call: several nodes may call the same layer, which is looked at once. */
 export class TargetReader {
@@ -49,7 +50,8 @@ export class TargetReader {
   }
 }
 
-const configText = (value: unknown): string => (Array.isArray(value) ? `[${value.map(configText).join(', ')}]` : String(value))
+/** A value of a configuration. */
+export const configText = (value: unknown): string => (Array.isArray(value) ? `[${value.map(configText).join(', ')}]` : String(value))
 
 /** What is shown for a node. */
 export function viewNode(node: Node, facts: TargetFacts, change: Change, was: string | null): ViewNode {

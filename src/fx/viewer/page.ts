@@ -1,17 +1,15 @@
 // A graph as a single HTML page, which needs no network and no other file. Its program is in page/, which is bundled into generated/page.ts; the layout is computed here.
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
-import { checkArgument, checkCount, checkOptions, isPlainObject } from '../../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, checkString, isObject, isPlainObject } from '../../protocol/index.ts'
 import type { GraphModule } from '../run/graphModule.ts'
-import { escapeHtml, htmlDocument } from './document.ts'
+import { htmlDocument, sheetOf } from './document.ts'
+import type { PageParts } from './document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
+import { graphParts } from './graphParts.ts'
 import { graphView } from './graphView.ts'
-import { Arranger, openAtFirst } from './layout/arrange.ts'
-import { categoryOf } from './layout/boxes.ts'
-import { Layouts } from './layout/layered.ts'
-import { pack, unpack } from './pageData.ts'
-import type { PackedPage } from './pageData.ts'
+import { partsOfFile } from './open/partsOfFile.ts'
+import type { FileContents } from './open/openFile.ts'
 import type { GraphCosts } from './cost.ts'
-import type { GraphView } from './view.ts'
 
 /** Options of {@link graphPage}. */
 export interface GraphPageOptions {
@@ -28,7 +26,8 @@ export interface GraphPageOptions {
 /**
  * The text of an HTML page that shows a graph. The graph can be moved (drag), zoomed (wheel, pinch, buttons), searched, and saved as SVG or PNG; its modules open and
  * close. For each node the page shows its configuration, arguments, shapes, parameters, users, generated code and the user's line. With `before` it shows the difference
- * of two graphs, and opens at the first change. With `costs` it shows times of a profile as heat. `?` in the page lists its keys.
+ * of two graphs, and opens at the first change. With `costs` it shows times of a profile as heat. `?` in the page lists its keys. Files that are dropped on the page are
+ * opened as by {@link filePage}.
  *
  *     await writeFile('graph.html', graphPage(gm))
  *     await writeFile('fused.html', graphPage(fused, { before: gm }))
@@ -45,65 +44,27 @@ export function graphPage(gm: GraphModule, options: GraphPageOptions = {}): stri
     'what a profile says of a graph, as graphCosts() of a profile lists it',
     costs,
   )
-  return pageOf(graphView(gm, title, before, { statistics }), costs)
+  return pageOf(graphParts(graphView(gm, title, before, { statistics }), costs))
 }
 
-/** The data of a page: the graph, and the layouts of what is seen at first, of all groups open and of none. */
-function dataOf(view: GraphView, costs: GraphCosts | null): PackedPage {
-  const graph = pack(view)
-  const layouts = new Layouts()
-  const arranger = new Arranger(unpack(graph), layouts)
-  for (const open of [openAtFirst(arranger.tree), new Set(arranger.tree.groups), new Set<never>()]) arranger.arrange(open)
-  return { graph, layouts: layouts.toJSON(), costs }
+/**
+ * The text of an HTML page that shows a file: a graph (the JSON of graphToJson, or safetensors of saveGraphModule) as {@link graphPage} does, and a file of weights (safetensors, or .pt,
+ * .pth and .bin of torch.save) as a tree of its tensors with shapes, dtypes, statistics and histograms. Files are told by their bytes; `name` is the title. The file may come from anyone:
+ * no code of it runs. Rejects with ArgumentError for a damaged file, and for one in another format.
+ *
+ *     await writeFile('weights.html', await filePage('model.pt', await readFile('model.pt')))
+ */
+export async function filePage(name: string, file: FileContents): Promise<string> {
+  checkCount('filePage', arguments, 2)
+  checkString('filePage', 'name', name)
+  checkArgument(
+    file instanceof Uint8Array || (isObject(file) && 'arrayBuffer' in file && 'slice' in file),
+    'filePage',
+    'file',
+    'a Blob, or the bytes of a file as a Uint8Array',
+    file,
+  )
+  return pageOf(await partsOfFile(name, file))
 }
 
-function pageOf(view: GraphView, costs: GraphCosts | null): string {
-  const data = dataOf(view, costs)
-  const title = escapeHtml(view.name)
-  const categories = [...new Set(unpack(data.graph).nodes.map(categoryOf))]
-  const legend = categories.map((name) => `<span><i style="background:var(--category-${name})"></i>${name}</span>`).join('')
-  const heat = costs === null ? '' : '<span><i style="background:var(--category-activation)"></i>time (heat)</span>'
-  const count = view.isDiff
-    ? (['added', 'removed', 'changed'] as const)
-        .map((change) => `<span class="${change}">${view.nodes.filter((n) => n.change === change).length} ${change}</span>`)
-        .join(' ')
-    : `${view.nodes.length} nodes`
-  const body = `${header(title, count)}
-<main><canvas id="canvas" tabindex="0" aria-label="The graph. Arrow keys go from node to node."></canvas>
-<div class="legend">${legend}${heat}</div>
-<div class="corner"><canvas id="minimap" aria-label="The whole graph, and the part that is in view"></canvas><div class="zoom"><button type="button" id="in" title="Zoom in (+)" aria-label="Zoom in">+</button><button type="button" id="out" title="Zoom out (-)" aria-label="Zoom out">−</button></div></div></main>
-<aside id="side" hidden>
-<div class="tabs" role="tablist"><button type="button" role="tab" data-tab="panel" aria-selected="true">Node</button><button type="button" role="tab" data-tab="code" aria-selected="false">Code</button><span class="grow"></span><button type="button" id="close-side" aria-label="Close">✕</button></div>
-<div id="panel"></div><div id="code" hidden></div>
-</aside>
-${HELP}
-<div id="said" class="unseen" role="status"></div>
-<div id="print"></div>
-<noscript>This page draws the graph with JavaScript.</noscript>`
-  return htmlDocument({ title: view.name, style: PAGE_STYLE, body, data, script: PAGE_SCRIPT })
-}
-
-const header = (title: string, count: string): string => `<header>
-<h1 title="${title}">${title}</h1><span class="count">${count}</span>
-<span id="changes" hidden><button type="button" id="previous" title="Previous change (p)" aria-label="Previous change">‹</button><span id="change"></span><button type="button" id="next" title="Next change (n)" aria-label="Next change">›</button></span>
-<span class="grow"></span>
-<span class="find"><input id="search" type="search" placeholder="Search  /" aria-label="Search nodes" autocomplete="off" spellcheck="false"><select id="kind" aria-label="Kind"><option value="">all kinds</option></select><span id="hits" role="status"></span><span id="results" hidden></span></span>
-<span class="tools"><button type="button" id="fit" title="Show everything (f)">Fit</button><button type="button" id="open-all" title="Open all modules (o)">Open all</button><button type="button" id="close-all" title="Close all modules (c)">Close all</button><button type="button" id="show-code" title="Generated code (g)">Code</button><span class="menu"><button type="button" id="show-export" title="Save or share">Save</button><span id="export" hidden><button type="button" id="export-svg">SVG picture</button><button type="button" id="export-png">PNG picture</button><button type="button" id="copy-link">Copy link to this view</button></span></span><button type="button" id="show-help" title="Keys (?)" aria-label="Help">?</button></span>
-</header>`
-
-const KEYS: readonly (readonly [keys: readonly string[], what: string])[] = [
-  [['/'], 'search; kind:relu finds nodes of a kind; Enter goes to the next result'],
-  [['f'], 'show everything'],
-  [['0'], 'back to a readable size'],
-  [['+', '-'], 'zoom; also the wheel, or two fingers'],
-  [['↑', '↓'], 'to the first input, or the first user'],
-  [['←', '→'], 'to the previous or next node, in graph order'],
-  [['n', 'p'], 'next or previous change, in a difference'],
-  [['o', 'c'], 'open or close all modules; a click does it for one'],
-  [['g'], 'the generated code'],
-  [['Esc'], 'close the panel and clear the search'],
-]
-
-const HELP = `<dialog id="help" aria-labelledby="help-title"><h2 id="help-title">Keys</h2><dl>${KEYS.map(
-  ([keys, what]) => `<dt>${keys.map((key) => `<kbd>${key}</kbd>`).join(' ')}</dt><dd>${what}</dd>`,
-).join('')}</dl><button type="button" id="close-help">Close</button></dialog>`
+const pageOf = (parts: Omit<PageParts, 'sheet' | 'script'>): string => htmlDocument({ ...parts, sheet: sheetOf(PAGE_STYLE), script: PAGE_SCRIPT })

@@ -128,7 +128,8 @@ export function pack(view: GraphView): PackedGraph {
   return { name, isDiff, texts: texts.list, facts: facts.list, modules: modules.list, origins: origins.list, stacks: stacks.list, nodes, code }
 }
 
-const packStatistics = ({ min, max, mean, std, zeros, special, histogram }: ViewStatistics): number[] => [
+/** Statistics as the named ones and then the histogram, with four digits. */
+export const packStatistics = ({ min, max, mean, std, zeros, special, histogram }: ViewStatistics): number[] => [
   ...[min, max, mean, std].map((value) => Number(value.toPrecision(4))),
   zeros,
   special,
@@ -199,7 +200,8 @@ export function unpack(packed: PackedGraph): PageGraph {
   return { name: packed.name, isDiff: packed.isDiff, nodes, code }
 }
 
-function unpackStatistics(packed: readonly number[]): ViewStatistics | null {
+/** Reads {@link packStatistics}; null for an empty list. */
+export function unpackStatistics(packed: readonly number[]): ViewStatistics | null {
   const [min, max, mean, std, zeros, special, ...histogram] = packed
   if (min === undefined || max === undefined || mean === undefined || std === undefined || zeros === undefined || special === undefined) return null
   return { min, max, mean, std, zeros, special, histogram }

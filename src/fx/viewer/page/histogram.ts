@@ -21,7 +21,7 @@ export function tensorView(tensor: ViewTensor): HTMLElement {
   )
 }
 
-function figures({ min, max, mean, std, zeros, special }: ViewStatistics): HTMLElement {
+export function figures({ min, max, mean, std, zeros, special }: ViewStatistics): HTMLElement {
   const row = (title: string, value: string): HTMLElement[] => [element('dt', {}, title), element('dd', {}, value)]
   return element(
     'dl',
@@ -35,7 +35,7 @@ function figures({ min, max, mean, std, zeros, special }: ViewStatistics): HTMLE
   )
 }
 
-function histogram({ histogram: counts, min, max }: ViewStatistics): HTMLElement {
+export function histogram({ histogram: counts, min, max }: ViewStatistics): HTMLElement {
   const [width, height, most] = [240, 44, Math.max(...counts, 1)]
   const step = width / counts.length
   const bars = counts.map((count, i) => {

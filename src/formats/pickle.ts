@@ -1,7 +1,7 @@
 // A pickle machine that only builds values. Pickle is a program: with GLOBAL and REDUCE it asks for any function of Python by name and calls it. Here a name is
 // looked up in a table of the caller's, which holds what torch.save writes; any other is refused, and nothing is ever imported or run.
-import { ArgumentError } from '../../errors/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { ArgumentError } from '../errors/index.ts'
+import { valueText } from '../protocol/index.ts'
 
 /** What a pickle holds: Python's values as JavaScript's. A dict is a Map, a tuple or a list an array. `T` is what the caller's functions make. */
 export type Pickled<T> = T | null | boolean | number | bigint | string | Uint8Array | Pickled<T>[] | Map<Pickled<T>, Pickled<T>> | Global<T>

@@ -1,5 +1,5 @@
 // The entries of a zip archive that are stored as they are, which is how torch.save writes them. Nothing is decompressed here: a small file cannot become a large one.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError } from '../errors/index.ts'
 
 const END_SIGNATURE = 0x06054b50
 const END_SIZE = 22
