@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { withParts } from '../interop/fileSource.ts'
 import type { FileSource } from '../interop/fileSource.ts'
-import { readHeader } from '../interop/safetensors.ts'
+import { readHeader } from '../formats/safetensors.ts'
 import type { Safetensors } from '../interop/safetensors.ts'
 import { VERSION } from '../version.ts'
 

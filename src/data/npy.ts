@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { bytesOf } from '../interop/fileSource.ts'
 import type { FileSource } from '../interop/fileSource.ts'
-import { readStoredZip } from '../interop/torchFile/zip.ts'
+import { readStoredZip } from '../formats/zip.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { checkCount } from '../protocol/index.ts'

@@ -11,9 +11,9 @@ import type { ViewStatistics } from '../view.ts'
 import type { StoredTensor, StoredValue, WeightsView } from '../weights.ts'
 import { elementsIn, elementsOf, otherElementsIn } from './elements.ts'
 
-/** As many elements of a file are read for statistics, which takes some seconds. */
+/** At most this many elements of a file are read for statistics, which takes some seconds. */
 const MOST_ELEMENTS = 250_000_000
-/** Values that are nested deeper, or beyond so many, are left out. */
+/** Values that are nested deeper, and those beyond this number, are left out. */
 const DEEPEST = 32
 const MOST_ITEMS = 200_000
 const LONGEST_TEXT = 200

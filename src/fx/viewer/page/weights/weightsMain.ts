@@ -14,7 +14,7 @@ const view = unpackWeights(packed)
 const root = treeOf(view)
 const all = [...below(root)]
 const groups = all.filter(({ item }) => item === null)
-/** Up to so many tensors, all groups are open at first. */
+/** With at most this many tensors, all groups are open at first. */
 const FEW = 60
 const open = new Set(
   all.length <= FEW ? groups : groups.filter(({ depth, children }) => depth === 0 && root.children.length === 1 && children.length <= FEW),
@@ -201,7 +201,7 @@ onClick('close-side', () => select(null))
 
 // ---- printing and the first view ----
 
-/** As many tensors are printed. */
+/** At most this many tensors are printed. */
 const MOST_PRINTED = 2000
 addEventListener('beforeprint', () => {
   const rows = all.flatMap(({ path, item }) =>
