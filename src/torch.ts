@@ -1,10 +1,17 @@
 // The namespace object `torch`: what PyTorch users write, and what generated code prints (`torch.nn.functional.gelu(x)`).
 import {
   Function,
+  autocast,
   backward,
+  clearAutocastCache,
+  customBwd,
+  customFwd,
   enableGrad,
+  getAutocastDtype,
   grad,
   inferenceMode,
+  isAutocastCacheEnabled,
+  isAutocastEnabled,
   isGradEnabled,
   noGrad,
   queueBackwardCallback,
@@ -115,6 +122,18 @@ export type Torch = typeof operators &
     readonly setGradEnabled: typeof setGradEnabled
     readonly isGradEnabled: typeof isGradEnabled
     readonly inferenceMode: typeof inferenceMode
+    readonly autocast: typeof autocast
+    readonly isAutocastEnabled: typeof isAutocastEnabled
+    readonly isAutocastCacheEnabled: typeof isAutocastCacheEnabled
+    readonly getAutocastDtype: typeof getAutocastDtype
+    readonly clearAutocastCache: typeof clearAutocastCache
+    /** PyTorch's `torch.amp`: mixed precision. */
+    readonly amp: {
+      readonly autocast: typeof autocast
+      readonly GradScaler: typeof optim.GradScaler
+      readonly customFwd: typeof customFwd
+      readonly customBwd: typeof customBwd
+    }
     readonly getDefaultDtype: typeof getDefaultDtype
     readonly setDefaultDtype: typeof setDefaultDtype
     readonly promoteTypes: typeof promoteTypes
@@ -220,6 +239,12 @@ export const torch: Torch = namespace(
     setGradEnabled,
     isGradEnabled,
     inferenceMode,
+    autocast,
+    isAutocastEnabled,
+    isAutocastCacheEnabled,
+    getAutocastDtype,
+    clearAutocastCache,
+    amp: namespace('torch.amp', { autocast, GradScaler: optim.GradScaler, customFwd, customBwd }),
     getDefaultDtype,
     setDefaultDtype,
     promoteTypes,

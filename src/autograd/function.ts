@@ -3,7 +3,7 @@ import { checkArgument, isFunction } from '../protocol/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { detach, zerosLike } from '../ops/index.ts'
+import { detach, to, zerosLike } from '../ops/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode, pushEdge, setGradFn, upcomingSeq } from './node.ts'
@@ -163,6 +163,10 @@ export class FunctionContext {
   }
 }
 
+/** A gradient in the dtype of its tensor: a backward may compute in another one, as under autocast. */
+const gradientAs = (tensor: Tensor | undefined, grad: Tensor | null): Tensor | null =>
+  tensor === undefined || !(grad instanceof Tensor) || grad.dtype === tensor.dtype ? grad : to(grad, tensor.dtype)
+
 /**
  * A custom differentiable function; PyTorch's `torch.autograd.Function`. Subclass it with static `forward(ctx, ...args)` and `backward(ctx, ...grads)`,
  * and call `YourClass.apply(...args)`. `backward` returns one gradient per argument of forward (null for arguments that are not tensors).
@@ -201,7 +205,7 @@ export class Function {
       const full = outputs.map((output, i) => grads[i] ?? zerosLike(output))
       const returned = this.backward(ctx, ...(full as never[]))
       const list = returned instanceof Tensor || returned === null ? [returned] : returned
-      return positions.map((i) => list[i] ?? null)
+      return positions.map((i, k) => gradientAs(tensors[k], list[i] ?? null))
     }
     const node = attachGradNode(outputs, tensors, backward, {
       name: `${this.name}Backward`,

@@ -1,5 +1,17 @@
 // autograd: the tape, the engine, grad modes, custom functions.
 export { anomaly, detectAnomaly, hasNaN, nanError, nanErrorAt, notingPlaces, placeOf, setDetectAnomaly } from './anomaly.ts'
+export {
+  autocast,
+  autocastText,
+  clearAutocastCache,
+  customBwd,
+  customFwd,
+  getAutocastDtype,
+  isAutocastCacheEnabled,
+  isAutocastEnabled,
+  underAutocastOfNow,
+} from './autocast.ts'
+export type { AutocastDtype, AutocastOptions } from './autocast.ts'
 export { AutogradError, walkedBefore } from './errors.ts'
 export { backward, grad, gradBetween, queueBackwardCallback } from './engine.ts'
 export type { BackwardOptions } from './engine.ts'

@@ -27,6 +27,9 @@ export interface DispatchMode {
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result
 
+/** Calls an operator that autocast has a rule for, with its arguments cast. */
+export type AutocastHandler = (op: OpDef, args: readonly Arg[]) => Result
+
 /** The dispatcher's state. One object, because the hot path reads fields faster than module bindings. */
 export const dispatchState: {
   mode: DispatchMode | null
@@ -39,6 +42,8 @@ export const dispatchState: {
   /** Whether the library itself computes (an optimizer's update, a backward): the program does not see the values in between. */
   internal: boolean
   autograd: AutogradHandler | null
+  /** Null outside of autocast, and within an operator that it has cast for. */
+  autocast: AutocastHandler | null
 } = {
   mode: null,
   modes: [],
@@ -47,6 +52,7 @@ export const dispatchState: {
   changingNumbers: false,
   internal: false,
   autograd: null,
+  autocast: null,
 }
 
 /** Runs `fn` with `mode` innermost, and restores the modes even if `fn` throws. */
@@ -97,6 +103,7 @@ export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !
 
 /** Calls an operator with normalized arguments (one per schema argument). */
 export function dispatch(op: OpDef, given: readonly Arg[]): Result {
+  if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
   const args = op.prepare === null ? given : op.prepare(given)
   if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
   const state = dispatchState

@@ -66,6 +66,7 @@ export type OnnxRule =
 
 /**
  * What autocast does with floating-point arguments: 'half' casts them to the dtype of autocast, 'float32' to float32, 'promote' to the widest one among them; 'as is' leaves
- * them, and where the operator is computed by others, these decide. The classes are those of PyTorch's autocast on the CPU.
+ * them, and where the operator is computed by others, these decide; 'untouched' leaves those of the others too, since PyTorch has one kernel for it. The classes are those of
+ * PyTorch's autocast on the CPU.
  */
-export type AutocastClass = 'half' | 'float32' | 'promote' | 'as is'
+export type AutocastClass = 'half' | 'float32' | 'promote' | 'as is' | 'untouched'

@@ -1,5 +1,5 @@
 // checkpoint: what backward needs of a part of the program is computed again instead of kept.
-import { attachGradNode, enableGrad, gradBetween, isGradEnabled } from '../autograd/index.ts'
+import { attachGradNode, enableGrad, gradBetween, isGradEnabled, underAutocastOfNow } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { checkCallable, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
@@ -41,6 +41,7 @@ class Part<A extends readonly unknown[], R> {
   readonly #leaves: readonly unknown[]
   readonly #spec: TreeSpec
   readonly #random = getRngState()
+  readonly #asFirst = underAutocastOfNow()
 
   constructor(fn: (...args: A) => R, args: A) {
     const { leaves, spec } = treeFlatten(args)
@@ -64,7 +65,7 @@ class Part<A extends readonly unknown[], R> {
       return input
     })
     const args = treeUnflatten(inside, this.#spec)
-    const value: R = enableGrad(() => Reflect.apply(this.#fn, undefined, Array.isArray(args) ? args : []))
+    const value: R = this.#asFirst(() => enableGrad(() => Reflect.apply(this.#fn, undefined, Array.isArray(args) ? args : [])))
     checkSynchronous('checkpoint', 'fn', value)
     return { inputs, value, outputs: treeFlatten(value).leaves.map(asOutput) }
   }

@@ -1,5 +1,5 @@
 // The state of the process on which recorded calls depend: modes, the default dtype, and the random generator.
-import { anomaly, isGradEnabled } from '../autograd/index.ts'
+import { anomaly, autocastText, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { isStrict, withStrict } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -53,8 +53,16 @@ export const anomalyMode: StateKind<null, boolean> = {
   ...wasIs('anomaly mode', onOff),
 }
 
+export const autocastMode: StateKind<null, string> = {
+  name: 'autocast',
+  compile: 'program',
+  read: autocastText,
+  key: autocastText,
+  ...wasIs('autocast', String),
+}
+
 /** Of the process, at a call. */
-export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, strictMode, anomalyMode]
+export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, strictMode, anomalyMode, autocastMode]
 /** Those by which compile chooses among what it has recorded. */
 export const callState: readonly StateKind<null>[] = processState.filter((kind) => kind.compile === 'call')
 /** Of the process, at an operator. */

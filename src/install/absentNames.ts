@@ -6,7 +6,8 @@ const NO_DEVICES = 'there are no devices here; leave it out'
 const NO_COMPLEX = 'there are no complex numbers here yet'
 const NO_QUANTIZED = "there are no quantized tensors here yet; model.to('float16') and model.to('bfloat16') halve the memory of weights"
 const NO_SPARSE = 'there are no sparse tensors here yet; use dense ones'
-const NO_AUTOCAST = "there is no automatic mixed precision here yet: model.to('bfloat16') computes in another dtype"
+const OTHER_AUTOCAST =
+  "write torch.autocast({ dtype: 'bfloat16', enabled, cacheEnabled }, fn); torch.isAutocastEnabled() and torch.getAutocastDtype() tell"
 const NO_SCRIPT = "there is no TorchScript here: compile(model) of 'tensorfx' makes a model fast, fx.symbolicTrace(model) gives its graph"
 const NO_STORAGES = 'memory belongs to tensors, there are no storages here: write torch.tensor(data)'
 const NO_THREADS = "operators run on the thread that calls them; 'tensorfx/distributed' runs a program on several"
@@ -54,8 +55,8 @@ const ABSENT = {
       'has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral is_vulkan_available compiled_with_cxx11_abi set_float32_matmul_precision get_float32_matmul_precision set_flush_denormal',
     ),
     ...all(
-      NO_AUTOCAST,
-      'amp autocast is_autocast_enabled set_autocast_enabled is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype is_autocast_cache_enabled set_autocast_cache_enabled clear_autocast_cache',
+      OTHER_AUTOCAST,
+      'set_autocast_enabled is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype set_autocast_cache_enabled',
     ),
     ...all(NO_THREADS, 'get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads'),
     ...all(DETERMINISTIC, 'get_deterministic_debug_mode set_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled'),

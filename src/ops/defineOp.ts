@@ -134,7 +134,7 @@ const NO_LINEAR_ALGEBRA = { none: 'ONNX has no linear algebra beyond products' }
 const FACTS = {
   vmap: "how vmap computes a batch: 'dimensions', { leading: ['self'] }, … (BatchRule in src/dispatch/facts.ts), or { none: 'why there is no rule' }",
   onnx: "how it becomes nodes of an ONNX model: a rule (OnnxRule in src/dispatch/facts.ts), or { none: 'why there is none' }",
-  autocast: "what autocast does with its arguments: 'half', 'float32', 'promote' or 'as is'",
+  autocast: "what autocast does with its arguments: 'half', 'float32', 'promote', 'as is' or 'untouched'",
 } as const
 
 /**

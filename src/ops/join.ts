@@ -220,6 +220,7 @@ export const unbind: Op['unbind'] = defineOp({
  */
 export const constantPadNd: Op['constantPadNd'] = defineOp({
   schema: 'constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor',
+  autocast: 'untouched',
   decompose: (self, pad, value) => {
     if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim)
       throw new ArgumentError(`torch.constant_pad_nd: pad must hold pairs for at most ${self.ndim} dimensions, got [${pad.join(', ')}].`)

@@ -1,4 +1,6 @@
 // optim: optimizers and learning-rate schedules. PyTorch's torch.optim.
+export { GradScaler } from './gradScaler.ts'
+export type { GradScalerOptions, GradScalerState, ScaledOptimizer } from './gradScaler.ts'
 export { Adafactor } from './adafactor.ts'
 export type { AdafactorOptions } from './adafactor.ts'
 export { Adam, AdamW } from './adam.ts'

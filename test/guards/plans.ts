@@ -161,6 +161,14 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
     },
   ],
   'anomaly mode': [lookingForNaN],
+  autocast: [
+    (use) => {
+      const f = use((x: Tensor) => x.matmul(x).exp())
+      const x = torch.linspace(-1, 1, 9).view(3, 3)
+      const seen = (y: Tensor): unknown => [y.dtype, y.toArray()]
+      return [seen(f(x)), seen(torch.autocast({}, () => f(x))), seen(torch.autocast({ dtype: 'float16' }, () => f(x))), seen(f(x))]
+    },
+  ],
   'whether the operator is recorded for gradients': [
     (use) => {
       const w = two().requiresGrad_()

@@ -44,7 +44,8 @@ const operators = builtInOps().filter((op) => op.aliasOf === null && !op.tags.ha
 test('every operator is in the class in which PyTorch has it', () => {
   const wrong = operators.flatMap(({ qualname, autocast }) => {
     const want = PYTORCH.get(atenName(qualname)) ?? 'as is'
-    return autocast === want ? [] : [`${qualname}: ${autocast} instead of ${want}`]
+    // What PyTorch does not list stays as it is, within composites too if it has a kernel there: test/pytorch/autocast.test.ts compares results.
+    return autocast === want || (want === 'as is' && autocast === 'untouched') ? [] : [`${qualname}: ${autocast} instead of ${want}`]
   })
   expect(wrong).toEqual([])
 })

@@ -137,7 +137,7 @@ describe('an argument that does not fit is named', () => {
     ["optimStateDict: argument 'model' must be a Module, got 1.", call(fsdp.optimStateDict, 1)],
     ["fullOptimStateDict: argument 'optimizer' must be an Optimizer, got 1.", call(fsdp.fullOptimStateDict, new nn.ReLU(), 1)],
     ["wrapTargets: argument 'root' must be a Module, got 1.", call(fsdp.wrapTargets, 1, fsdp.alwaysWrapPolicy)],
-    ["ShardedGradScaler.scale: argument 'loss' must be a Tensor, got 1.", () => Reflect.apply(scaler.scale, scaler, [1])],
+    ["ShardedGradScaler.scale: argument 'outputs' must be a Tensor or an array of Tensors, got 1.", () => Reflect.apply(scaler.scale, scaler, [1])],
     ["ShardedGradScaler.step: argument 'optimizer' must be an Optimizer, got 1.", () => Reflect.apply(scaler.step, scaler, [1])],
     ["operator.getitem: argument 'index' must be a string or a number, got an object.", call(operator.getitem, {}, Object.create(null))],
     ["operator.setitem: argument 'index' must be a string or a number, got an object.", call(operator.setitem, {}, Object.create(null), 1)],

@@ -38,6 +38,7 @@ export {
 } from './optimState.ts'
 export type { AnyOptimizer, NamedOptimizerState, NamedStateValue, OptimStateKeyType } from './optimState.ts'
 export { ShardedGradScaler } from './gradScaler.ts'
-export type { GradScalerOptions, GradScalerState, ScaledOptimizer } from './gradScaler.ts'
+export type { ShardedGradScalerOptions } from './gradScaler.ts'
+export type { GradScalerOptions, GradScalerState, ScaledOptimizer } from '../../optim/index.ts'
 export { fullyShard } from './fullyShard.ts'
 export type { FsdpModule, FullyShardOptions } from './fullyShard.ts'

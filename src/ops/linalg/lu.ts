@@ -224,6 +224,7 @@ export const luUnpack: OpFunction<
  */
 export const linalgLuSolve: Op['linalgLuSolve'] = defineOp({
   schema: 'lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor',
+  autocast: 'untouched',
   namespace: 'torch.linalg',
   decompose: (factors, pivots, b, left, adjoint) => {
     checkMatrix('torch.linalg.lu_solve', factors, true)
@@ -283,6 +284,7 @@ export const torchLu: Op['torchLu'] = defineOp({
  */
 export const solveEx: Op['solveEx'] = defineOp({
   schema: 'solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor, Tensor)',
+  autocast: 'untouched',
   namespace: 'torch.linalg',
   decompose: (a, b, left, checkErrors): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.solve_ex', a, true)

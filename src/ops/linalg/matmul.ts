@@ -99,6 +99,7 @@ export const matmul: Op['matmul'] = defineOp({
  */
 export const mv: Op['mv'] = defineOp({
   schema: 'mv(Tensor self, Tensor vec) -> Tensor',
+  autocast: 'untouched',
   method: true,
   meta: (self, vec) => mvSpec(self, vec),
   decompose: (self, vec) => {

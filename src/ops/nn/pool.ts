@@ -408,6 +408,7 @@ function stretches(input: Tensor, dim: number, count: number): Tensor {
  */
 export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | readonly (number | null)[]) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
+  autocast: 'untouched',
   namespace: 'torch.nn.functional',
   meta: (input, outputSize) => ({ shape: [...input.sizes.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
   decompose: (input, outputSize) => {

@@ -185,6 +185,7 @@ function adaptiveMax(op: string, input: Tensor, outputSize: unknown, spatial: nu
  */
 export const adaptiveAvgPool1d: OpFunction<(input: Tensor, outputSize: Sizes) => Tensor> = defineOp({
   schema: 'adaptive_avg_pool1d(Tensor self, any output_size) -> Tensor',
+  autocast: 'untouched',
   namespace: 'torch.nn.functional',
   decompose: (input, outputSize) => adaptiveMean(`${F}.adaptive_avg_pool1d`, input, outputSize, 1),
 })

@@ -61,6 +61,7 @@ export const cumprod: OpFunction<(self: Tensor, dim: number | CastAlongDim, opti
  */
 export const logcumsumexp: OpFunction<AlongDim> = defineOp({
   schema: 'logcumsumexp(Tensor self, int dim) -> Tensor',
+  autocast: 'untouched',
   method: true,
   decompose: (self, dim) => scan('torch.logcumsumexp', self, dim, logaddexp),
 })

@@ -140,6 +140,7 @@ export const indexPut: OpFunction<
   (self: Tensor, indices: TensorIndices, values: Tensor, accumulate?: boolean | { readonly accumulate?: boolean }) => Tensor
 > = defineOp({
   schema: 'index_put(Tensor self, any indices, Tensor values, bool accumulate=False) -> Tensor',
+  autocast: 'untouched',
   method: true,
   inPlace: 'function',
   decompose: (self, indices, values, accumulate) => {
