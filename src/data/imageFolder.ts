@@ -1,6 +1,6 @@
 // Images in folders, one folder for each class.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
-import { checkCount, checkOptions, checkString, hostProcess, isCallable, valueText } from '../protocol/index.ts'
+import { checkCount, checkOptions, checkString, isCallable, valueText } from '../protocol/index.ts'
 import { Dataset, checkIndex } from './dataset.ts'
 
 /** Options of {@link ImageFolder}. */
@@ -43,7 +43,7 @@ export class ImageFolder<T> extends Dataset<[T, number]> {
     checkCount('ImageFolder', arguments, 2)
     super()
     checkString('ImageFolder', 'root', root)
-    const fs = hostProcess()?.getBuiltinModule?.('node:fs') as typeof import('node:fs') | undefined
+    const fs = globalThis.process?.getBuiltinModule?.('node:fs')
     if (fs === undefined) throw new UnsupportedError('ImageFolder: there is no file system here. Make a dataset of the Blobs that the page has.')
     checkOptions('ImageFolder', options ?? {}, { decode: true, extensions: true })
     if (!isCallable(options?.decode))

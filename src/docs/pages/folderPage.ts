@@ -25,7 +25,9 @@ function placeSeenFrom(path: string, folder: string): string {
 /** The strongly connected groups of modules that import each other. Type imports are left out. */
 export function cyclesOf(modules: readonly Module[]): readonly (readonly string[])[] {
   const known = new Map(modules.map((module) => [module.path, module]))
-  const [index, low, stack, found] = [new Map<string, number>(), new Map<string, number>(), [] as string[], [] as string[][]]
+  const [index, low] = [new Map<string, number>(), new Map<string, number>()]
+  const stack: string[] = []
+  const found: string[][] = []
   const onStack = new Set<string>()
   /** Tarjan's search, with a stack of its own. */
   for (const { path: root } of modules) {
