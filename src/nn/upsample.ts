@@ -8,7 +8,7 @@ import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import type { LayerFacts } from './layerFacts.ts'
 
-/** Options of {@link Upsample}: those of {@link interpolate}. */
+/** Options of {@link Upsample}: those of `F.interpolate`. */
 export interface UpsampleOptions extends Omit<InterpolateOptions, 'antialias'> {}
 
 type Positions = [size: number | readonly number[] | null, scaleFactor: number | readonly number[] | null, mode: InterpolateMode]
