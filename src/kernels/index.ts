@@ -132,6 +132,8 @@ export {
   writeBlock,
 } from './storageBlock.ts'
 export { BlockCopies, withPointers } from './blockCopies.ts'
+export { BLOCK as ATTENTION_BLOCK, PANEL as ATTENTION_PANEL, attend, packKeys, packValues } from './schedules/attention.ts'
+export type { AttentionMask } from './schedules/attention.ts'
 export { pointwiseKernel } from './schedules/pointwise.ts'
 export { compileScheduled, knownScratchBytes } from './scheduled.ts'
 export { takesWinograd, winograd } from './schedules/winograd.ts'

@@ -1,5 +1,6 @@
 // Scaled dot-product attention, composed of matrix products and a softmax.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { isWatched } from '../../dispatch/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
@@ -10,13 +11,14 @@ import { matmul } from '../linalg/matmul.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
-import { maskedFill } from '../pointwise/select.ts'
+import { maskedFill, where } from '../pointwise/select.ts'
 import { amax, any } from '../reduction/extremes.ts'
 import { softmax } from '../reduction/softmax.ts'
 import { sizeAt } from '../shapes.ts'
 import { repeatInterleave } from '../view/arrange.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
+import { attentionByBlocks } from './attentionKernel.ts'
 import { dropout } from './dropout.ts'
 import { wideFor } from './wide.ts'
 
@@ -91,6 +93,12 @@ export const scaledDotProductAttention: OpFunction<{
     }
     if (isCausal && attnMask !== null) throw new ArgumentError(`${NAME}: give attn_mask or is_causal, not both.`)
     const factor = scale ?? 1 / Math.sqrt(sizeAt(query.sizes, -1))
+    if (dropoutP === 0 && !isWatched([given, givenKey, givenValue, givenMask])) {
+      const mask = attnMask?.dtype === 'bool' ? where(attnMask, 0, -Infinity) : attnMask
+      const [ownKey, ownValue] = enableGqa ? [wide(givenKey), wide(givenValue)] : [key, value]
+      const result = attentionByBlocks({ query, key: ownKey, value: ownValue, mask, isCausal, scale: factor })
+      if (result !== null) return to(result, given.dtype)
+    }
     let scores = mul(matmul(query, transpose(key, -2, -1)), factor)
     if (isCausal) {
       const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
