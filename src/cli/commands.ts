@@ -58,7 +58,7 @@ export const COMMANDS: readonly Command[] = [
       },
     ],
     ending: 'The exit code is 1 unless every backend is right, and 2 if the command is wrong.',
-    run: async (line) => (await import('./compare.ts')).compare(line),
+    run: async (line, output) => (await import('./compare.ts')).compare(line, output),
   },
   {
     name: 'minify',

@@ -8,7 +8,7 @@ import { installCompile } from '../install/compile.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { numberOf } from './line.ts'
-import type { Line, Result } from './line.ts'
+import type { Line, Output, Result } from './line.ts'
 
 /** Inputs that require grad where they can, for gradients. */
 const differentiable = (inputs: readonly unknown[]): readonly unknown[] =>
@@ -32,7 +32,7 @@ function dataOf(
 }
 
 /** Runs `tensorfx compare`. */
-export async function compare(line: Line): Promise<Result> {
+export async function compare(line: Line, { progress }: Output): Promise<Result> {
   const { operands, options } = line
   const [folder, second] = operands
   if (folder === undefined || second !== undefined) throw new ArgumentError(`expected one folder, got ${operands.length}.`)
@@ -44,7 +44,7 @@ export async function compare(line: Line): Promise<Result> {
   installCompile()
   const gradients = options.has('--gradients')
   const { gm, inputs } = readComparison(fileStore(), folder)
-  const search = tries === undefined ? {} : { worstInput: { tries } }
+  const search = tries === undefined ? {} : { worstInput: { tries, ...(progress === undefined ? {} : { onProgress: progress }) } }
   const result = await compareBackends(gm, gradients ? differentiable(inputs) : inputs, {
     backends: names,
     tol,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { minifier } from 'tensorfx/debug'
+import { compareBackends, minifier } from 'tensorfx/debug'
 import type { Progress } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import { genLayoutAutotuner, optimizeForInference } from 'tensorfx/fx/experimental'
@@ -101,6 +101,25 @@ describe('functions tell it', () => {
     const total = told.length
     expect(told.map(({ done, total: all }) => [done, all])).toEqual(told.map((_, i) => [i, total]))
     expect(told.map(({ text }) => text)).toContain('relu')
+  })
+
+  it('a search for the worst input, of each try on a backend', async () => {
+    const told: Progress[] = []
+    const worstInput = { tries: 5, onProgress: (progress: Progress) => told.push(progress) }
+    await compareBackends(
+      symbolicTrace((x: Tensor) => torch.relu(x).add(1)),
+      [torch.ones([2])],
+      { backends: ['eager'], worstInput },
+    )
+    expect(told).toEqual([1, 2, 3, 4].map((done) => ({ task: 'worst input', done, total: 5, text: 'eager' })))
+    await expect(
+      compareBackends(
+        symbolicTrace((x: Tensor) => x.add(1)),
+        [torch.ones([2])],
+        // @ts-expect-error -- no function
+        { backends: ['eager'], worstInput: { onProgress: 1 } },
+      ),
+    ).rejects.toThrow("argument 'options.worstInput.onProgress' must be a function, got 1")
   })
 
   it('an autotuner, of each region', () => {

@@ -2,7 +2,8 @@
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { copyInto } from '../../ops/eager/copy.ts'
-import { checkArgument, checkOptions, isObject } from '../../protocol/index.ts'
+import { checkArgument, checkCallable, checkOptions, isObject } from '../../protocol/index.ts'
+import type { OnProgress } from '../../protocol/index.ts'
 import { asTensor, exactElements, finfo, Generator, philox, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import { elementsOf, magnitudeOf } from '../closeness.ts'
 import { isolatedInputs } from '../isolated.ts'
@@ -22,6 +23,8 @@ export interface WorstInputOptions {
   readonly tries?: number
   /** The same seed gives the same inputs. Default 0. */
   readonly seed?: number
+  /** Gets the progress of the search: the number of inputs that were tried on a backend, which `text` names. What it throws ends the comparison. */
+  readonly onProgress?: OnProgress
 }
 
 /** The inputs with the largest error that a search has found. */
@@ -36,16 +39,17 @@ export interface WorstInput {
   readonly status: Status
 }
 
-type Search = Required<WorstInputOptions>
+type Search = WorstInputOptions & Required<Omit<WorstInputOptions, 'onProgress'>>
 
 /** The options with their defaults. Throws ArgumentError for bad ones. */
 export function checkWorstInput(options: WorstInputOptions): Search {
   checkArgument(isObject(options), 'compareBackends', 'options.worstInput', 'an object { tries, seed }', options)
-  checkOptions('compareBackends (options.worstInput)', options, { tries: 'number', seed: 'number' })
-  const { tries = 100, seed = 0 } = options
+  checkOptions('compareBackends (options.worstInput)', options, { tries: 'number', seed: 'number', onProgress: true })
+  const { tries = 100, seed = 0, onProgress } = options
   checkArgument(Number.isSafeInteger(tries) && tries > 0, 'compareBackends', 'options.worstInput.tries', 'a whole number of at least 1', tries)
   checkArgument(Number.isSafeInteger(seed) && seed >= 0, 'compareBackends', 'options.worstInput.seed', 'a whole number', seed)
-  return { tries, seed }
+  if (onProgress !== undefined) checkCallable('compareBackends', 'options.worstInput.onProgress', onProgress)
+  return { tries, seed, ...(onProgress === undefined ? {} : { onProgress }) }
 }
 
 /** Sums of this many values in another order may overflow too. */
@@ -217,7 +221,7 @@ export async function worstInputOf(
   one: Candidate,
   { gm, inputs, reference, tol, task: first }: Compared,
   given: ReadonlySet<string> | null,
-  { tries, seed }: Search,
+  { tries, seed, onProgress }: Search,
 ): Promise<{ readonly inputs: readonly unknown[]; readonly names: readonly string[] } & Pick<Measured, 'error' | 'status'>> {
   const draws = new Draws(seed)
   const names = gm.graph.findNodes({ op: 'placeholder' }).map(({ name }) => name)
@@ -250,6 +254,7 @@ export async function worstInputOf(
     }
     let best: Tried = { inputs, measured: await measuredOnce(prepared, first, tol) }
     for (let i = 1; i < tries && places.length > 0 && !isWorst(best.measured); i++) {
+      onProgress?.({ task: 'worst input', done: i, total: tries, text: one.name })
       const exploring = i < tries * EXPLORING
       const values = exploring
         ? varied(inputs, ({ dtype }) => wayAt(i, i < tries * (EXPLORING / 2))(draws, dtype))
