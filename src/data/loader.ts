@@ -52,6 +52,8 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
   /** Workers that are kept from pass to pass. */
   #pool: WorkerPool | null = null
   #passes = 0
+  /** Passes that this loader has read, those of loaded states among them. */
+  #begun = 0
   #current: Pass | null = null
   /** Where the next pass goes on. */
   #resumed: Pass | null = null
@@ -88,7 +90,7 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
     const pass = resumed ?? { number: this.#passes++, seed, start: source.getState(), batches: 0 }
     this.#current = pass
     const skipped = pass.batches
-    if (order === null) return { pass, requests: streamRequests(pass), skipped }
+    if (order === null) return { pass, requests: streamRequests(this.#begun++, pass.seed), skipped }
     // A sampler draws its order when it is first read: from the state of that time, which the generator then leaves.
     const now = source.getState()
     if (resumed !== null) source.setState(pass.start)
@@ -217,11 +219,12 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
   }
 }
 
-function* streamRequests(pass: Pass): Generator_<Request> {
-  for (;;) yield { pass: pass.number, seed: pass.seed }
+/** Requests of a stream, which starts again for another number. */
+function* streamRequests(pass: number, seed: number): IterableIterator<Request> {
+  for (;;) yield { pass, seed }
 }
 
-function* indexRequests(order: Iterable<number | readonly number[]>, pass: Pass, skipped: number): Generator_<Request> {
+function* indexRequests(order: Iterable<number | readonly number[]>, pass: Pass, skipped: number): IterableIterator<Request> {
   let position = 0
   let left = skipped
   for (const item of order) {
@@ -231,9 +234,6 @@ function* indexRequests(order: Iterable<number | readonly number[]>, pass: Pass,
   }
 }
 
-/** What a generator function gives; `Generator` is that of random numbers here. */
-type Generator_<T> = IterableIterator<T>
-
-function* withFirst<T>(first: IteratorResult<T>, rest: Iterator<T>): Generator_<T> {
+function* withFirst<T>(first: IteratorResult<T>, rest: Iterator<T>): IterableIterator<T> {
   for (let next = first; next.done !== true; next = rest.next()) yield next.value
 }

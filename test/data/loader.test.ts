@@ -219,6 +219,19 @@ describe('resuming', () => {
     expect((await all(other)).map((x) => x.item())).toEqual(next.map((x) => x.item()))
   })
 
+  it('a stream starts again in workers that stay', async () => {
+    const stream = await importDataset<Iterable<number>>(at('datasets'), { exported: 'shared', args: [9, 1] })
+    await using loader = new DataLoader(stream, { batchSize: null, numWorkers: 2, persistentWorkers: true })
+    const seen: number[] = []
+    for await (const x of loader) {
+      seen.push(x)
+      if (seen.length === 4) break
+    }
+    loader.loadStateDict(loader.stateDict())
+    seen.push(...(await all(loader)))
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
+  })
+
   it('refuses the state of another kind of loader', () => {
     const state = new DataLoader([1], { generator: new torch.Generator() }).stateDict()
     expect(() => new DataLoader([1]).loadStateDict(state)).toThrow('make it with the same options')
