@@ -29,8 +29,8 @@ import { from } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 
-/** At most that many lines of the small operand. */
-export const FEW = 4
+/** The small operand has at most this many lines. */
+export const FEW_LINES = 4
 
 /** One operand: line l at depth k lies at l * stride + k * depthStride. */
 interface Lines {
@@ -41,7 +41,7 @@ interface Lines {
 }
 
 /** A product in terms of its small operand, which has `count` lines, and its large one. */
-export interface SkinnySpec {
+interface SkinnySpec {
   readonly problem: GemmSpec
   readonly few: Lines
   readonly count: number
@@ -50,7 +50,7 @@ export interface SkinnySpec {
   readonly sums: Scratch
 }
 
-const isFew = (size: Size): boolean => typeof size === 'number' && size >= 1 && size <= FEW
+const isFew = (size: Size): boolean => typeof size === 'number' && size >= 1 && size <= FEW_LINES
 
 const rowsOf = ({ a, rows }: GemmSpec): Lines => ({ operand: a, loop: rows, stride: a.rowStride, depthStride: a.colStride })
 const columnsOf = ({ b, cols }: GemmSpec): Lines => ({ operand: b, loop: cols, stride: b.colStride, depthStride: b.rowStride })
@@ -79,7 +79,7 @@ function skinny(fits: (many: Lines) => boolean): Pick<Schedule<GemmSpec, SkinnyS
 }
 
 /** Bytes of scratch memory for a product of these sizes. */
-export const skinnyScratchBytes = (m: number, n: number, k: number): number => 4 * (m * n + FEW * k) + 3 * 64
+export const skinnyScratchBytes = (m: number, n: number, k: number): number => 4 * (m * n + FEW_LINES * k) + 3 * 64
 
 /** The loops over the batch, around the statements that compute the sums, and the epilogue. */
 function kernelOf({ problem, few, many, sums }: SkinnySpec, others: readonly Scratch[], compute: readonly Stmt[]): Kernel {

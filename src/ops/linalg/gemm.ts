@@ -1,5 +1,5 @@
 // The float32 matrix product with run-time sizes: one kernel for all shapes, and others for products with few rows or columns.
-import { PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
+import { FEW_LINES, PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
 import type { Expr, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { launch, scratchMemory } from '../eager/launch.ts'
@@ -19,9 +19,6 @@ export interface Product {
   readonly aStrides: readonly [number, number, number]
   readonly bStrides: readonly [number, number, number]
 }
-
-/** At most that many rows or columns have a kernel of their own. */
-const FEW = 4
 
 /** What a kernel knows of a product when it is written: a size, and strides that are 1. */
 interface Known {
@@ -63,14 +60,14 @@ function build(hasBias: boolean, known: Known): ProductKernel {
 /** What is known of a product with few rows or columns; null if it has many of both, or if its large operand has no neighbours that its sums can run along. */
 function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product): Known | null {
   const one = (stride: number): 1 | undefined => (stride === 1 ? 1 : undefined)
-  if (m <= FEW && (b1 === 1 || b2 === 1)) return { m, a2: one(a2), b1: one(b1), b2: b1 === 1 ? undefined : 1 }
-  if (n <= FEW && (a2 === 1 || a1 === 1)) return { n, b1: one(b1), a2: one(a2), a1: a2 === 1 ? undefined : 1 }
+  if (m <= FEW_LINES && (b1 === 1 || b2 === 1)) return { m, a2: one(a2), b1: one(b1), b2: b1 === 1 ? undefined : 1 }
+  if (n <= FEW_LINES && (a2 === 1 || a1 === 1)) return { n, b1: one(b1), a2: one(a2), a1: a2 === 1 ? undefined : 1 }
   return null
 }
 
 /** Where the kernel of such a product is in the list: a number for each that {@link knownOf} can return. */
 const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
-  1 + (m ?? FEW + (n ?? 0)) + 2 * FEW * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
+  1 + (m ?? FEW_LINES + (n ?? 0)) + 2 * FEW_LINES * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
 
 /** Kernels without and with a bias: the one for all shapes, then those of products with few rows or columns by {@link placeOf}. */
 const plain = new PerEngine(() => new Array<ProductKernel>())
@@ -79,7 +76,7 @@ const NOTHING: Known = {}
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
-  if ((p.m <= FEW || p.n <= FEW) && !isStrict()) {
+  if ((p.m <= FEW_LINES || p.n <= FEW_LINES) && !isStrict()) {
     const known = knownOf(p)
     if (known !== null) return run(p, placeOf(known), known)
   }
