@@ -86,7 +86,7 @@ const sizesOf = (sizes: Partial<ConvolutionSizes>): ConvolutionSizes => {
 
 /** The tiles, and the same with blocks of one row. */
 const tiles = winogradWeight.tiles('wasm').flatMap((tile) => [tile, { ...tile, blockBytes: 1 }])
-const runs = Number(process.env['TENSORFX_FUZZ'] ?? 16)
+const runs = Number(process.env['TENSORFX_FUZZ'] ?? 10)
 
 describe("the gradient of a convolution's weight by F(2,3)", () => {
   test('is that of plain sums, for every tile and on both engines', () => {

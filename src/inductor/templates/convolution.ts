@@ -73,12 +73,12 @@ export const convolution: Template = defineTemplate<Convolution>({
       a: { rowStride: depth, colStride: 1, batchStrides: [0] },
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
     })
-    const direct = compileDirectConv(spec) ?? {
-      compiled: compileGemm(spec),
-      scratchBytes: gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth),
-    }
     const problem = problemOf(spec, convolved)
-    return !isStrict() && winograd.match(problem) ? withSpare(compileScheduled(winograd, problem), direct) : direct
+    return kernelOf(spec, {
+      scheduled: !isStrict() && winograd.match(problem) ? compileScheduled(winograd, problem) : null,
+      direct: compileDirectConv,
+      gatheredBytes: gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth),
+    })
   },
 })
 
@@ -108,10 +108,23 @@ const imageOf = ({ b }: GemmSpec, { channelStride, rowStride, colStride }: Im2co
 /** The parameters without the scratch memory: schedules list theirs themselves. */
 const ownParams = ({ params }: GemmSpec): GemmSpec['params'] => params.slice(0, -1)
 
-/** A kernel with scratch memory, which another replaces where there is no room for it. */
-function withSpare(compiled: CompiledKernel, spare: TemplateKernel): TemplateKernel {
-  const scratchBytes = knownScratchBytes(compiled)
-  return spare.scratchBytes < scratchBytes ? { compiled, scratchBytes, spare } : { compiled, scratchBytes }
+/** How a convolution can be computed. */
+interface Choices {
+  /** The kernel of a schedule, where one takes the problem. */
+  readonly scheduled: CompiledKernel | null
+  /** A template that takes some sizes. */
+  readonly direct: (spec: GemmSpec) => TemplateKernel | null
+  /** The scratch memory of the product with gathered images, which takes every size. */
+  readonly gatheredBytes: number
+}
+
+/** The schedule's kernel, with a spare one if that needs less scratch memory; else what a template makes. */
+function kernelOf(spec: GemmSpec, { scheduled, direct, gatheredBytes }: Choices): TemplateKernel {
+  const gathered = (): TemplateKernel => ({ compiled: compileGemm(spec), scratchBytes: gatheredBytes })
+  if (scheduled === null) return direct(spec) ?? gathered()
+  const kernel = { compiled: scheduled, scratchBytes: knownScratchBytes(scheduled) }
+  const spare = direct(spec) ?? (gatheredBytes < kernel.scratchBytes ? gathered() : null)
+  return spare !== null && spare.scratchBytes < kernel.scratchBytes ? { ...kernel, spare } : kernel
 }
 
 interface WeightGradient {
@@ -159,17 +172,17 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
       summed: [loopVar('image', batch)],
     })
-    const direct = compileDirectConvWeight(spec) ?? {
-      compiled: compileGemm(spec),
-      scratchBytes: gemmScratchBytes(features, windowSize(gather), depth),
-    }
     const problem: WeightGradientProblem = {
       ...{ name: spec.name, sizes: { ...gather, batch, features }, features: spec.rows, elements: spec.cols, epilogue: spec.epilogue },
       image: imageOf(spec, gather, imageStride),
       gradient: { buffer: spec.a.buffer, start: 0, outer: perImage, channel: perFeature, row: gather.outWidth, col: 1 },
       params: ownParams(spec),
     }
-    return !isStrict() && winogradWeight.match(problem) ? withSpare(compileScheduled(winogradWeight, problem), direct) : direct
+    return kernelOf(spec, {
+      scheduled: !isStrict() && winogradWeight.match(problem) ? compileScheduled(winogradWeight, problem) : null,
+      direct: compileDirectConvWeight,
+      gatheredBytes: gemmScratchBytes(features, windowSize(gather), depth),
+    })
   },
 })
 

@@ -1,8 +1,9 @@
 // Convolutions of 3x3 windows by Winograd's F(2,3): the result is computed by tiles of 2x2 pixels, each from 4x4 pixels of the image. Windows and weights are transformed so that a
 // tile takes 16 products of channels instead of 36, and the 16 products of all tiles are products of matrices. It adds fewer terms in a row than the direct convolution, in another order.
 //
-// Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Rows of tiles are computed in blocks,
-// whose transformed windows and products stay in the cache. Results go by way of scratch memory in the layout of the result, where the epilogue reads them.
+// Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Where the transformed windows of all
+// images stay in the cache, groups of features are computed one after the other, else blocks of rows of tiles. Results go by way of scratch memory in the layout of the result, where the
+// epilogue reads them.
 import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
 import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
