@@ -16,7 +16,7 @@ export interface Images {
   /** The loop over them. */
   readonly images: LoopVar
   readonly image: ConvolutionOperand
-  /** The copy has a multiple of so many channels: at least a vector. */
+  /** The number of channels of the copy is a multiple of this, which is a multiple of a vector's elements. */
   readonly multiple: number
 }
 

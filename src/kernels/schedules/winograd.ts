@@ -37,11 +37,11 @@ interface WinogradTile {
   /** Tiles by features of the products' register tile. */
   readonly rows: number
   readonly columns: number
-  /** The transformed windows of all images take at most so many bytes, or the loop over blocks is outside. */
+  /** The limit for the transformed windows of all images; where they take more, the loop over blocks is outside. */
   readonly windowBytes: number
-  /** The transformed weights of a group of features take at most so many bytes, unless those of one panel take more. */
+  /** The limit for the transformed weights of a group of features; a group has at least one panel. */
   readonly weightBytes: number
-  /** The transformed windows and products of a block take at most so many bytes, unless one row of tiles takes more. */
+  /** The limit for the transformed windows and products of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
 }
 

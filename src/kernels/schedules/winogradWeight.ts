@@ -31,7 +31,7 @@ interface WeightTile {
   /** Features by channels of the products' register tile. */
   readonly rows: number
   readonly columns: number
-  /** The transformed windows and tiles of a block take at most so many bytes, unless one row of tiles takes more. */
+  /** The limit for the transformed windows and tiles of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
 }
 
