@@ -294,6 +294,37 @@ The exit code is 0 if the pages were written; with --check it is 1 if pages are 
     run: async (line, output) => (await import('./docs.ts')).documentSources(line, output),
   },
   {
+    name: 'flow',
+    forms: [
+      {
+        words: 'FUNCTION [options]',
+        text: 'writes a page that walks through a call of a function: diagrams, and a card with its source for each function',
+      },
+      { words: '--check', text: 'finds the cards whose functions have changed since their walks were written' },
+    ],
+    operands: [{ name: 'FUNCTION', text: 'src/file.ts#name, src/file.ts#Class.method, or a name that only one function has' }],
+    options: [
+      { name: '--observe', value: 'COMMAND', text: 'runs a command in the folder of the project, and records which functions call which' },
+      { name: '--project', value: 'FOLDER', text: 'the folder of the project; default: the working directory' },
+      { name: '--out', value: 'DIR', text: 'where walks are written; default: docs/flows in FOLDER' },
+      { name: '--format', value: 'KINDS', text: 'some of html, md, json, with commas between; default html,json' },
+      { name: '--depth', value: 'N', type: { kind: 'whole number', least: 1 }, text: 'calls deeper than this are left out; default 12' },
+      { name: '--nodes', value: 'N', type: { kind: 'whole number', least: 2 }, text: 'the functions of the first diagram; default 22' },
+      { name: '--stop', value: 'NAMES', text: 'functions, folders or files whose calls are not followed' },
+      { name: '--skip', value: 'NAMES', text: 'functions, folders or files to leave out' },
+      { name: '--pin', value: 'NAMES', text: 'functions to draw, however small' },
+      { name: '--include', value: 'GLOBS', text: 'the files of the project; default: as tensorfx docs' },
+      { name: '--exclude', value: 'GLOBS', text: 'files to leave out' },
+      { name: '--tests', value: 'GLOBS', text: 'the tests' },
+      { name: '--source-url', value: 'URL', text: 'the address of a line; default: pages of the sources are written' },
+      { name: '--check', value: null, text: 'writes nothing, and compares the cards of all walks' },
+      { name: '--accept', value: null, text: 'the text by hand in NAME.prose.md is right for the functions as they are' },
+    ],
+    ending: `The command of --observe must run the project's own files in Node, built with source maps if they are built.
+The exit code is 0 if the page was written or no card is stale, 1 if one is, 2 if the function, the project or the command is wrong.`,
+    run: async (line, output) => (await import('./flow.ts')).walkFunction(line, output),
+  },
+  {
     name: 'doctor',
     forms: [{ words: '', text: 'shows what this machine offers, and what the environment variables say' }],
     operands: [],

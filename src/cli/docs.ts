@@ -8,7 +8,8 @@ import { PLAIN, aligned, paint } from './terminal.ts'
 
 const FORMATS: readonly Format[] = ['html', 'md', 'json']
 
-function formatsOf(text: string | undefined): readonly Format[] {
+/** The formats of --format. Throws ArgumentError for an unknown one. */
+export function formatsOf(text: string | undefined): readonly Format[] {
   if (text === undefined) return ['html', 'json']
   return text.split(',').map((name) => {
     const format = FORMATS.find((one) => one === name)

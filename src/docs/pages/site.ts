@@ -36,7 +36,7 @@ export function pagesOf(model: Model, sources: ReadonlyMap<string, string>, { so
 }
 
 /** The page of a source, with an anchor for each line. */
-function sourcePage(lookup: Lookup, path: string, source: string): Page {
+export function sourcePage(lookup: Lookup, path: string, source: string): Page {
   const module = lookup.pageOf(path)
   return {
     ...{ path: lookup.sourcePage(path), title: path, isSource: true },
