@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 /** The options without which a command looks at no file. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = { compare: ['--backends', 'eager'], minify: ['--run', 'true'], run: ['-n', '1'] }
 /** Commands whose operands are no files. */
-const WITHOUT_FILES = new Set(['ops'])
+const WITHOUT_FILES = new Set(['ops', 'flow'])
 /** The ends of the names of files that commands read. */
 const ENDS = ['.json', '.safetensors', '.pt', '.npz', '.tgz', '.onnx', '.html', '']
 
