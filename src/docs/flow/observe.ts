@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ArgumentError } from '../../errors/index.ts'
 
-/** That one function was entered from another, so many times. `closure`: it was a local function of it. '' is code at the top of modules, or of others. */
+/** That one function was entered from another, and how often. `closure`: it was a local function of it. '' is code at the top of modules, or of others. */
 export interface Observed {
   readonly from: string
   readonly to: string

@@ -45,7 +45,7 @@ export interface Walk {
   readonly cards: readonly string[]
 }
 
-/** Diagrams of sections have at most so many functions. */
+/** The most functions that the diagram of a section has. */
 const SECTION = 10
 
 const matches = (id: string, words: readonly string[]): boolean =>
