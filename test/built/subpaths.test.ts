@@ -155,7 +155,8 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
   './fx/viewer': [
     `import { graphPage } from 'tensorfx/fx/viewer'
      const { graphModule } = await import('./test/built/parts.mjs')
-     console.log(graphPage(graphModule()).split('\\n').filter((line) => /^<(!doctype|title)/.test(line)).join(' '))`,
+     const head = graphPage(graphModule()).split('<script')[0]
+     console.log(head.split('\\n').filter((line) => /^<(!doctype|title)/.test(line)).join(' '))`,
     '<!doctype html> <title>GraphModule</title>',
   ],
   './fx/experimental': [
