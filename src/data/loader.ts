@@ -122,10 +122,9 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
   /** What the loop gets. */
   async #finished(batch: unknown): Promise<B> {
     const { collate } = this.#plan
-    // The type B is what the options say that a batch is.
-    if (collate === null) return batch as B
     try {
-      return (await collate(batch)) as B
+      // The type B is what the options say that a batch is.
+      return (collate === null ? batch : await collate(batch)) as B
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error)
       throw new SampleError(`DataLoader: collateFn failed: ${text}`, null, { cause: error })

@@ -48,7 +48,7 @@ interface NodeWorker {
   unref(): void
 }
 interface WorkerThreads {
-  readonly Worker: { new (url: URL, options: { readonly workerData: WorkerStart; readonly execArgv: readonly string[] }): NodeWorker }
+  readonly Worker: { new (url: URL, options: { readonly workerData: WorkerStart; readonly execArgv: string[] }): NodeWorker }
   readonly parentPort: {
     postMessage(message: Answer, transfer?: readonly ArrayBuffer[]): void
     on(event: 'message', listener: (question: Question) => void): void
@@ -57,8 +57,7 @@ interface WorkerThreads {
 }
 
 /** Node's worker threads; null in a browser. */
-export const workerThreads = (): WorkerThreads | null =>
-  (hostProcess()?.getBuiltinModule?.('node:worker_threads') as WorkerThreads | undefined) ?? null
+export const workerThreads = (): WorkerThreads | null => globalThis.process?.getBuiltinModule?.('node:worker_threads') ?? null
 
 /** The workers' script in Node. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. @internal */
 export const workerEntry: { url: string } = { url: new URL('../entries/dataWorker.js', import.meta.url).href }
@@ -85,7 +84,7 @@ interface Listeners {
 function startThread(start: WorkerStart, { answer, ended }: Listeners): Thread {
   const threads = workerThreads()
   if (threads !== null) {
-    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, execArgv: workerFlags() })
+    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, execArgv: [...workerFlags()] })
     worker.unref()
     worker.on('message', answer)
     worker.on('error', (error) => ended(`failed: ${error.message}`, error))

@@ -33,13 +33,17 @@ export class TensorDataset<const A extends readonly Tensor[]> extends Dataset<{ 
   get(index: number): { -readonly [K in keyof A]: Tensor } {
     checkCount('TensorDataset.get', arguments, 1)
     const at = checkIndex('TensorDataset.get', index, this.length)
-    // A mapped array has the length of the tuple, which its type does not say.
-    return this.tensors.map((tensor) => select(tensor, 0, at)) as { -readonly [K in keyof A]: Tensor }
+    return this.#each((tensor) => select(tensor, 0, at))
   }
 
   /** The samples from `start` to before `end`, along the first dimension still. PyTorch's `dataset[start:end]`. */
   slice(start = 0, end: number = this.length): { -readonly [K in keyof A]: Tensor } {
     checkCount('TensorDataset.slice', arguments, 2)
-    return this.tensors.map((tensor) => slice(tensor, 0, start, end)) as { -readonly [K in keyof A]: Tensor }
+    return this.#each((tensor) => slice(tensor, 0, start, end))
+  }
+
+  #each(part: (tensor: Tensor) => Tensor): { -readonly [K in keyof A]: Tensor } {
+    // A mapped array has the length of the tuple, which its type does not say.
+    return this.tensors.map(part) as { -readonly [K in keyof A]: Tensor }
   }
 }

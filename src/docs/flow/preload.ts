@@ -69,7 +69,10 @@ Object.defineProperty(globalThis, RECORDER, { value: recorder })
 /** What a program did, as it is written. */
 process.on('exit', () => {
   mkdirSync(dirname(out), { recursive: true })
-  const rows = [...edges].map(([key, count]) => [...(JSON.parse(key) as unknown[]), count])
+  const rows = [...edges].map(([key, count]) => {
+    const edge: readonly unknown[] = JSON.parse(key)
+    return [...edge, count]
+  })
   writeFileSync(`${out}.${process.pid}.${threadId}.json`, JSON.stringify(rows))
 })
 

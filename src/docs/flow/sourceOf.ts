@@ -25,7 +25,7 @@ export function sourceOf(root: string, path: string, code: string): string | nul
   const map = mapOf(real, code)
   if (map === null) return inRoot(real)
   try {
-    const { sources, sourceRoot = '' } = JSON.parse(map) as { sources?: unknown; sourceRoot?: string }
+    const { sources, sourceRoot = '' }: { readonly sources?: unknown; readonly sourceRoot?: string } = JSON.parse(map)
     // Bundles have several sources, whose functions cannot be told apart by name.
     if (!Array.isArray(sources) || sources.length !== 1 || typeof sources[0] !== 'string') return inRoot(real)
     return inRoot(resolve(dirname(real), sourceRoot, sources[0]))

@@ -185,7 +185,7 @@ class UseReader {
       return
     }
     const type = checker.getTypeAtLocation(expression)
-    const symbol = type.symbol as ts.Symbol | undefined
+    const symbol: ts.Symbol | undefined = type.symbol
     const isClass = symbol !== undefined && symbol.name !== '__type' && (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) !== 0
     const id = isClass ? idOf(this.#program, symbol) : null
     const entry: Throw = {
