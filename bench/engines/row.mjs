@@ -58,10 +58,8 @@ async function candidatesOf(row) {
   for (const [buildName, build] of Object.entries(builds)) {
     for (const mode of row.modes ?? ['eager', 'compiled']) {
       const state = { F: build.F, ...(await row.prepare?.(build)) }
-      // An older build may not have the options of this one.
-      const compile = (fn) => build.compile(fn, buildName === 'now' && row.compileOptions !== undefined ? { options: row.compileOptions } : {})
       const one = { inputs, trains: row.trains, ours: (values) => row.ours(values, state) }
-      await add(`${buildName} ${mode}`, tensorfx({ ...build, compile })[mode](one))
+      await add(`${buildName} ${mode}`, tensorfx(build)[mode](one))
     }
   }
   if (row.prepare === undefined)

@@ -30,7 +30,7 @@ const channelsLast = {
   fromTfjs: (tf, y) => tf.transpose(y, [0, 3, 1, 2]),
 }
 
-const convolution = (channels, size, kernel, { stride = 1, into = channels, aim, compileOptions, name = '' }) => {
+const convolution = (channels, size, kernel, { stride = 1, into = channels, aim, name = '' }) => {
   const padding = (kernel - 1) / 2
   return {
     name: `conv ${kernel}x${kernel} ${channels} ${size}²${stride === 1 ? '' : ` stride ${stride}`}${name}`,
@@ -49,21 +49,19 @@ const convolution = (channels, size, kernel, { stride = 1, into = channels, aim,
           [padding, padding],
         ],
       ),
-    compileOptions,
     aim,
   }
 }
 
 /** Four convolutions in a row, compiled together: what a convolution takes where its neighbours are convolutions. */
-const convolutionsInGraph = (channels, size, aim, compileOptions) => ({
-  name: `4 convs 3x3 ${channels} ${size}² in a graph${compileOptions?.convolution === 'fast' ? ', fast' : ''}`,
+const convolutionsInGraph = (channels, size, aim) => ({
+  name: `4 convs 3x3 ${channels} ${size}² in a graph`,
   inputs: { x: [1, channels, size, size], w: { shape: [channels, channels, 3, 3], scale: 1 / Math.sqrt(9 * channels) } },
   ours: ({ x, w }, { F }) => nested(4, (y) => F.relu(F.conv2d(y, w, { padding: 1 })), x),
   modes: ['compiled'],
   pytorch: { setup: 'step = lambda y: F.relu(F.conv2d(y, w, padding=1))', run: 'step(step(step(step(x))))' },
   ...channelsLast,
   tfjs: (tf, { x, w }) => nested(4, (y) => tf.relu(tf.conv2d(y, w, 1, 1)), x),
-  compileOptions,
   aim,
 })
 
@@ -158,14 +156,9 @@ export const rows = [
   convolution(512, 7, 3, { aim: { base: 1.4 } }),
   convolution(64, 56, 3, { stride: 2, into: 128, aim: { base: 1.1 } }),
   convolution(64, 56, 1, { stride: 2, into: 128, aim: { base: 1.4 } }),
-  ...[
-    [64, 56, 3.5],
-    [128, 28, 3.5],
-    [256, 14, 2.2],
-  ].flatMap(([channels, size, fast]) => [
-    convolutionsInGraph(channels, size, { base: 2.2 }),
-    convolutionsInGraph(channels, size, { base: fast }, { convolution: 'fast' }),
-  ]),
+  convolutionsInGraph(64, 56, { base: 2.2 }),
+  convolutionsInGraph(128, 28, { base: 2.2 }),
+  convolutionsInGraph(256, 14, { base: 2.2 }),
   rowwise('softmax', 'softmax', { base: 2, pytorch: 0.58 }),
   rowwise('logSoftmax', 'log_softmax', { base: 2, pytorch: 0.58 }),
   permuted([1024, 1024], [1, 0], { base: 5, pytorch: 1 }),
