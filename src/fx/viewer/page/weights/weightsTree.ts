@@ -9,7 +9,7 @@ export interface TreeItem {
   readonly path: string
   readonly parent: TreeItem | null
   readonly depth: number
-  /** Empty for what is no group. */
+  /** Empty unless this is a group. */
   readonly children: TreeItem[]
   /** Null for a group. */
   readonly item: StoredTensor | StoredValue | null
