@@ -92,7 +92,7 @@ function set(next: Settings): void {
   dispatchState.autocast = next.enabled ? handler : null
 }
 
-/** The settings that options mean here. Throws ArgumentError for a dtype that is none of autocast. */
+/** The settings that options mean here. Throws ArgumentError for a dtype that autocast does not compute in. */
 function settingsOf(where: string, options: AutocastOptions): Settings {
   if (typeof options === 'string')
     throw new ArgumentError(

@@ -57,7 +57,7 @@ const generatorPart = (name: string, generator: Generator): Part => ({
   load: (state) => void generator.setState(state as ReturnType<Generator['getState']>),
 })
 
-/** All parts, and the default generator. Throws ArgumentError for what has no state. `others`: the names that are no parts. */
+/** All parts, and the default generator. Throws ArgumentError for what has no state. `others`: the names that do not stand for a part. */
 export function partsOf(where: string, given: CheckpointParts): readonly Part[] {
   if (!isPlainObject(given)) throw new ArgumentError(`${where}: argument 'state' must be an object { model, optimizer, … }, got ${valueText(given)}.`)
   const parts: Part[] = []

@@ -122,7 +122,7 @@ export class GradScaler {
     return result as Scaled<T>
   }
 
-  /** Throws ArgumentError for what is no optimizer, and before a loss was scaled. */
+  /** Throws ArgumentError if `optimizer` is not an optimizer, and if no loss has been scaled yet. */
   #progressOf(method: string, optimizer: ScaledOptimizer): Progress {
     const where = `${this.#name}.${method}`
     checkArgument(isObject(optimizer) && Array.isArray(optimizer.paramGroups), where, 'optimizer', 'an Optimizer', optimizer)

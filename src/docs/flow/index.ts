@@ -62,7 +62,7 @@ const readTexts = (folder: string, options: Omit<ProjectOptions, 'out'>): ReadMo
 function savedIn(path: string): SavedWalk {
   const read: unknown = JSON.parse(readFileSync(path, 'utf8'))
   if (!isObject(read) || Reflect.get(read, 'schema') !== 1)
-    throw new ArgumentError(`${path} is no walk that this version of tensorfx flow has written. Write it again.`)
+    throw new ArgumentError(`${path} is not a walk written by this version of tensorfx flow. Write it again.`)
   return read as SavedWalk
 }
 

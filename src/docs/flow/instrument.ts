@@ -190,7 +190,7 @@ class Notes {
   #function(node: Function & AnyNode, place: Place): void {
     const unit = place.unit ?? ''
     const waits = node.async || node.generator === true
-    // A function within a declaration that is none itself, such as an object that is passed to a call, is what can be entered of it.
+    // Of a declaration that is not a function, such as an object passed to a call, the functions in it can be entered.
     const call = `const $flow=${RECORDER}.${place.isInFunction ? 'within' : 'enter'}(${JSON.stringify(`${this.#file}#${unit}`)});try{`
     const inside: Place = { name: '', unit, isInFunction: true, waits }
     for (const parameter of node.params) this.visit(parameter, { ...inside, waits: false })

@@ -42,7 +42,7 @@ export const transpose: Schedule<Nest, TransposeSpec, TransposeTile> = {
   match: (nest) => turnedIn(nest) !== null,
   spec: (nest) => {
     const spec = turnedIn(nest)
-    if (spec === null) throw new KernelError(`the kernel ${nest.name} is none that the transpose schedule matches`)
+    if (spec === null) throw new KernelError(`the transpose schedule does not match the kernel ${nest.name}`)
     return spec
   },
   tiles: () => [
