@@ -3,7 +3,7 @@ import { namesOfGroups } from '../ops/generated/groupNames.ts'
 import { operators } from '../ops/generated/groups/core.ts'
 import { camelCase, explainMissingTargets } from '../protocol/index.ts'
 import { installOperators } from './operators.ts'
-import { addTensorNames } from './tensorNames.ts'
+import { addImportedNames } from './tensorNames.ts'
 
 let isInstalled = false
 
@@ -22,10 +22,10 @@ export function installCore(): void {
     const group = groupOf(camelCase(name.slice(name.lastIndexOf('.') + 1)))
     return group === undefined ? "write import 'tensorfx', which has all operators, or import the module that registers it first" : importOf(group)
   })
-  addTensorNames(
+  addImportedNames(
     Object.entries(namesOfGroups).flatMap(([group, names]) =>
       names.split(' ').flatMap((name) => [name, `${name}_`].map((form): [string, string] => [form, importOf(group)])),
     ),
   )
-  addTensorNames([['backward', "gradients are not in tensorfx/core: write import 'tensorfx'"]])
+  addImportedNames([['backward', "gradients are not in tensorfx/core: write import 'tensorfx'"]])
 }

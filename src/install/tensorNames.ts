@@ -15,6 +15,11 @@ export function addTensorNames(names: Iterable<readonly [name: string, instead: 
   for (const [name, text] of names) instead.set(name, text)
 }
 
+/** Adds what to import for names, unless another module has said what to write instead: entries are imported in any order, and with all operators loaded none is to be imported. */
+export function addImportedNames(names: Iterable<readonly [name: string, instead: string]>): void {
+  for (const [name, text] of names) if (!instead.has(name)) instead.set(name, text)
+}
+
 /** Tensors explain unknown names, and `x[0]` reads them. */
 export function guideTensors(): void {
   explainUnknownNames(Tensor.prototype, {
