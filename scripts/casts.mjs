@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from '@babel/parser'
 
 /** What is allowed today; lower it when the count falls. */
-const limits = { casts: 100, throughUnknown: 10 }
+const limits = { casts: 90, throughUnknown: 4 }
 
 const src = fileURLToPath(new URL('../src', import.meta.url))
 const isAssertion = (node) => node.type === 'TSAsExpression' || node.type === 'TSTypeAssertion'

@@ -371,7 +371,7 @@ export class ProxyTensorMode implements DispatchMode {
     }
     node.meta['val'] = results.map(specOf)
     results.forEach((one, i) => {
-      const item = this.graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
+      const item = this.graph.callFunction(operator.getitem, [node, i])
       item.meta['val'] = specOf(one)
       this.#nodes.set(one, item)
     })
@@ -404,7 +404,7 @@ export class ProxyTensorMode implements DispatchMode {
       // What was written under noGrad has no history, and the graph does not know of noGrad.
       const cut = (of: Tensor): Tensor => (this.#anyGrad && base.gradFn === null ? this.#quietly(() => detach(of)) : of)
       const target = base.requiresGrad ? cut(itself) : itself
-      this.graph.callFunction(copy_ as TargetFunction, [this.nodeOf(target), this.nodeOf(cut(value))])
+      this.graph.callFunction(copy_, [this.nodeOf(target), this.nodeOf(cut(value))])
       this.#aliases.settle(base, itself)
     }
   }
@@ -413,9 +413,8 @@ export class ProxyTensorMode implements DispatchMode {
   relayBack(tensor: Tensor, memory: Memory, layout: Layout): void {
     const input = this.nodeOf(memory.base)
     const { sizes, steps, offset } = tensor
-    if (this.#aliases.memoryOf(tensor) !== memory) this.graph.callFunction(set_ as TargetFunction, [input, this.nodeOf(tensor)])
-    else if (!sameLayout(tensor, layout))
-      this.graph.callFunction(asStrided_ as TargetFunction, [input, sizes, steps, ...(offset === layout.offset ? [] : [offset])])
+    if (this.#aliases.memoryOf(tensor) !== memory) this.graph.callFunction(set_, [input, this.nodeOf(tensor)])
+    else if (!sameLayout(tensor, layout)) this.graph.callFunction(asStrided_, [input, sizes, steps, ...(offset === layout.offset ? [] : [offset])])
   }
 
   /** Functionalization: from here on the tensor, and what shares its memory, stand for new values. */

@@ -3,7 +3,6 @@
 import { InternalError, present } from '../errors/index.ts'
 import { Node } from '../fx/index.ts'
 import { add, zeros } from '../ops/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
 import { sameShape } from '../tensor/index.ts'
 import { backwardClosure } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
@@ -45,7 +44,7 @@ function isSumLike(node: Node, summand: Node): boolean {
 function zerosLike(node: Node): Node {
   const spec = valueSpec(node)
   if (spec === undefined || !('shape' in spec)) throw new InternalError(`${node.name}: the shape of a gradient is not known`)
-  const made = node.graph.callFunction(zeros as TargetFunction, [spec.shape], { dtype: spec.dtype })
+  const made = node.graph.callFunction(zeros, [spec.shape], { dtype: spec.dtype })
   made.meta['val'] = { shape: spec.shape, dtype: spec.dtype }
   return made
 }

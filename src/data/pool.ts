@@ -1,5 +1,6 @@
 // Worker threads that read a dataset. Each has its copy of the dataset and answers requests in order; what it answers is kept until it is asked for.
-import { hostProcess } from '../protocol/index.ts'
+import { hostProcess, scriptAt, workerThreads } from '../protocol/index.ts'
+import type { Script } from '../protocol/index.ts'
 import { END } from './fetcher.ts'
 import type { FetchPlan, Request } from './fetcher.ts'
 import { SampleError, WorkerError } from './errors.ts'
@@ -37,30 +38,8 @@ export interface Failure {
   readonly causeStack: string
 }
 
-/** The part of Node's worker threads that is used. Written out, so that users' programs need no types of Node. */
-interface NodeWorker {
-  on(event: 'message', listener: (answer: Answer) => void): unknown
-  on(event: 'error', listener: (error: Error) => void): unknown
-  on(event: 'exit', listener: (code: number) => void): unknown
-  postMessage(message: Question, transfer?: readonly ArrayBuffer[]): void
-  terminate(): unknown
-  ref(): void
-  unref(): void
-}
-interface WorkerThreads {
-  readonly Worker: { new (url: URL, options: { readonly workerData: WorkerStart; readonly execArgv: string[] }): NodeWorker }
-  readonly parentPort: {
-    postMessage(message: Answer, transfer?: readonly ArrayBuffer[]): void
-    on(event: 'message', listener: (question: Question) => void): void
-  } | null
-  readonly workerData: WorkerStart
-}
-
-/** Node's worker threads; null in a browser. */
-export const workerThreads = (): WorkerThreads | null => globalThis.process?.getBuiltinModule?.('node:worker_threads') ?? null
-
-/** The workers' script in Node. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. @internal */
-export const workerEntry: { url: string } = { url: new URL('../entries/dataWorker.js', import.meta.url).href }
+/** The workers' script. */
+export const workerEntry: Script = scriptAt(() => new URL('../entries/dataWorker.js', import.meta.url))
 
 /** Node's flags for workers: those of the process, but the one that says of what kind a program on the command line is, since Node refuses it for files. */
 function workerFlags(): readonly string[] {
@@ -82,7 +61,7 @@ interface Listeners {
 }
 
 function startThread(start: WorkerStart, { answer, ended }: Listeners): Thread {
-  const threads = workerThreads()
+  const threads = workerThreads<WorkerStart, Answer, Question>()
   if (threads !== null) {
     const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, execArgv: [...workerFlags()] })
     worker.unref()

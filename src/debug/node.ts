@@ -1,6 +1,5 @@
 // Node's built-in modules. The debugger writes files and starts processes in Node, and does neither in a browser.
 import { checkArgument } from '../protocol/arguments.ts'
-import { hostProcess } from '../protocol/host.ts'
 
 interface BuiltinModules {
   'node:fs': typeof import('node:fs')
@@ -17,7 +16,7 @@ interface BuiltinModules {
 
 /** A built-in module, or null in a browser. */
 export function nodeModule<K extends keyof BuiltinModules>(name: K): BuiltinModules[K] | null {
-  return (hostProcess()?.getBuiltinModule?.(name) as BuiltinModules[K] | undefined) ?? null
+  return globalThis.process?.getBuiltinModule?.(name) ?? null
 }
 
 /** A path that is given as one or as a URL; null for none. Throws ArgumentError for anything else. */

@@ -1,6 +1,4 @@
 // How long a rank has waited for others, and whether it should look again at once or give its core away.
-import { hostProcess } from '../protocol/index.ts'
-
 /**
  * Milliseconds for which a rank looks again and again. It must be longer than it takes to wake a rank that sleeps: otherwise each falls asleep while it waits for the
  * other to wake up, in every collective anew.
@@ -16,7 +14,7 @@ interface NodeOs {
 
 /** Cores that this process may use; 1 if that is not known. */
 function coreCount(): number {
-  const os = hostProcess()?.getBuiltinModule?.('node:os') as NodeOs | undefined
+  const os: NodeOs | undefined = globalThis.process?.getBuiltinModule?.('node:os')
   return os?.availableParallelism?.() ?? globalThis.navigator?.hardwareConcurrency ?? 1
 }
 

@@ -3,7 +3,6 @@ import { readableArguments } from '../aot/index.ts'
 import { present } from '../errors/index.ts'
 import { Graph, GraphModule, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { neededSteps } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
@@ -93,7 +92,7 @@ function emit(graph: Graph, step: Step, nodes: Map<number, Node>, isNeeded: (slo
   node.meta['val'] = step.results.map(specOf)
   step.results.forEach((result, i) => {
     if (!isNeeded(step.firstSlot + i)) return
-    const item = graph.callFunction(operator.getitem as unknown as TargetFunction, [node, i])
+    const item = graph.callFunction(operator.getitem, [node, i])
     item.meta['val'] = specOf(result)
     nodes.set(step.firstSlot + i, item)
   })

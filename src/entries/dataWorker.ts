@@ -3,12 +3,12 @@ import { hasIndices, isStream } from '../data/dataset.ts'
 import { SampleError } from '../data/errors.ts'
 import { END, Fetcher } from '../data/fetcher.ts'
 import { buffersOf, encodeMessage } from '../data/messages.ts'
-import { workerThreads } from '../data/pool.ts'
 import type { Answer, Failure, Question, WorkerStart } from '../data/pool.ts'
 import { followRecipe } from '../data/recipe.ts'
 import { setWorkerInfo } from '../data/workerInfo.ts'
 import { InternalError } from '../errors/index.ts'
 import { installTensors } from '../install/tensors.ts'
+import { workerThreads } from '../protocol/index.ts'
 
 installTensors()
 
@@ -56,7 +56,7 @@ function answering({ recipe, plan, id, numWorkers }: WorkerStart, send: Send): (
   }
 }
 
-const threads = workerThreads()
+const threads = workerThreads<WorkerStart, Answer, Question>()
 const port = threads?.parentPort ?? null
 if (threads !== null && port !== null)
   port.on(

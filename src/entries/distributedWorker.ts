@@ -1,12 +1,11 @@
 // A rank of a thread world, which src/distributed/threads/spawn.ts starts: imports the program, calls its default export and reports what it returns.
 import { UNSETTLED, exitFailure } from '../distributed/failures/report.ts'
 import { failRank, watchRank } from '../distributed/failures/watch.ts'
-import { workerThreads } from '../distributed/host.ts'
 import { offerBackend } from '../distributed/processGroup.ts'
 import { ThreadBackend } from '../distributed/threads/backend.ts'
 import type { RankResult, RankStart } from '../distributed/threads/spawn.ts'
 import { installDistributed } from '../install/distributed.ts'
-import { isFunction } from '../protocol/index.ts'
+import { isFunction, workerThreads } from '../protocol/index.ts'
 
 installDistributed()
 
@@ -38,7 +37,7 @@ async function run({ world, module, args, isProgram }: RankStart, report: (resul
   }
 }
 
-const threads = workerThreads()
+const threads = workerThreads<RankStart, RankResult>()
 const port = threads?.parentPort ?? null
 if (threads !== null && port !== null) void run(threads.workerData, (result) => port.postMessage(result))
 else globalThis.addEventListener('message', (event: MessageEvent<RankStart>) => void run(event.data, (result) => globalThis.postMessage(result)))

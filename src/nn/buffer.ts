@@ -9,14 +9,12 @@ export interface BufferOptions {
   readonly persistent?: boolean
 }
 
-interface BufferConstructor {
-  /** A buffer on the memory of `data` (not a copy), cut from its history. */
-  new (data: Tensor, options?: BufferOptions): Tensor
-  [Symbol.hasInstance](value: unknown): boolean
-}
+/** A tensor that becomes a buffer of the module that it is assigned to. */
+export interface Buffer extends Tensor {}
 
 /** Makes buffers: `this.mean = new nn.Buffer(torch.zeros([3]))` is `this.registerBuffer('mean', torch.zeros([3]))`. PyTorch's `torch.nn.Buffer`. */
-export const Buffer: BufferConstructor = class {
+export class Buffer {
+  /** A buffer on the memory of `data` (not a copy), cut from its history. */
   constructor(data: Tensor, options: BufferOptions = {}) {
     checkOptions('nn.Buffer', options, { persistent: 'boolean' })
     checkTensor('nn.Buffer', 'data', data)
@@ -26,4 +24,4 @@ export const Buffer: BufferConstructor = class {
   static [Symbol.hasInstance](value: unknown): boolean {
     return isObject(value) && typeof Reflect.get(value, BUFFER) === 'boolean'
   }
-} as unknown as BufferConstructor
+}

@@ -19,12 +19,6 @@ export interface ParameterOptions {
   readonly requiresGrad?: boolean
 }
 
-interface ParameterConstructor {
-  /** A parameter on the memory of `data` (not a copy), cut from its history. Throws DTypeError when an integer tensor should require gradients. */
-  new (data: Tensor, options?: ParameterOptions): Parameter
-  [Symbol.hasInstance](value: unknown): boolean
-}
-
 function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter {
   checkOptions('nn.Parameter', options, { requiresGrad: 'boolean' })
   // For callers in JavaScript.
@@ -43,7 +37,8 @@ function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter 
 }
 
 /** Makes parameters: `this.scale = new Parameter(torch.ones([3]))`. `x instanceof Parameter` tells them from other tensors. PyTorch's `torch.nn.Parameter`. */
-export const Parameter: ParameterConstructor = class {
+export class Parameter {
+  /** A parameter on the memory of `data` (not a copy), cut from its history. Throws DTypeError when an integer tensor should require gradients. */
   constructor(data: Tensor, options?: ParameterOptions) {
     checkCount('nn.Parameter', arguments, 2)
     return makeParameter(data, options)
@@ -52,7 +47,7 @@ export const Parameter: ParameterConstructor = class {
   static [Symbol.hasInstance](value: unknown): boolean {
     return isParameter(value)
   }
-} as unknown as ParameterConstructor
+}
 
 declare module '../tensor/tensor.ts' {
   interface Tensor {

@@ -9,8 +9,11 @@ export interface ModuleLike {
   readonly [MODULE]: true
 }
 
+/** Whether a function has the mark of modules. Every function has a name, so that functions without the mark fit the type. */
+const hasMark = (fn: { readonly name: string; readonly [MODULE]?: unknown }): boolean => fn[MODULE] === true
+
 /** Whether a value is a module. */
-export const isModule = (value: unknown): value is ModuleLike => typeof value === 'function' && (value as Partial<ModuleLike>)[MODULE] === true
+export const isModule = (value: unknown): value is ModuleLike => typeof value === 'function' && hasMark(value)
 
 /** Whether a value is a function, or a class; a module is none. */
 export const isFunction = (value: unknown): value is TargetFunction => typeof value === 'function' && !isModule(value)

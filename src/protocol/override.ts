@@ -13,18 +13,18 @@ export interface Override {
   [OVERRIDE](kind: OverrideKind, target: TargetFunction, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown
 }
 
-function asOverride(value: unknown): Override | null {
-  // The typeof a traced value is 'function', as it is a callable Proxy.
-  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return null
-  return typeof (value as Partial<Override>)[OVERRIDE] === 'function' ? (value as Override) : null
-}
+const overrides = (value: { readonly constructor: unknown; readonly [OVERRIDE]?: unknown }): boolean => typeof value[OVERRIDE] === 'function'
+
+/** Whether a value takes over calls. The typeof a traced value is 'function', as it is a callable Proxy. */
+const isOverride = (value: unknown): value is Override =>
+  ((typeof value === 'object' && value !== null) || typeof value === 'function') && overrides(value)
 
 /** The first argument that takes over calls; arrays and plain objects are searched too. null if there is none. Throws ArgumentError for one that contains itself. */
 export function findOverride(args: readonly unknown[], depth: number = 0): Override | null {
   checkDepth(depth)
   for (const arg of args) {
-    const found =
-      asOverride(arg) ?? (Array.isArray(arg) ? findOverride(arg, depth + 1) : isPlainObject(arg) ? findOverride(Object.values(arg), depth + 1) : null)
+    if (isOverride(arg)) return arg
+    const found = Array.isArray(arg) ? findOverride(arg, depth + 1) : isPlainObject(arg) ? findOverride(Object.values(arg), depth + 1) : null
     if (found !== null) return found
   }
   return null

@@ -48,9 +48,11 @@ export function nameTarget<F extends TargetFunction>(
   return fn
 }
 
+const infoOf = (fn: { readonly name: string; readonly [TARGET]?: TargetInfo }): TargetInfo | undefined => fn[TARGET]
+
 /** What is known about a named function; undefined for one without a name. */
 export function targetInfo(fn: unknown): TargetInfo | undefined {
-  return typeof fn === 'function' ? (fn as { [TARGET]?: TargetInfo })[TARGET] : undefined
+  return typeof fn === 'function' ? infoOf(fn) : undefined
 }
 
 /** The function with that qualified name; undefined if there is none. */

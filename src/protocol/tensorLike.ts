@@ -19,9 +19,11 @@ export interface TensorLike {
   grad: unknown
 }
 
+const hasMark = (value: { readonly [TENSOR]?: unknown }): boolean => value[TENSOR] === true
+
 /** Whether `value` is a tensor. */
 export function isTensorLike(value: unknown): value is TensorLike {
-  return typeof value === 'object' && value !== null && (value as Partial<TensorLike>)[TENSOR] === true
+  return typeof value === 'object' && value !== null && hasMark(value)
 }
 
 /** Set on a tensor that becomes a buffer of the module that it is assigned to: whether it is persistent. PyTorch's nn.Buffer. */

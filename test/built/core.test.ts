@@ -1,5 +1,5 @@
 // tensorfx/core on the built package: models that `tensorfx` saves compute the same numbers there, and what is not loaded names its import.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fx, nn, torch } from 'tensorfx'
@@ -15,6 +15,10 @@ vi.setConfig({ testTimeout: 120_000 })
 
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-core-'))
 afterAll(() => rmSync(folder, { recursive: true }))
+
+const manifest: { readonly exports: Readonly<Record<string, unknown>>; readonly peerDependencies: Readonly<Record<string, string>> } = JSON.parse(
+  readFileSync(`${root}package.json`, 'utf8'),
+)
 
 /** Saves the graph of a model and its inputs. */
 function save(name: string, gm: fx.GraphModule, inputs: readonly Tensor[]): fx.GraphModule {
@@ -115,19 +119,44 @@ describe('what is not loaded', () => {
   })
 })
 
-it('a bundle works where modules have no folder: in inline scripts, blobs and data addresses', async () => {
-  const { outputFiles } = await build({
-    stdin: { contents: `import { tensor } from 'tensorfx/core'\nconsole.log(tensor([1, 2]).add(1).sum().item())`, resolveDir: root, loader: 'js' },
-    bundle: true,
-    format: 'esm',
-    write: false,
-    tsconfigRaw: {},
+describe('a bundle works where modules have no folder, as in inline scripts, blobs and data addresses', () => {
+  /** Bundles a program and runs it from a data address: what it prints. */
+  async function inlined(program: string): Promise<string> {
+    const { outputFiles } = await build({
+      stdin: { contents: program, resolveDir: root, loader: 'js' },
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      external: Object.keys(manifest.peerDependencies),
+      write: false,
+      tsconfigRaw: {},
+    })
+    const file = join(folder, 'bundle.js')
+    writeFileSync(file, outputFiles[0]?.contents ?? '')
+    return node(`import { readFileSync } from 'node:fs'
+      await import('data:text/javascript;base64,' + readFileSync(${JSON.stringify(file)}).toString('base64'))`)
+  }
+
+  it('of tensorfx/core', async () => {
+    expect(await inlined(`import { tensor } from 'tensorfx/core'\nconsole.log(tensor([1, 2]).add(1).sum().item())`)).toBe('5')
   })
-  const file = join(folder, 'bundle.js')
-  writeFileSync(file, outputFiles[0]?.contents ?? '')
-  const code = `import { readFileSync } from 'node:fs'
-    await import('data:text/javascript;base64,' + readFileSync(${JSON.stringify(file)}).toString('base64'))`
-  expect(node(code)).toBe('5')
+
+  it('of every entry; what needs a script of its own says so when it is asked for', async () => {
+    // tensorfx/register is a hook of Node's loader, and tensorfx/debug/worker is such a script.
+    const entries = Object.keys(manifest.exports).filter((entry) => !/\/(?:register|worker|package\.json|lint-rules)$/.test(entry))
+    const printed = await inlined(`
+      ${entries.map((entry, i) => `import * as entry${i} from 'tensorfx${entry.slice(1)}'`).join('\n')}
+      import { childEntry } from 'tensorfx/debug'
+      import { runRanks } from 'tensorfx/distributed'
+      console.log([${entries.map((_, i) => `entry${i}`).join(', ')}].length)
+      const failure = (error) => console.log(error.name + ': ' + error.message)
+      await runRanks(2, 'data:text/javascript,').catch(failure)
+      try { childEntry.url } catch (error) { failure(error) }`)
+    const refused = expect.stringMatching(
+      /^UnsupportedError: The script of a worker cannot be found: .* Load it from a file or a server to use workers\.$/,
+    )
+    expect(printed.split('\n')).toEqual([String(entries.length), refused, refused])
+  })
 })
 
 it('shares its classes and its operators with tensorfx, whichever comes first', () => {

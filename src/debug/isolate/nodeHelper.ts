@@ -1,7 +1,8 @@
 // The isolated process in Node: a child that runs `src/entries/debugChild.ts`. It ends with this process, however that ends: at its exit we kill it, and a thread of
 // the child (watchdog.ts) sees the rest.
 import type { ChildProcess } from 'node:child_process'
-import { isAllowed, isCallable } from '../../protocol/index.ts'
+import { isAllowed, isCallable, scriptAt } from '../../protocol/index.ts'
+import type { Script } from '../../protocol/index.ts'
 import { present } from '../../errors/index.ts'
 import { nodeModule } from '../node.ts'
 import { childEnv, childOptions } from './childOptions.ts'
@@ -11,8 +12,8 @@ import type { Serializer } from './pipes.ts'
 import { progressOf } from './protocol.ts'
 import type { Query } from './protocol.ts'
 
-/** The child's script. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. */
-export const childEntry: { url: string } = { url: new URL('../../entries/debugChild.js', import.meta.url).href }
+/** The child's script. */
+export const childEntry: Script = scriptAt(() => new URL('../../entries/debugChild.js', import.meta.url))
 
 /** The pipe in which a child reports its processor time. */
 const REPORTS = 3

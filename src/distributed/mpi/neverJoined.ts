@@ -1,7 +1,7 @@
 // A rank of MPI whose program ends before it joins the world: MPI does not hear of it, so others would wait for it until their deadline.
 import { boardOfJob } from '../failures/board.ts'
 import { exitFailure } from '../failures/report.ts'
-import { workerThreads } from '../host.ts'
+import { workerThreads } from '../../protocol/index.ts'
 import { hasJoined } from '../processGroup.ts'
 import { LAUNCHER_VARIABLES, launched } from './launched.ts'
 

@@ -1,10 +1,10 @@
 // Starts the ranks of a thread world: one worker each, which imports a module and calls its default export.
 import { ArgumentError } from '../../errors/index.ts'
-import { checkOptions, valueText } from '../../protocol/index.ts'
+import { checkOptions, scriptAt, valueText, workerThreads } from '../../protocol/index.ts'
+import type { Script } from '../../protocol/index.ts'
 import { DistributedError } from '../errors.ts'
 import { errorFailure, exitFailure, failureLine, failureText } from '../failures/report.ts'
 import type { RankFailure } from '../failures/report.ts'
-import { workerThreads } from '../host.ts'
 import type { ThreadWorld } from './backend.ts'
 import { SHARED_BYTES, SharedMemory } from './sharedMemory.ts'
 
@@ -26,8 +26,8 @@ interface RankWorker {
   terminate(): void
 }
 
-/** The workers' script. Tests that run on the sources point it at the built file, since Node 20 does not run TypeScript. */
-export const workerEntry: { url: string } = { url: new URL('../../entries/distributedWorker.js', import.meta.url).href }
+/** The workers' script. */
+export const workerEntry: Script = scriptAt(() => new URL('../../entries/distributedWorker.js', import.meta.url))
 
 /** Options of {@link runRanks}. */
 export interface RunRanksOptions {
@@ -40,7 +40,7 @@ export interface RunRanksOptions {
 function startWorker(start: RankStart): RankWorker {
   const { rank, size } = start.world
   const failed = (error: unknown): RankResult => ({ ok: false, failure: errorFailure(rank, size, error) })
-  const threads = workerThreads()
+  const threads = workerThreads<RankStart, RankResult>()
   if (threads !== null) {
     const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start })
     return {
@@ -53,7 +53,8 @@ function startWorker(start: RankStart): RankWorker {
       terminate: () => void worker.terminate(),
     }
   }
-  const worker = new Worker(workerEntry.url, { type: 'module' })
+  // Written out, so that bundlers find the worker's script.
+  const worker = new Worker(new URL('../../entries/distributedWorker.js', import.meta.url), { type: 'module' })
   worker.postMessage(start)
   return {
     onEnd(report) {

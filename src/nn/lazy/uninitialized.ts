@@ -46,8 +46,11 @@ function shapeless<T extends Tensor>(inner: T, what: string, again: () => T): T 
   })
 }
 
+/** A parameter without a shape. */
+export interface UninitializedParameter extends Parameter {}
+
 /** Makes parameters without a shape: `new UninitializedParameter()`. PyTorch's `torch.nn.parameter.UninitializedParameter`. */
-export const UninitializedParameter: new (options?: UninitializedOptions) => Parameter = class {
+export class UninitializedParameter {
   constructor({ dtype = getDefaultDtype(), requiresGrad = true }: UninitializedOptions = {}) {
     return shapeless(
       new Parameter(empty([0], { dtype }), { requiresGrad }),
@@ -55,11 +58,14 @@ export const UninitializedParameter: new (options?: UninitializedOptions) => Par
       () => new UninitializedParameter({ dtype, requiresGrad }),
     )
   }
-} as unknown as new (options?: UninitializedOptions) => Parameter
+}
+
+/** A buffer without a shape. */
+export interface UninitializedBuffer extends Tensor {}
 
 /** Makes buffers without a shape. PyTorch's `torch.nn.parameter.UninitializedBuffer`. */
-export const UninitializedBuffer: new (options?: Pick<UninitializedOptions, 'dtype'>) => Tensor = class {
+export class UninitializedBuffer {
   constructor({ dtype = getDefaultDtype() }: Pick<UninitializedOptions, 'dtype'> = {}) {
     return shapeless(empty([0], { dtype }), 'UninitializedBuffer', () => new UninitializedBuffer({ dtype }))
   }
-} as unknown as new (options?: Pick<UninitializedOptions, 'dtype'>) => Tensor
+}
