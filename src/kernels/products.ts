@@ -1,23 +1,23 @@
-// The kernels of matrix products: a schedule where one takes the product, otherwise the register-tiled template.
+// The kernels of matrix products: the schedule for few rows or columns where it takes the product, otherwise the one for all.
 import type { CompiledKernel } from './boundedCache.ts'
 import { isStrict } from './engine.ts'
 import type { GemmSpec } from './gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
+import { gemm, gemmScratchBytes } from './schedules/gemm.ts'
 import { skinnyAcross, skinnyAlong, skinnyScratchBytes } from './schedules/skinny.ts'
-import { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 
 /** A compiled product. */
 export interface ProductKernel {
   readonly compiled: CompiledKernel
-  /** Bytes of scratch memory that a product of these sizes needs. `k` is that of one batch where batches are summed over. */
+  /** The most bytes of scratch memory that a product of these sizes needs. `k` is that of one batch where batches are summed over. */
   readonly scratchBytes: (m: number, n: number, k: number) => number
 }
 
-/** Compiles a product. The same problem is compiled only once. `strict` code always takes the template, which adds in the order of the depth. */
+/** Compiles a product. The same problem is compiled only once. `strict` code has no skinny schedule, whose sums are not in the order of the depth. */
 export function compileProduct(spec: GemmSpec): ProductKernel {
   if (!isStrict()) {
     if (skinnyAlong.match(spec)) return { compiled: compileScheduled(skinnyAlong, spec), scratchBytes: skinnyScratchBytes }
     if (skinnyAcross.match(spec)) return { compiled: compileScheduled(skinnyAcross, spec), scratchBytes: skinnyScratchBytes }
   }
-  return { compiled: compileGemm(spec), scratchBytes: gemmScratchBytes }
+  return { compiled: compileScheduled(gemm, spec), scratchBytes: gemmScratchBytes }
 }

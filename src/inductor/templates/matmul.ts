@@ -1,6 +1,6 @@
-// Matrix products of float32: mm, bmm and linear, by the register-tiled product of kernels/.
+// Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import { compileProduct } from '../../kernels/index.ts'
+import { compileProduct, knownScratchBytes } from '../../kernels/index.ts'
 import type { TemplateKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -39,8 +39,8 @@ function specOf({ left, right }: Product): TemplateSpec {
 }
 
 function emit({ left, right }: Product, io: TemplateIo): TemplateKernel {
-  const { compiled, scratchBytes } = compileProduct(productOf(io, { depth: left.cols, a: left.layout, b: right.layout }))
-  return { compiled, scratchBytes: scratchBytes(left.rows, right.cols, left.cols) }
+  const { compiled } = compileProduct(productOf(io, { depth: left.cols, a: left.layout, b: right.layout }))
+  return { compiled, scratchBytes: knownScratchBytes(compiled) }
 }
 
 export const matmul: Template = defineTemplate<Product>({

@@ -1,4 +1,5 @@
-// The matrix-product template: C = epilogue(A x B) in float32, with a register tile of 4 rows by 8 columns over packed operands.
+// The product with a gathered operand (a convolution): C = epilogue(A x B) in float32, with a register tile of 4 rows by 8 columns over packed operands. Other products are
+// the schedule gemm.
 //
 // A is packed into panels of 4 rows, B into panels of 8 columns, so that the inner loop reads both sequentially. A convolution's B is first laid out
 // by rows (im2col) in scratch memory. Rows of the result are written to a row buffer, from which the epilogue reads them.

@@ -8,6 +8,7 @@ import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { scalarOp } from '../scalarOps.ts'
+import { Addressing } from './addressing.ts'
 import type { RunningLoop } from './addressing.ts'
 import { accumulatorOf } from './accumulators.ts'
 import type { Accumulator } from './accumulators.ts'
@@ -17,7 +18,7 @@ import { ExpressionEmitter, paramType } from './expressions.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { emitCombine, functionsFor } from './operations.ts'
-import { LANES } from './vectorCode.ts'
+import { LANES, VectorCode } from './vectorCode.ts'
 import type { Elements, Val } from './vectorCode.ts'
 
 /** Vectors in flight, where more than one is faster. */
@@ -50,17 +51,18 @@ export interface EpilogueSite {
 /** Writes statements into a function whose first parameters are the kernel's. */
 export class StatementEmitter {
   private readonly f: FunctionBuilder
-  private readonly x: ExpressionEmitter
+  private x: ExpressionEmitter
   /** Elements per vector: 64-bit dtypes leave room for two. */
-  private readonly elements: Elements
+  private elements: Elements
   /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
   private accumulators = new Map<Local, Accumulator>()
 
-  /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements in all of it. */
+  /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements, but for loops that have nothing to do with those. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[], scratch: readonly Scratch[] = []) {
     this.f = f
     this.elements = touches64Bits(body) ? 2 : LANES
-    this.x = new ExpressionEmitter(functions, f, params, scratch, this.elements)
+    const code = new VectorCode(f, this.elements)
+    this.x = new ExpressionEmitter(functions, code, new Addressing(code, params, scratch))
   }
 
   body(stmts: readonly Stmt[]): void {
@@ -153,6 +155,7 @@ export class StatementEmitter {
     const { loop, mode } = stmt
     const { extent } = loop
     if (extent === 0) return
+    if (this.elements !== LANES && x.simd === null && standsAlone(stmt)) return this.inFours(() => this.loop(stmt))
     const effects = effectsOf(stmt.body)
     for (const changed of effects.changed.keys()) x.forget(changed)
     const exprs: Expr[] = []
@@ -175,6 +178,16 @@ export class StatementEmitter {
       f.if(write)
     }
     for (const changed of effects.changed.keys()) x.forget(changed)
+  }
+
+  /** Writes code whose vectors have four elements, in code where they have two. */
+  private inFours(write: () => void): void {
+    const { x, elements } = this
+    this.elements = LANES
+    this.x = x.inVectorsOf(LANES)
+    write()
+    this.elements = elements
+    this.x = x
   }
 
   /** Iterations one after the other, in which loop variables are known: what does not depend on them is computed once, unless a store may come between. */
@@ -337,4 +350,16 @@ export class StatementEmitter {
     })
     return simple && cost <= UNROLL_LIMIT
   }
+}
+
+/** Whether a loop has no 64-bit dtypes and no variables of the code around it. */
+function standsAlone({ body }: ForStmt): boolean {
+  if (touches64Bits(body)) return false
+  const { declared, changed } = effectsOf(body)
+  let alone = [...changed.keys()].every((variable) => declared.has(variable))
+  forEachExpr(body, (expr) => {
+    const variable = expr.kind === 'local' ? expr.local : expr.kind === 'element' || expr.kind === 'reduceLanes' ? expr.array : null
+    if (variable !== null && !declared.has(variable)) alone = false
+  })
+  return alone
 }

@@ -2,11 +2,11 @@
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
-import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Scratch, Variable } from '../loopIr.ts'
+import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Variable } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
-import { Addressing } from './addressing.ts'
+import type { Addressing } from './addressing.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
@@ -49,12 +49,17 @@ export class ExpressionEmitter {
   private readonly memos: Memo[] = [new Map()]
   private varying = new Map<Expr, boolean>()
 
-  constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], scratch: readonly Scratch[], elements: Elements) {
+  constructor(functions: ModuleFunctions, code: VectorCode, addressing: Addressing) {
     this.functions = functions
-    this.f = f
-    this.code = new VectorCode(f, elements)
-    this.arrays = new RegisterArrays(this.code)
-    this.addressing = new Addressing(this.code, params, scratch)
+    this.f = code.f
+    this.code = code
+    this.arrays = new RegisterArrays(code)
+    this.addressing = addressing
+  }
+
+  /** Another one for the same loops, which shares no values with this one: its vectors have another number of elements. */
+  inVectorsOf(elements: Elements): ExpressionEmitter {
+    return new ExpressionEmitter(this.functions, new VectorCode(this.f, elements), this.addressing)
   }
 
   /** Whether lanes run along `simd`; else code runs one element at a time, and all lanes of every value are equal. */

@@ -1,4 +1,4 @@
-// The float32 matrix product with run-time sizes: one kernel for all shapes, and others for products with few rows or columns.
+// The float32 matrix product with run-time sizes: kernels for the strides that are 1, and for few rows or columns.
 import { FEW_LINES, PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
 import type { Expr, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -22,13 +22,13 @@ export interface Product {
 
 /** What a kernel knows of a product when it is written: a size, and strides that are 1. */
 interface Known {
-  readonly m?: number
-  readonly n?: number
+  readonly m: number | undefined
+  readonly n: number | undefined
   /** The strides of A along columns and along rows, and those of B along rows and along columns, as far as they are 1. */
-  readonly a2?: 1 | undefined
-  readonly a1?: 1 | undefined
-  readonly b1?: 1 | undefined
-  readonly b2?: 1 | undefined
+  readonly a2: 1 | undefined
+  readonly a1: 1 | undefined
+  readonly b1: 1 | undefined
+  readonly b2: 1 | undefined
 }
 
 function build(hasBias: boolean, known: Known): ProductKernel {
@@ -57,35 +57,36 @@ function build(hasBias: boolean, known: Known): ProductKernel {
   })
 }
 
-/** What is known of a product with few rows or columns; null if it has many of both, or if its large operand has no neighbours that its sums can run along. */
-function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product): Known | null {
-  const one = (stride: number): 1 | undefined => (stride === 1 ? 1 : undefined)
-  if (m <= FEW_LINES && (b1 === 1 || b2 === 1)) return { m, a2: one(a2), b1: one(b1), b2: b1 === 1 ? undefined : 1 }
-  if (n <= FEW_LINES && (a2 === 1 || a1 === 1)) return { n, b1: one(b1), a2: one(a2), a1: a2 === 1 ? undefined : 1 }
-  return null
+const isFew = (lines: number): boolean => lines >= 1 && lines <= FEW_LINES
+const one = (stride: number): 1 | undefined => (stride === 1 ? 1 : undefined)
+
+/** What is known of a product: one stride of each operand that is 1, where there is one, and how many rows or columns there are if they are few and a schedule takes them. */
+function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product): Known {
+  const fewRows = isFew(m) && (b1 === 1 || b2 === 1) && !isStrict()
+  const fewColumns = !fewRows && isFew(n) && (a1 === 1 || a2 === 1) && !isStrict()
+  return {
+    m: fewRows ? m : undefined,
+    n: fewColumns ? n : undefined,
+    a2: one(a2),
+    a1: a2 === 1 ? undefined : one(a1),
+    b1: one(b1),
+    b2: b1 === 1 ? undefined : one(b2),
+  }
 }
 
-/** Where the kernel of such a product is in the list: a number for each that {@link knownOf} can return. */
+/** Where the kernel of a product is in the list: a number for each that {@link knownOf} can return. */
 const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
-  1 + (m ?? FEW_LINES + (n ?? 0)) + 2 * FEW_LINES * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
+  (m ?? (n === undefined ? 0 : FEW_LINES + n)) + (2 * FEW_LINES + 1) * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
 
-/** Kernels without and with a bias: the one for all shapes, then those of products with few rows or columns by {@link placeOf}. */
+/** Kernels without and with a bias, by {@link placeOf}. */
 const plain = new PerEngine(() => new Array<ProductKernel>())
 const withBias = new PerEngine(() => new Array<ProductKernel>())
-const NOTHING: Known = {}
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
-  if ((p.m <= FEW_LINES || p.n <= FEW_LINES) && !isStrict()) {
-    const known = knownOf(p)
-    if (known !== null) return run(p, placeOf(known), known)
-  }
-  run(p, 0, NOTHING)
-}
-
-function run(p: Product, place: number, known: Known): void {
   const { bias, aStrides: sa, bStrides: sb } = p
-  const kernel = ((bias === null ? plain : withBias).current[place] ??= build(bias !== null, known))
+  const known = knownOf(p)
+  const kernel = ((bias === null ? plain : withBias).current[placeOf(known)] ??= build(bias !== null, known))
   const scratch = scratchMemory(kernel.scratchBytes(p.m, p.n, p.k))
   const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0, scratch]
   launch(kernel.compiled, bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, bias], sizes)

@@ -1,0 +1,186 @@
+// Products of matrices: sums of a few rows by a few columns stay in registers while the depth goes by. B is packed into panels as wide as such a tile; A is read where it
+// lies if the depth runs along its rows, and packed otherwise. Each sum adds its products in the order of the depth, as one loop over it would.
+import { forEachExpr, touches64Bits } from '../analysis.ts'
+import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
+import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, serialLoops, setElement, store } from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Scratch, Size, Stmt } from '../loopIr.ts'
+import { roundedUp, sizeProduct, sizeSum } from '../sizes.ts'
+import { from, up } from './notation.ts'
+import type { Terms } from './notation.ts'
+import { packing, paddedParts, wholeParts } from './panels.ts'
+import type { Lines, Part } from './panels.ts'
+import type { Schedule } from './schedule.ts'
+import { substituted } from './substitute.ts'
+
+/** Sums in registers: that many rows by that many columns. */
+interface GemmTile {
+  readonly rows: number
+  readonly columns: number
+  /** Panels of B that are packed side by side. */
+  readonly together: number
+}
+
+/** An epilogue of at most that many expressions is written out for each tile; others get their sums from memory, a panel at a time, so that their code is there once. */
+const SHORT_EPILOGUE = 8
+
+const COLUMNS = 8
+
+export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
+  name: 'gemm',
+  match: ({ a, b }) => a.gather === undefined && b.gather === undefined,
+  spec: (problem) => problem,
+  tiles: () => [{ rows: 4, columns: COLUMNS, together: 4 }],
+  build: (spec, tile) => new Product(spec, tile).kernel(),
+}
+
+/** The most bytes of scratch memory for a product of these sizes. `k` is that of one batch where batches are summed over. */
+export const gemmScratchBytes = (m: number, n: number, k: number): number =>
+  4 * (m * k + up(n, COLUMNS) * k + m * Math.max(up(n, COLUMNS), COLUMNS)) + 5 * 64
+
+/** A tile that runs over a part of the rows and a part of the columns. */
+interface RunningTile {
+  readonly rows: Part
+  readonly columns: Part
+  readonly row: LoopVar
+  readonly column: LoopVar
+}
+
+/** The rows in whole tiles, and what is left: at once where its number is known. */
+const rowParts = (extent: Size, rows: number): readonly Part[] =>
+  wholeParts(extent, typeof extent === 'number' ? [rows, extent % rows] : [rows, 2, 1])
+
+class Product {
+  readonly #spec: GemmSpec
+  readonly #tile: GemmTile
+  readonly #rows: readonly Part[]
+  readonly #columns: readonly Part[]
+  readonly #packedA: Scratch | null
+  readonly #packedB: Scratch
+  /** The columns, rounded up to whole panels. */
+  readonly #line: Size
+  /** Where batches are summed over: the sums, in lines of whole panels. */
+  readonly #sums: Scratch | null
+  /** The sums of a panel on their way to an epilogue that does not get them from registers. */
+  readonly #panel: Scratch
+  readonly #isShort: boolean
+
+  constructor(spec: GemmSpec, tile: GemmTile) {
+    const { rows, cols, depth, a, reduceBatch } = spec
+    this.#spec = spec
+    this.#tile = tile
+    this.#rows = rowParts(rows.extent, tile.rows)
+    this.#columns = paddedParts(cols.extent, tile.columns)
+    this.#line = roundedUp(cols.extent, tile.columns)
+    this.#packedA = a.colStride === 1 ? null : scratch('packedA', 'float32', sizeProduct(rows.extent, depth))
+    this.#packedB = scratch('packedB', 'float32', sizeProduct(this.#line, depth))
+    this.#sums = reduceBatch === 0 ? null : scratch('sums', 'float32', sizeProduct(rows.extent, this.#line))
+    this.#panel = scratch('panel', 'float32', sizeProduct(rows.extent, tile.columns), 'thread')
+    const epilogue = spec.epilogue(constant('float32', 0))
+    let expressions = 0
+    forEachExpr(epilogue, () => expressions++)
+    // In a loop with 64-bit elements, half of the sums would find room in registers.
+    this.#isShort = expressions <= SHORT_EPILOGUE && !touches64Bits(epilogue)
+  }
+
+  kernel(): Kernel {
+    const { name, params, batch, reduceBatch, a, b, depth } = this.#spec
+    const kept = batch.slice(0, batch.length - reduceBatch)
+    const summed = batch.slice(kept.length)
+    const { together } = this.#tile
+    const packed = this.#packedA
+    const packA = packed === null ? [] : packing(this.#left, this.#rows, { memory: packed, depth })
+    const packB = packing(this.#right, this.#columns, { memory: this.#packedB, depth }, together)
+    const isShared = ({ batchStrides }: MatrixOperand): boolean => batchStrides.every((stride) => stride === 0)
+    const before = [...(isShared(a) ? packA : []), ...(isShared(b) ? packB : [])]
+    const product = [...(isShared(a) ? [] : packA), ...(isShared(b) ? [] : packB), ...this.#columns.map((part) => this.#panels(part))]
+    const sums = this.#sums
+    const body = sums === null ? product : [clear(sums), ...serialLoops(summed, product), this.#finish(sums)]
+    const memories = [packed, this.#packedB, sums, this.#columns.some((part) => this.#passes(part)) ? this.#panel : null]
+    // The parameter for scratch memory is not listed: it becomes that of the kernel's own.
+    return { name, params: params.slice(0, -1), scratch: memories.filter((memory) => memory !== null), body: [...before, ...serialLoops(kept, body)] }
+  }
+
+  get #left(): Lines {
+    const { a } = this.#spec
+    return { memory: a.buffer, batch: this.#batch(a), stride: a.rowStride, depthStride: a.colStride }
+  }
+
+  get #right(): Lines {
+    const { b } = this.#spec
+    return { memory: b.buffer, batch: this.#batch(b), stride: b.colStride, depthStride: b.rowStride }
+  }
+
+  #batch({ batchStrides }: MatrixOperand): Terms {
+    return this.#spec.batch.map((loop, i) => [loop, batchStrides[i] ?? 0])
+  }
+
+  /** All rows of one panel of B after the other. */
+  #panels(columns: Part): Stmt {
+    const column = loopVar('j0', columns.extent, columns.width)
+    const tiles = this.#rows.map((rows) => {
+      const row = loopVar('i0', rows.extent, rows.width)
+      return forLoop(row, 'serial', this.#sum({ rows, columns, row, column }))
+    })
+    return forLoop(column, 'parallel', this.#passes(columns) ? [...tiles, this.#finishPanel(columns, column)] : tiles)
+  }
+
+  /** Whether the epilogue gets the sums of a panel from memory. */
+  #passes(columns: Part): boolean {
+    return this.#sums === null && (columns.padded || !this.#isShort)
+  }
+
+  /** The sums of a tile, and what becomes of them. */
+  #sum(tile: RunningTile): readonly Stmt[] {
+    const { rows, columns, row, column } = tile
+    const { depth, a } = this.#spec
+    const [k, i, j] = [loopVar('k', depth), loopVar('i', rows.width), loopVar('j', columns.width)]
+    const sums = localArray('sum', 'float32', [rows.width, columns.width])
+    const left =
+      this.#packedA === null
+        ? load(a.buffer, from(sizeProduct(rows.first, a.rowStride), ...this.#batch(a), [row, a.rowStride], [i, a.rowStride], [k, 1]))
+        : load(this.#packedA, from(sizeProduct(rows.first, depth), [row, depth], [k, rows.width], [i, 1]))
+    const right = load(this.#packedB, from(sizeProduct(columns.first, depth), [column, depth], [k, columns.width], [j, 1]))
+    const add = setElement(sums, [i, j], call('mulAdd', left, right, element(sums, i, j)))
+    return [
+      declareArray(sums, constant('float32', 0)),
+      forLoop(k, 'serial', [forLoop(i, 'unroll', [forLoop(j, 'lanes', [add])])]),
+      forLoop(i, 'unroll', [forLoop(j, 'lanes', this.#leave(tile, element(sums, i, j), i, j))]),
+    ]
+  }
+
+  /** Where the sum in row i and column j of a tile goes. */
+  #leave({ rows, columns, row, column }: RunningTile, sum: Expr, i: LoopVar, j: LoopVar): readonly Stmt[] {
+    const line = this.#line
+    if (this.#sums !== null) {
+      const place = from(sizeSum(sizeProduct(rows.first, line), columns.first), [row, line], [i, line], [column, 1], [j, 1])
+      return [store(this.#sums, place, sum, 'add')]
+    }
+    const { width } = columns
+    if (this.#passes(columns)) return [store(this.#panel, from(sizeProduct(rows.first, width), [row, width], [i, width], [j, 1]), sum)]
+    const place = new Map([
+      [this.#spec.rows, from(rows.first, [row, 1], [i, 1])],
+      [this.#spec.cols, from(columns.first, [column, 1], [j, 1])],
+    ])
+    return substituted(this.#spec.epilogue(sum), place)
+  }
+
+  /** The epilogue for all rows of a panel. */
+  #finishPanel({ first, extent, width, padded }: Part, column: LoopVar): Stmt {
+    const { rows, cols, epilogue } = this.#spec
+    const j = loopVar('j', padded ? extent : width)
+    const place = new Map([[cols, from(first, [column, 1], [j, 1])]])
+    const stmts = substituted(epilogue(load(this.#panel, from(0, [rows, width], [j, 1]))), place)
+    return forLoop(rows, 'serial', [forLoop(j, padded ? 'simd' : 'lanes', stmts)])
+  }
+
+  /** The epilogue for sums over a part of the batch. */
+  #finish(sums: Scratch): Stmt {
+    const { rows, cols, epilogue } = this.#spec
+    return forLoop(rows, 'serial', [forLoop(cols, 'simd', epilogue(load(sums, from(0, [rows, this.#line], [cols, 1]))))])
+  }
+}
+
+function clear(sums: Scratch): Stmt {
+  const e = loopVar('e', sums.elements)
+  return forLoop(e, 'simd', [store(sums, from(0, [e, 1]), constant('float32', 0))])
+}
