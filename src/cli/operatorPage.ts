@@ -42,7 +42,7 @@ export function operatorPage(dtypes: (op: OpDef) => string = dtypesOf): string {
   return `# Operators
 
 The ${rows.length} operators of tensorfx. \`npx tensorfx ops\` prints this table with the schemas, \`npx tensorfx ops conv\` a part of it, and \`npm run docs:operators\` writes
-this page. The API reference has each operator's arguments, errors and an example.
+this page. \`npm run site\` writes a page for each operator, with its arguments, errors, declaration, tests and an example.
 
 - **dtypes**: what the operator takes: \`all\`, or ${Object.entries(DTYPE_WORDS)
     .map(([word, meaning]) => `\`${word}\` (${meaning})`)

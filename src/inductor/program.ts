@@ -50,8 +50,8 @@ class ProgramWriter {
       this.#let('base', call('arena', arena, constant(scratchAt + scratch), ...(least < scratch ? [constant(scratchAt + least)] : [])))
     this.#graph.inputs.forEach((buffer, i) => {
       if (buffer === null) return
-      this.#tensors.set(buffer, input(i))
-      this.#address.set(buffer, this.#let(`i${i}`, addressOfValue(input(i))))
+      this.#tensors.set(buffer, inputAt(i))
+      this.#address.set(buffer, this.#let(`i${i}`, addressOfValue(inputAt(i))))
     })
     for (const [buffer, offset] of this.#plan.offsets) this.#address.set(buffer, sum(BASE, offset))
     for (const [buffer, at] of this.#placement.inPlace) this.#address.set(buffer, variable(`i${at}`))
@@ -73,11 +73,11 @@ class ProgramWriter {
   }
 
   #output(output: IrOutput, position: number): Value {
-    if (output.kind === 'scalarInput') return input(output.input.placeholder)
+    if (output.kind === 'scalarInput') return inputAt(output.input.placeholder)
     if (output.kind === 'value') return constant(output.value)
     // An output that was written in place is its input.
     if (!this.#placement.outputsInPlace.has(position)) return this.#view(output.view)
-    return input(present(this.#placement.inPlace.get(output.view.buffer), `the input in which output ${position} is written`))
+    return inputAt(present(this.#placement.inPlace.get(output.view.buffer), `the input in which output ${position} is written`))
   }
 
   #addressFor(buffer: Buffer): Value {
@@ -98,7 +98,7 @@ class ProgramWriter {
 
   #kernel(step: Extract<Step, { kind: 'kernel' }>, scratchAt: number): void {
     const args = step.operands.map((operand) => {
-      if (operand.kind === 'scalar') return input(operand.input.placeholder)
+      if (operand.kind === 'scalar') return inputAt(operand.input.placeholder)
       const address = this.#addressFor(operand.buffer)
       if (operand.written) this.#markWritten(operand.buffer)
       return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
@@ -111,14 +111,14 @@ class ProgramWriter {
   /** If the buffer is off the heap, it must be copied back. */
   #markWritten(buffer: Buffer): void {
     const at = this.#placement.inPlace.get(buffer)
-    const tensor = at === undefined ? this.#tensors.get(buffer) : input(at)
+    const tensor = at === undefined ? this.#tensors.get(buffer) : inputAt(at)
     if (tensor !== undefined) this.#calls.push({ kind: 'written', tensor })
   }
 
   #extern(node: ExternNode, id: string): void {
     const arg = (a: ExternArg): Value => {
       if (a.kind === 'view') return this.#view(a.view)
-      if (a.kind === 'scalarInput') return input(a.input.placeholder)
+      if (a.kind === 'scalarInput') return inputAt(a.input.placeholder)
       if (a.kind === 'list') return { kind: 'list', items: a.items.map(arg) }
       return constant(a.value)
     }
@@ -138,7 +138,7 @@ class ProgramWriter {
     const { buffer } = view
     const [shape, strides, at] = [constant([...view.shape]), constant([...view.strides]), constant(view.offset)]
     const inPlace = this.#placement.inPlace.get(buffer)
-    const source = inPlace === undefined ? this.#tensors.get(buffer) : input(inPlace)
+    const source = inPlace === undefined ? this.#tensors.get(buffer) : inputAt(inPlace)
     if (source !== undefined) {
       if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && sameShape(view.shape, buffer.shape)) return source
       return call('view', viewOf, source, shape, strides, at)
@@ -149,7 +149,7 @@ class ProgramWriter {
   }
 }
 
-const input = (index: number): Value => ({ kind: 'input', index })
+const inputAt = (index: number): Value => ({ kind: 'input', index })
 const constant = (value: unknown): Value => ({ kind: 'constant', value })
 const variable = (name: string, item?: number): Value => (item === undefined ? { kind: 'variable', name } : { kind: 'variable', name, item })
 const sum = (address: Value, bytes: number): Value => ({ kind: 'sum', address, bytes })

@@ -1,4 +1,4 @@
-// Search of names: exact names first, then beginnings, then parts, then names with typing errors.
+// Search of names: exact names first, then beginnings, then parts, then names with typing errors. Of titles, which have several words, each word of the query has to fit one.
 
 /** An entry of the index: its name, its kind, where it is, what it is, and 1 for what users of the package see. */
 export type Entry = readonly [name: string, kind: string, address: string, summary: string, isPublic: 0 | 1]
@@ -24,22 +24,36 @@ export function distance(a: string, b: string, most: number): number {
   return last[b.length] ?? most + 1
 }
 
-/** How well a name fits a query, both in small letters; 0 if it does not. */
-function score(name: string, query: string): number {
+/** How well a word or a name without spaces fits one, both in small letters; 0 if it does not. */
+function scoreOfWord(name: string, query: string): number {
   const short = name.slice(name.lastIndexOf('.') + 1)
   if (short === query || name === query) return 100
   if (short.startsWith(query)) return 80 - Math.min(20, short.length - query.length)
   const at = name.indexOf(query)
   if (at >= 0) return 50 - Math.min(20, name.length - query.length)
   const most = query.length > 7 ? 2 : query.length > 3 ? 1 : 0
-  const away = most === 0 ? 1 : Math.min(distance(query, short, most), distance(query, short.slice(0, query.length), most))
+  const away = most === 0 ? 1 : Math.min(...[short, short.slice(0, query.length), name].map((one) => distance(query, one, most)))
   return away <= most ? 25 - 6 * away : 0
+}
+
+/** How well a name fits the words of a query, all in small letters; 0 if one of them fits nothing. */
+function score(name: string, query: readonly string[]): number {
+  const [first = ''] = query
+  if (!name.includes(' ')) return query.length === 1 ? scoreOfWord(name, first) : scoreOfWord(name, query.join(''))
+  const words = name.split(/\s+/)
+  const points = query.map((word) => Math.max(...words.map((one) => scoreOfWord(one, word))))
+  // Of titles that fit, the shortest come first.
+  return points.includes(0) ? 0 : Math.max(1, points.reduce((a, b) => a + b, 0) / points.length - 4 * Math.abs(words.length - query.length))
 }
 
 /** The entries that fit a query, the best first. */
 export function found(entries: readonly Entry[], text: string, limit: number): readonly Entry[] {
-  const query = text.trim().toLowerCase().replaceAll(/\s+/g, '')
-  if (query === '') return []
+  const query = text
+    .trim()
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '')
+  if (query.length === 0) return []
   const scored: { readonly entry: Entry; readonly points: number }[] = []
   for (const entry of entries) {
     const points = score(entry[0].toLowerCase(), query)

@@ -81,7 +81,7 @@ export function modulePage(lookup: Lookup, module: Module): Page {
 }
 
 /** A symbol and its members. Hidden members are only listed. */
-function withMembers(lookup: Lookup, symbol: ProgramSymbol): readonly Block[] {
+export function withMembers(lookup: Lookup, symbol: ProgramSymbol): readonly Block[] {
   const members = lookup.members.get(symbol.id) ?? []
   const [seen, hidden] = [members.filter(({ visibility }) => visibility !== 'private'), members.filter(({ visibility }) => visibility === 'private')]
   // Members of namespaces have members, too.

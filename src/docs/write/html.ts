@@ -96,13 +96,26 @@ const plain = (pieces: readonly Inline[]): string =>
     .join('')
     .trim()
 
-/** The text of a page. */
-export function htmlPage(page: Page, { name, menu, generator }: SiteFrame): string {
-  const { path, title, crumbs, blocks } = page
+/** What a page has inside the frame of its site. */
+export interface Framed {
+  /** Its path, without `.html`. */
+  readonly path: string
+  readonly title: string
+  /** HTML: the page without its frame. */
+  readonly body: string
+  /** HTML that is added to the head. */
+  readonly head?: string
+}
+
+/** The frame of a page: head, menu, search and scripts. */
+export function framedPage({ path, title, body, head = '' }: Framed, { name, menu }: SiteFrame): string {
   const to = (target: string): string => escaped(addressOf(path, { page: target }, '.html'))
   const file = (target: string): string => escaped(addressOf(path, { page: target }, ''))
-  const above = crumbs.map(({ text, page: target }) => `<a href="${to(target)}">${escaped(text)}</a>`).join(' <span class="soft">/</span> ')
-  const side = outline(blocks)
+  const up = path
+    .split('/')
+    .slice(1)
+    .map(() => '../')
+    .join('')
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -111,31 +124,35 @@ export function htmlPage(page: Page, { name, menu, generator }: SiteFrame): stri
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · ${escaped(name)}</title>
 <link rel="stylesheet" href="${file('site.css')}">
-</head>
-<body data-root="${escaped(
-    path
-      .split('/')
-      .slice(1)
-      .map(() => '../')
-      .join(''),
-  )}">
+${head}</head>
+<body data-root="${escaped(up)}">
 <header class="top"><a class="name" href="${to('index')}">${escaped(name)}</a>
 <nav aria-label="Site">${menu.map(({ text, page: target }) => `<a href="${to(target)}"${target === path ? ' aria-current="page"' : ''}>${escaped(text)}</a>`).join('\n')}</nav>
 <span class="find"><input id="search" type="search" placeholder="Search  /" aria-label="Search" autocomplete="off" spellcheck="false" hidden><span id="results" hidden></span></span>
 <button type="button" id="colours" aria-label="Light or dark" hidden>◐</button></header>
-<div class="page${side === '' ? '' : ' with-side'}">
-<main>
-${above === '' ? '' : `<p class="crumbs">${above}</p>\n`}<h1>${escaped(title)}</h1>
-${blocks.map((of) => block(of, path)).join('\n')}
-<footer>${escaped(generator)}</footer>
-</main>
-${side}
-</div>
+${body}
 <script src="${file('search.js')}" defer></script>
 <script src="${file('site.js')}" defer></script>
 </body>
 </html>
 `
+}
+
+/** The text of a page. */
+export function htmlPage(page: Page, frame: SiteFrame): string {
+  const { path, title, crumbs, blocks } = page
+  const to = (target: string): string => escaped(addressOf(path, { page: target }, '.html'))
+  const above = crumbs.map(({ text, page: target }) => `<a href="${to(target)}">${escaped(text)}</a>`).join(' <span class="soft">/</span> ')
+  const side = outline(blocks)
+  const body = `<div class="page${side === '' ? '' : ' with-side'}">
+<main>
+${above === '' ? '' : `<p class="crumbs">${above}</p>\n`}<h1>${escaped(title)}</h1>
+${blocks.map((of) => block(of, path)).join('\n')}
+<footer>${escaped(frame.generator)}</footer>
+</main>
+${side}
+</div>`
+  return framedPage({ path, title, body }, frame)
 }
 
 /** The style sheet of a site. The colours can be chosen, and otherwise follow the system. */

@@ -1,0 +1,137 @@
+// npm run site [-- --out DIR]: the site, static pages that open from a disk: get started, guides, the API by entry point, operators, errors, flows, tables of performance,
+// differences from PyTorch, modules of fx, the changelog, modules and sources, a search, and the playground. The same sources give the same bytes. Links that lead nowhere make it fail.
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { documentProject } from '../../dist/docs/index.js'
+import { folderPage } from '../../dist/docs/pages/folderPage.js'
+import { errorsPage, kindsPage, namesPage } from '../../dist/docs/pages/indexPages.js'
+import { modulePage } from '../../dist/docs/pages/modulePage.js'
+import { sourcePage } from '../../dist/docs/pages/site.js'
+import { PAGE_SCRIPT } from '../../dist/docs/generated/page.js'
+import { framedPage, htmlPage, siteStyle } from '../../dist/docs/write/html.js'
+import { SiteLookup, apiPages } from './api.mjs'
+import { docFiles, docPages, filePage } from './docPages.mjs'
+import { errorPages, withErrorLinks } from './errors.mjs'
+import { flowPages } from './flows.mjs'
+import { homeBody } from './home.mjs'
+import { deadLinks } from './links.mjs'
+import { operatorPages, withOperatorLinks } from './operators.mjs'
+import { playgroundFiles, playgroundPages } from './playground.mjs'
+import { searchEntries, searchScript } from './search.mjs'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const { values } = parseArgs({ options: { out: { type: 'string', default: join(root, 'site') } } })
+const out = resolve(values.out)
+const began = performance.now()
+
+/** The model of the program, which is only made anew if sources have changed. */
+function readModel() {
+  const folder = join(out, '.model')
+  documentProject(root, { out: folder, isCheck: false, formats: ['json'], sourceUrl: null })
+  return JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
+}
+
+const model = readModel()
+const lookup = new SiteLookup(model)
+const sources = new Map(model.modules.map(({ path }) => [path, readFileSync(join(root, path), 'utf8').replace(/^\uFEFF/, '')]))
+
+// Sources have pages already, which links to them from Markdown find.
+const files = docFiles(root)
+const places = new Map([
+  ...files,
+  ...model.modules.map(({ path }) => [path, lookup.sourcePage(path)]),
+  ...lookup.folders.map((folder) => [folder, lookup.folderPage(folder)]),
+])
+const asked = new Set()
+const docs = docPages(root, files, places, asked)
+const operators = operatorPages(root, lookup)
+const errors = errorPages(root, lookup)
+const MORE = { operators: (page) => withOperatorLinks(page, operators), errors: (page) => withErrorLinks(page, errors) }
+
+const pages = [
+  ...docs.map(({ page }) => MORE[page.path]?.(page) ?? page),
+  ...apiPages(lookup),
+  ...operators.pages,
+  ...errors,
+  ...flowPages(root, model, sources),
+  namesPage(lookup),
+  kindsPage(lookup),
+  { ...errorsPage(lookup), path: 'throws' },
+  ...lookup.folders.map((folder) => folderPage(lookup, folder)),
+  ...model.modules.map((module) => modulePage(lookup, module)),
+  ...model.modules.map(({ path }) => sourcePage(lookup, path, sources.get(path))),
+]
+// Files that links lead to; folders among them lead to more.
+for (const path of asked) pages.push(filePage(root, path, asked))
+
+const number = (count, what) => `${count} ${what}`
+const COUNTS = [
+  ['api/index', 'API', number(lookup.entries.length, 'entry points')],
+  ['operators', 'Operators', number(operators.pages.length, 'with schema, derivative and example')],
+  ['errors', 'Errors', number(errors.length, 'codes, with the fix')],
+  ['mistakes', 'Mistakes', 'what beginners write, and what to write instead'],
+  ['differences-from-pytorch', 'Differences from PyTorch', 'and why'],
+  ['fx-modules', 'Modules of torch.fx', 'and where each is here'],
+  ['performance', 'Performance', 'next to other libraries'],
+  ['flows/index', 'Flows', 'calls, function by function'],
+  ['what-a-tracer-sees', 'What a tracer sees', 'in JavaScript, case by case'],
+  ['security', 'Security', 'files from outside'],
+  ['changelog', 'Changelog', 'before and after'],
+  ['contributing', 'Contributing', 'layers, tests, fuzzers'],
+]
+const frame = {
+  name: model.name,
+  generator: `Written by ${model.generator}`,
+  menu: [
+    { text: 'Start', page: 'start' },
+    { text: 'Playground', page: 'playground' },
+    { text: 'Guides', page: 'guides' },
+    { text: 'API', page: 'api/index' },
+    { text: 'Operators', page: 'operators' },
+    { text: 'Errors', page: 'errors' },
+    { text: 'Changelog', page: 'changelog' },
+  ],
+}
+
+const written = new Map()
+for (const page of pages) {
+  try {
+    written.set(`${page.path}.html`, htmlPage(page, frame))
+  } catch (error) {
+    throw new Error(`the page ${page.path} cannot be written`, { cause: error })
+  }
+}
+const byHand = new Map([
+  [
+    'index',
+    framedPage(
+      { path: 'index', title: model.description, body: homeBody({ name: model.name, description: model.description, counts: COUNTS }) },
+      frame,
+    ),
+  ],
+  ...playgroundPages(frame),
+])
+for (const [path, html] of byHand) written.set(`${path}.html`, html)
+for (const [name, text] of await playgroundFiles(root)) written.set(name, text)
+written.set('site.css', `${siteStyle()}${readFileSync(new URL('site.css', import.meta.url), 'utf8')}`)
+written.set('site.js', `${PAGE_SCRIPT}\n`)
+const entries = searchEntries({ lookup, docs, operators: operators.pages, errors })
+written.set('search.js', searchScript(entries))
+written.set('graph.png', readFileSync(`${root}docs/graph.png`))
+
+const { count, dead } = deadLinks(pages, byHand, written)
+const list = join(out, '.files.json')
+const before = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
+for (const name of before) if (!written.has(name)) rmSync(join(out, name), { force: true })
+const folders = new Set([...written.keys()].map((name) => dirname(join(out, name))))
+for (const folder of folders) mkdirSync(folder, { recursive: true })
+for (const [name, text] of written) writeFileSync(join(out, name), text)
+writeFileSync(list, `${JSON.stringify([...written.keys()])}\n`)
+
+for (const one of dead.slice(0, 40)) console.log(`dead link: ${one}`)
+console.log(
+  `${written.size} files in ${out}: ${docs.length} guides and other pages, ${lookup.apiPages.size} names of ${lookup.entries.length} entry points, ${operators.pages.length} operators, ${errors.length} errors; ${entries.length} entries of the search; ${count} links, ${dead.length} dead. ${((performance.now() - began) / 1000).toFixed(1)} s`,
+)
+process.exitCode = dead.length === 0 ? 0 : 1

@@ -1,0 +1,1 @@
+export function programOf(source: string): string

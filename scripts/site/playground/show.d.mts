@@ -1,0 +1,1 @@
+export function show(value: unknown, depth?: number): string

@@ -1,0 +1,35 @@
+// The check of links of `npm run site`, which runs on the built package: what leads nowhere is found, and nothing else.
+import { expect, it } from 'vitest'
+import { deadLinks } from '../../scripts/site/links.mjs'
+
+const page = (path: string, ...targets: readonly object[]): object => ({
+  ...{ path, title: path, crumbs: [] },
+  blocks: [
+    { kind: 'heading', level: 2, text: ['A place'], id: 'place' },
+    { kind: 'list', isOrdered: false, items: [targets.map((to) => ({ kind: 'text', text: [{ kind: 'link', text: ['x'], to }] }))] },
+  ],
+})
+
+it('finds pages and places that are not there, from blocks and from HTML', () => {
+  const pages = [
+    page(
+      'index',
+      { page: 'a/b' },
+      { page: 'a/b', anchor: 'place' },
+      { page: 'a/gone' },
+      { page: 'a/b', anchor: 'gone' },
+      { url: 'https://example.com' },
+    ),
+    page('a/b', { page: 'index', anchor: 'place' }, { page: 'a/b', anchor: 'nowhere' }),
+  ]
+  const byHand = new Map([
+    ['play', '<a href="index.html#place" id="x"></a><a href="#x"></a><a href="#y"></a><script src="p.js"></script><img src="gone.png">'],
+  ])
+  expect(deadLinks(pages, byHand, new Map([['p.js', '']])).dead).toEqual([
+    'index: a/gone.html',
+    'index: a/b.html#gone',
+    'a/b: #nowhere',
+    'play: #y',
+    'play: gone.png',
+  ])
+})
