@@ -5,7 +5,7 @@ import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { bmm, convolution, convolutionBackward, linear, mm } from '../../ops/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 
-/** The operations of a call, from its arguments and its first result. */
+/** The operations of a call, from its arguments and its first result: of tensors only the shapes, of others only flags (see signatures.ts). */
 export type Formula = (args: readonly Arg[], result: Tensor) => number
 
 /** The multiplications behind each element of a convolution's output: the channels of a group times the window. */

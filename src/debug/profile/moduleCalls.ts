@@ -26,6 +26,9 @@ export class ModuleCalls {
   readonly #stack: ModuleCall[] = []
   /** The calls of what is below an outermost module, each made once. */
   readonly #known = new WeakMap<Module, ReadonlyMap<Module, ModuleCall>>()
+  /** The outermost module of the last call, and the calls below it. */
+  #root: Module | null = null
+  #below: ReadonlyMap<Module, ModuleCall> | undefined
 
   constructor(listener: ModuleCallListener = {}) {
     this.#listener = listener
@@ -71,9 +74,12 @@ export class ModuleCalls {
   /** A module that is not below the outermost one is called by its class, below the module that calls it. */
   #callOf(module: Module): ModuleCall {
     const root = this.#stack[0]?.module ?? module
-    let known = this.#known.get(root)
-    if (known === undefined) this.#known.set(root, (known = callsBelow(root)))
-    return known.get(module) ?? { module, path: childPath(this.#stack.at(-1)?.path ?? '', classOf(module)) }
+    if (root !== this.#root) {
+      this.#root = root
+      this.#below = this.#known.get(root)
+      if (this.#below === undefined) this.#known.set(root, (this.#below = callsBelow(root)))
+    }
+    return this.#below?.get(module) ?? { module, path: childPath(this.#stack.at(-1)?.path ?? '', classOf(module)) }
   }
 }
 

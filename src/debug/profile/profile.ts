@@ -105,9 +105,14 @@ export function profile(fn: () => unknown, options: ProfileOptions = {}): Profil
   checkTimes('profile', 'warmup', warmup, 0)
   checkTimes('profile', 'runs', runs, 1)
   return runOf('profile', fn, (run) => {
-    for (let i = 0; i < warmup; i++) run()
+    for (let i = 1; i < warmup; i++) run()
     const running = startProfile(runs)
     try {
+      // The last run to warm up is recorded too: it warms up the recorder.
+      if (warmup > 0) {
+        run()
+        running.restart()
+      }
       for (let i = 0; i < runs; i++) run()
     } finally {
       running.stop()
@@ -120,6 +125,8 @@ export function profile(fn: () => unknown, options: ProfileOptions = {}): Profil
 
 /** A profile that is being taken. */
 export interface RunningProfile {
+  /** Forgets the run that was recorded so far, and begins anew. */
+  restart(): void
   /** Ends it; nothing is recorded afterwards. */
   stop(): void
   /** What was recorded until it was stopped. */
@@ -130,9 +137,13 @@ export interface RunningProfile {
 export function startProfile(runs: number): RunningProfile {
   const recorder = new Recorder()
   const stopRecording = recorder.start()
-  const start = performance.now()
+  let start = performance.now()
   let end: number | null = null
   return {
+    restart() {
+      recorder.restart(runs)
+      start = performance.now()
+    },
     stop() {
       if (end !== null) return
       end = performance.now()

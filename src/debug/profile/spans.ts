@@ -1,10 +1,12 @@
 // The spans of a profile while it is taken, as rows of numbers: objects would outlive many collections, each of which copies them, and that took longer than some operators.
 // `events` makes the objects when the profile is over, and works out what follows from the order of the spans: modules, own times, numbers on the tape.
+import { InternalError } from '../../errors/index.ts'
 import type { EngineName } from '../../kernels/index.ts'
 import type { ProfileEngine, ProfileEvent, ProfileKind } from './event.ts'
+import type { Signature } from './signatures.ts'
 
 /** What all spans of an operator, a module, a node or a kernel have in common. */
-export interface Site {
+export interface SiteFacts {
   readonly kind: ProfileKind
   readonly name: string
   readonly engine: ProfileEngine | null
@@ -12,23 +14,36 @@ export interface Site {
   /** Of a kernel: the compiled graph and its nodes that it computes. */
   readonly graph: string | null
   readonly nodes: readonly string[]
+  /** What each run of a kernel costs; 0 for others. */
+  readonly flops: number
+  readonly bytes: number
+}
+
+/** The same, and its place among those of a table. */
+export interface Site extends SiteFacts {
+  readonly place: number
 }
 
 /** The columns of a row. Until its span ends, a row has the peak from before, and the allocations and the memory at its start. */
-export const [START, END, PARENT, SEQUENCE, TAPE, FLOPS, BYTES, SHAPES, ALLOCATIONS, MEMORY, PEAK, IN_USE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
-const WIDTH = 12
+export const [START, END, SITE, PARENT, SEQUENCE, TAPE, SIGNATURE, ALLOCATIONS, MEMORY, PEAK, IN_USE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+const WIDTH = 11
 /** A block has 2 ** BITS rows: a table grows by blocks, so that no row is copied. */
-const BITS = 9
+const BITS = 10
 const ROWS = 1 << BITS
+
+/** No more blocks than these are made in advance: 45 MB. */
+const MOST_RESERVED = 500
+
+const newBlock = (): Float64Array<ArrayBuffer> => new Float64Array(ROWS * WIDTH)
 
 const NONE: readonly never[] = []
 
 /** Rows by their positions. */
 export class Spans {
   readonly #sites: Site[] = []
+  #length = 0
   readonly #blocks: Float64Array<ArrayBuffer>[] = []
-  /** The shapes of operators one after the other: how many, and of each the number of its dimensions and these. Place 0 stands for none. */
-  readonly #shapes: number[] = [0]
+  readonly #signatures: readonly Signature[]
   /** Names of nodes of the tape. Place 0 stands for none. */
   readonly #tapeNames: string[] = ['']
   readonly #tapePlaces = new Map<string, number>()
@@ -36,15 +51,32 @@ export class Spans {
   row = new Float64Array(WIDTH)
   at = 0
 
-  get length(): number {
-    return this.#sites.length
+  /** The column SIGNATURE has the position in `signatures`, counted from 1; 0 stands for none. */
+  constructor(signatures: readonly Signature[]) {
+    this.#signatures = signatures
+  }
+
+  /** Adds a site. */
+  siteOf<T extends SiteFacts>(facts: T): T & Site {
+    const site = { ...facts, place: this.#sites.length }
+    this.#sites.push(site)
+    return site
+  }
+
+  /** Removes all rows, and makes room for `times` as many: memory that is written for the first time costs more than the row. */
+  clear(times: number): void {
+    const blocks = Math.ceil((this.#length * times) / ROWS)
+    for (const block of this.#blocks) block.fill(0)
+    while (this.#blocks.length < Math.min(blocks, MOST_RESERVED)) this.#blocks.push(newBlock().fill(0))
+    this.#length = 0
   }
 
   /** Adds a row, which is {@link row} from {@link at} on. Returns its position. */
   add(site: Site): number {
-    const position = this.#sites.push(site) - 1
-    if ((position & (ROWS - 1)) === 0) this.#blocks.push(new Float64Array(ROWS * WIDTH))
+    const position = this.#length++
+    if (position >>> BITS === this.#blocks.length) this.#blocks.push(newBlock())
     this.find(position)
+    this.row[this.at + SITE] = site.place
     return position
   }
 
@@ -62,33 +94,23 @@ export class Spans {
     return place
   }
 
-  /** Begins the list of shapes of the current row. */
-  beginShapes(): void {
-    this.row[this.at + SHAPES] = this.#shapes.push(0) - 1
-  }
-
-  /** Adds a shape to the list of the current row. */
-  addShape(sizes: readonly number[]): void {
-    const shapes = this.#shapes
-    const first = this.row[this.at + SHAPES] ?? 0
-    shapes[first] = (shapes[first] ?? 0) + 1
-    shapes.push(sizes.length)
-    for (let i = 0; i < sizes.length; i++) shapes.push(sizes[i] ?? 0)
-  }
-
   /** The spans as objects. */
   events(): readonly ProfileEvent[] {
-    const events = this.#sites.map((site, position) => this.#event(site, position))
+    const events = Array.from({ length: this.#length }, (_, position) => this.#event(position))
     this.#placeOnTape(events)
     this.#moveIntoKernels(events)
     takeOwnTimes(events)
     return events
   }
 
-  #event({ kind, name, engine, instructions, graph, nodes }: Site, position: number): Event {
+  #event(position: number): Event {
     this.find(position)
     const { row, at } = this
     const column = (index: number): number => row[at + index] ?? 0
+    const site = this.#sites[column(SITE)]
+    if (site === undefined) throw new InternalError(`the span at ${position} has no site`)
+    const { kind, name, engine, instructions, graph, nodes, flops, bytes } = site
+    const signature = this.#signatures[column(SIGNATURE) - 1]
     const [parent, sequence, tape] = [column(PARENT), column(SEQUENCE), column(TAPE)]
     return {
       kind,
@@ -102,26 +124,16 @@ export class Spans {
       nodes,
       engine,
       instructions,
-      shapes: this.#shapesAt(column(SHAPES)),
+      shapes: signature?.shapes ?? NONE,
       backward: tape === 0 ? null : (this.#tapeNames[tape] ?? null),
       sequence: sequence < 0 ? null : sequence,
-      flops: column(FLOPS),
-      bytes: column(BYTES),
+      flops: signature?.flops ?? flops,
+      bytes: signature?.bytes ?? bytes,
       allocations: column(ALLOCATIONS),
       memory: column(MEMORY),
       peak: column(PEAK),
       inUse: column(IN_USE),
     }
-  }
-
-  #shapesAt(first: number): readonly (readonly number[])[] {
-    if (first === 0) return NONE
-    let next = first + 1
-    return Array.from({ length: this.#shapes[first] ?? 0 }, () => {
-      const from = next + 1
-      next = from + (this.#shapes[next] ?? 0)
-      return this.#shapes.slice(from, next)
-    })
   }
 
   /** Finds the modules of spans: in a backward, the one whose forward made the node of the tape. An operator within another one makes no node of its own. */
