@@ -36,6 +36,8 @@ describe('matrix products', () => {
       [21, 4, 64],
       [1, 1, 19],
       [2, 3, 1],
+      [5, 13, 21],
+      [8, 9, 64],
     ] as const)
       for (const turned of [false, true]) {
         const [x, z] = [torch.randn([m, k]), torch.randn([n])]

@@ -13,8 +13,8 @@ export interface ProductCase {
 /** How the problems of a schedule are drawn. */
 export interface ProductDraws {
   readonly random: (below: number) => number
-  /** Rows, columns and depth. Those in `known` are never parameters of a call. */
-  readonly sizes: () => { readonly m: number; readonly n: number; readonly k: number; readonly known?: 'm' | 'n' }
+  /** Rows, columns and depth. Those in `known` are never parameters of a call. Whether rows of B have neighbours is drawn where it is not said. */
+  readonly sizes: () => { readonly m: number; readonly n: number; readonly k: number; readonly known?: 'm' | 'n'; readonly bTurned?: boolean }
   /** Whether some products are summed over the batch, have operands without neighbours, or epilogues in float64. Default false. */
   readonly all?: boolean
 }
@@ -31,11 +31,12 @@ export function randomFrom(seed: number): (below: number) => number {
 /** out[z, i, j] = max(sum + bias[j], i - 100), or the sum alone; lines of operands lie apart, in either order, and one problem of two has run-time sizes. */
 export function drawProduct({ random, sizes: drawSizes, all = false }: ProductDraws): ProductCase {
   const pick = <T>(values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
-  const { m, n, k, known } = drawSizes()
+  const { m, n, k, known, bTurned: bTurnedSaid } = drawSizes()
   const symbolic = random(2) === 1
   const batch = pick([1, 1, 2, 3, 0])
   const isSummed = all && random(3) === 0
-  const [aTurned, bTurned, shared] = [random(2) === 1, random(2) === 1, random(3) === 0]
+  const [aTurned, bDrawn, shared] = [random(2) === 1, random(2) === 1, random(3) === 0]
+  const bTurned = bTurnedSaid ?? bDrawn
   // Neighbours along one side lie that far apart.
   const [aStep, bStep] = all ? [pick([1, 1, 1, 2]), pick([1, 1, 1, 3])] : [1, 1]
   const [aLine, bLine] = [((aTurned ? m : k) + random(3)) * aStep, ((bTurned ? n : k) + random(3)) * bStep]

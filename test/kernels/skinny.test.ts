@@ -22,6 +22,7 @@ const draw = (): ProductCase =>
       const few = 1 + random(FEW_LINES)
       const lines = [0, 1, 2, 3, 4, 5, 7, 8, 9, 13, 16, 17, 31][random(13)] ?? 0
       const k = [0, 1, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 64, 67][random(15)] ?? 0
+      if (random(3) === 0) return { m: FEW_LINES + few, n: lines, k, known: 'm', bTurned: false }
       return random(2) === 1 ? { m: lines, n: few, k, known: 'n' } : { m: few, n: lines, k, known: 'm' }
     },
   })
@@ -72,7 +73,9 @@ describe('skinny products', () => {
     expect(taken({ b: operand(1, 9) })).toBe('along')
     expect(taken({ b: operand(9, 1) })).toBe('across')
     expect(taken({})).toBe('')
-    expect(taken({ b: operand(1, 9), rows: five })).toBe('')
+    expect(taken({ b: operand(1, 9), rows: five })).toBe('along')
+    expect(taken({ b: operand(9, 1), rows: five })).toBe('')
+    expect(taken({ b: operand(1, 9), rows: loopVar('i', 9) })).toBe('')
     expect(taken({ a: operand(9, 1), rows: five, cols: four })).toBe('along')
     expect(taken({ a: operand(1, 9), rows: five, cols: four })).toBe('across')
     expect(taken({ b: operand(1, 9), rows: loopVar('i', n) })).toBe('')

@@ -18,6 +18,9 @@ export function largestDivisor(n: number, fits: (divisor: number) => boolean): n
 /** Loops with their strides in an index. */
 export type Terms = readonly (readonly [LoopVar, Size])[]
 
+/** Loops with the stride 1. */
+export const ones = (...loops: readonly LoopVar[]): Terms => loops.map((loop) => [loop, 1])
+
 /** The index base + sum of loop * stride. */
 export const from = (base: Size, ...terms: Terms): Index => ({ ...at(...terms), base })
 

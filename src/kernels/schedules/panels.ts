@@ -3,7 +3,7 @@
 import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../loopIr.ts'
 import type { Expr, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
 import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
-import { QUAD, from } from './notation.ts'
+import { QUAD, from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
 
 /** An operand as lines: its memory, the strides of the batch's loops, and those of lines and depths, in elements. */
@@ -175,5 +175,3 @@ class Packing {
     ])
   }
 }
-
-const ones = (...loops: readonly LoopVar[]): Terms => loops.map((loop) => [loop, 1])

@@ -1,4 +1,4 @@
-// Products with at most four rows or columns: a layer of one token, a matrix times a vector, a dot product. The operand with few lines (rows of A, columns of B) is
+// Products with at most four rows or columns, or up to eight rows of a layer: one token, a matrix times a vector, a dot product. The operand with few lines (rows of A, columns of B) is
 // small; each element of the other one is used at most four times, so that it is read where it lies, in the order in which it lies: along the depth (`skinnyAlong`) or
 // across its lines (`skinnyAcross`). Sums go to scratch memory, from which the epilogue reads them.
 import { InternalError } from '../../errors/index.ts'
@@ -25,12 +25,14 @@ import {
 } from '../loopIr.ts'
 import type { Expr, Index, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
 import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
-import { from } from './notation.ts'
+import { from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 
 /** The small operand has at most this many lines. */
 export const FEW_LINES = 4
+/** Rows where columns of B have neighbours along the depth: packing B would take longer than two goes at it. */
+export const FEW_ROWS = 8
 
 /** One operand: line l at depth k lies at l * stride + k * depthStride. */
 interface Lines {
@@ -50,7 +52,7 @@ interface SkinnySpec {
   readonly sums: Scratch
 }
 
-const isFew = (size: Size): boolean => typeof size === 'number' && size >= 1 && size <= FEW_LINES
+const isFew = (size: Size, most: number): boolean => typeof size === 'number' && size >= 1 && size <= most
 
 const rowsOf = ({ a, rows }: GemmSpec): Lines => ({ operand: a, loop: rows, stride: a.rowStride, depthStride: a.colStride })
 const columnsOf = ({ b, cols }: GemmSpec): Lines => ({ operand: b, loop: cols, stride: b.colStride, depthStride: b.rowStride })
@@ -60,8 +62,8 @@ function operandsOf(problem: GemmSpec, fits: (many: Lines) => boolean): readonly
   const { a, b, reduceBatch } = problem
   if (reduceBatch > 0 || a.gather !== undefined || b.gather !== undefined) return null
   const [rows, columns] = [rowsOf(problem), columnsOf(problem)]
-  if (isFew(rows.loop.extent) && fits(columns)) return [rows, columns]
-  return isFew(columns.loop.extent) && fits(rows) ? [columns, rows] : null
+  if (isFew(rows.loop.extent, columns.depthStride === 1 ? FEW_ROWS : FEW_LINES) && fits(columns)) return [rows, columns]
+  return isFew(columns.loop.extent, FEW_LINES) && fits(rows) ? [columns, rows] : null
 }
 
 /** What both schedules share: `fits` says which large operands they take. */
@@ -79,7 +81,7 @@ function skinny(fits: (many: Lines) => boolean): Pick<Schedule<GemmSpec, SkinnyS
 }
 
 /** Bytes of scratch memory for a product of these sizes. */
-export const skinnyScratchBytes = (m: number, n: number, k: number): number => 4 * (m * n + FEW_LINES * k) + 3 * 64
+export const skinnyScratchBytes = (m: number, n: number, k: number): number => 4 * (m * n + FEW_ROWS * k) + 3 * 64
 
 /** The loops over the batch, around the statements that compute the sums, and the epilogue. */
 function kernelOf({ problem, few, many, sums }: SkinnySpec, others: readonly Scratch[], compute: readonly Stmt[]): Kernel {
@@ -113,14 +115,17 @@ export const skinnyAlong: Schedule<GemmSpec, SkinnySpec, AlongTile> = {
   ],
   build: (spec, tile) => {
     const { problem, few, count, many } = spec
-    const lines = tile.lines[count - 1] ?? 1
-    const depth = (typeof many.stride === 'number' ? tile.depth : tile.depthOfUnknown)[count - 1] ?? 4
+    // More lines than have room for their sums are two groups, one after the other while the lines of the large operand are in the cache.
+    const groups = count <= FEW_LINES ? [count] : [Math.ceil(count / 2), Math.floor(count / 2)]
+    const most = Math.max(...groups)
+    const lines = tile.lines[most - 1] ?? 1
+    const depth = (typeof many.stride === 'number' ? tile.depth : tile.depthOfUnknown)[most - 1] ?? 4
     const { extent } = many.loop
     const together = roundedDown(extent, lines)
     // What is left is computed line by line, with as many sums in flight.
     const blocks: Block[] = [
-      { first: 0, lines, extent: together, depth },
-      { first: together, lines: 1, extent: sizeDifference(extent, together), depth: depth * lines },
+      { groups, first: 0, lines, extent: together, depth },
+      { groups, first: together, lines: 1, extent: sizeDifference(extent, together), depth: depth * lines },
     ]
     const packed = few.depthStride === 1 ? null : scratch('packed', 'float32', sizeProduct(problem.depth, count))
     const compute = blocks.filter((block) => block.extent !== 0).map((block) => linesOf(spec, packed, block))
@@ -135,17 +140,36 @@ function packing({ problem, few }: SkinnySpec, packed: Scratch): Stmt {
   return forLoop(few.loop, 'serial', [forLoop(k, 'simd', [store(packed, at([few.loop, problem.depth], [k, 1]), source)])])
 }
 
-/** `extent` lines of the large operand from the line `first` on, `lines` at a time, and `depth` elements of each. */
+/** `extent` lines of the large operand from the line `first` on, `lines` at a time, and `depth` elements of each; those of the small operand in groups. */
 interface Block {
+  readonly groups: readonly number[]
   readonly first: Size
   readonly lines: number
   readonly extent: Size
   readonly depth: number
 }
 
-function linesOf({ problem, few, count, many, sums }: SkinnySpec, packed: Scratch | null, { first, lines, extent, depth }: Block): Stmt {
+function linesOf(spec: SkinnySpec, packed: Scratch | null, block: Block): Stmt {
+  const at0 = loopVar('block', block.extent, block.lines)
+  const starts = block.groups.map((_, g) => block.groups.slice(0, g).reduce((sum, count) => sum + count, 0))
+  return forLoop(
+    at0,
+    'parallel',
+    block.groups.flatMap((count, g) => groupOf(spec, packed, block, { first: starts[g] ?? 0, count, block: at0 })),
+  )
+}
+
+/** Some lines of the small operand, in a loop over lines of the large one. */
+interface Group {
+  readonly first: number
+  readonly count: number
+  readonly block: LoopVar
+}
+
+function groupOf({ problem, few, many, sums }: SkinnySpec, packed: Scratch | null, { first, lines, depth }: Block, group: Group): readonly Stmt[] {
+  const { count, block } = group
   const whole = roundedDown(problem.depth, depth)
-  const [block, k0, rest] = [loopVar('block', extent, lines), loopVar('k0', whole, depth), loopVar('rest', sizeDifference(problem.depth, whole))]
+  const [k0, rest] = [loopVar('k0', whole, depth), loopVar('rest', sizeDifference(problem.depth, whole))]
   const [f, l, k] = [loopVar('f', count), loopVar('l', lines), loopVar('k', depth)]
   const parts = localArray('parts', 'float32', [count, lines, depth])
   const sum = local('sum', 'float32')
@@ -154,36 +178,26 @@ function linesOf({ problem, few, count, many, sums }: SkinnySpec, packed: Scratc
   const product = (start: Size, depths: Terms, plus: Expr): Expr =>
     call(
       'mulAdd',
-      load(small, from(start, ...smallBatch, [f, smallStride], ...depths)),
+      load(small, from(sizeSum(sizeProduct(smallStride, group.first), start), ...smallBatch, [f, smallStride], ...depths)),
       load(
         many.operand.buffer,
         from(sizeSum(sizeProduct(first, many.stride), start), ...batchTerms(problem, many), [block, many.stride], [l, many.stride], ...depths),
       ),
       plus,
     )
-  const add = setElement(
-    parts,
-    [f, l, k],
-    product(
-      0,
-      [
-        [k0, 1],
-        [k, 1],
-      ],
-      element(parts, f, l, k),
-    ),
-  )
-  return forLoop(block, 'parallel', [
+  const add = setElement(parts, [f, l, k], product(0, ones(k0, k), element(parts, f, l, k)))
+  const place = from(sizeSum(sizeProduct(many.loop.extent, group.first), first), [f, many.loop.extent], ...ones(block, l))
+  return [
     declareArray(parts, constant('float32', 0)),
     forLoop(k0, 'serial', [forLoop(k, 'lanes', [forLoop(l, 'unroll', [forLoop(f, 'unroll', [add])])])]),
     forLoop(f, 'unroll', [
       forLoop(l, 'unroll', [
         declare(sum, reduceLanes('add', parts, f, l)),
-        ...(rest.extent === 0 ? [] : [forLoop(rest, 'serial', [assign(sum, product(whole, [[rest, 1]], read(sum)))])]),
-        store(sums, from(first, [f, many.loop.extent], [block, 1], [l, 1]), read(sum)),
+        ...(rest.extent === 0 ? [] : [forLoop(rest, 'serial', [assign(sum, product(whole, ones(rest), read(sum)))])]),
+        store(sums, place, read(sum)),
       ]),
     ]),
-  ])
+  ]
 }
 
 /** Elements of the depth at a time. */

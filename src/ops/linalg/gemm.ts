@@ -1,5 +1,5 @@
 // The float32 matrix product with run-time sizes: kernels for the strides that are 1, and for few rows or columns.
-import { FEW_LINES, PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
+import { FEW_LINES, FEW_ROWS, PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
 import type { Expr, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { launch, scratchMemory } from '../eager/launch.ts'
@@ -57,13 +57,13 @@ function build(hasBias: boolean, known: Known): ProductKernel {
   })
 }
 
-const isFew = (lines: number): boolean => lines >= 1 && lines <= FEW_LINES
+const isFew = (lines: number, most: number): boolean => lines >= 1 && lines <= most
 const one = (stride: number): 1 | undefined => (stride === 1 ? 1 : undefined)
 
 /** What is known of a product: one stride of each operand that is 1, where there is one, and how many rows or columns there are if they are few and a schedule takes them. */
 function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product): Known {
-  const fewRows = isFew(m) && (b1 === 1 || b2 === 1) && !isStrict()
-  const fewColumns = !fewRows && isFew(n) && (a1 === 1 || a2 === 1) && !isStrict()
+  const fewRows = ((b1 === 1 && isFew(m, FEW_ROWS)) || (b2 === 1 && isFew(m, FEW_LINES))) && !isStrict()
+  const fewColumns = !fewRows && isFew(n, FEW_LINES) && (a1 === 1 || a2 === 1) && !isStrict()
   return {
     m: fewRows ? m : undefined,
     n: fewColumns ? n : undefined,
@@ -76,7 +76,7 @@ function knownOf({ m, n, aStrides: [, a1, a2], bStrides: [, b1, b2] }: Product):
 
 /** Where the kernel of a product is in the list: a number for each that {@link knownOf} can return. */
 const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
-  (m ?? (n === undefined ? 0 : FEW_LINES + n)) + (2 * FEW_LINES + 1) * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
+  (m ?? (n === undefined ? 0 : FEW_ROWS + n)) + (FEW_ROWS + FEW_LINES + 1) * ((a1 ?? 0) + 2 * (a2 ?? 0) + 4 * (b1 ?? 0) + 8 * (b2 ?? 0))
 
 /** Kernels without and with a bias, by {@link placeOf}. */
 const plain = new PerEngine(() => new Array<ProductKernel>())
