@@ -3,16 +3,15 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { bundledCommand, bundledFile } from '../bundled.mjs'
 import { random } from './random.mjs'
 
-const PROGRAM = fileURLToPath(new URL('program.mjs', import.meta.url))
-const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const PROGRAM = bundledFile('scripts/kills/program.mjs')
 
 /** Runs the program once. */
 function start({ backend, size, folder, steps, way, plan }) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [MAIN, 'run', '-n', String(size), '--backend', backend, PROGRAM, folder, String(steps), way], {
+    const child = spawn(process.execPath, [bundledCommand, 'run', '-n', String(size), '--backend', backend, PROGRAM, folder, String(steps), way], {
       env: { ...process.env, TENSORFX_TEST_KILL: JSON.stringify(plan) },
       stdio: ['ignore', 'ignore', 'pipe'],
     })

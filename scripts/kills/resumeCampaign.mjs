@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { bundledFile } from '../bundled.mjs'
 import { random } from './random.mjs'
 
-const PROGRAM = fileURLToPath(new URL('trainer.mjs', import.meta.url))
+const PROGRAM = bundledFile('scripts/kills/trainer.mjs')
 
 /** Runs the program once. It is killed `after` so many steps and `delay` milliseconds, or where the plan says. */
 function start({ folder, steps, plan }) {

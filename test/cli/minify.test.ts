@@ -12,7 +12,7 @@ import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import type { Result } from '../../src/cli/line.ts'
-import { root } from '../built/node.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
 
 const work = mkdtempSync(join(tmpdir(), "it's a test "))
 afterAll(() => rmSync(work, { recursive: true, force: true }))
@@ -149,11 +149,9 @@ describe('tensorfx minify', () => {
   })
 
   it('is a command', () => {
-    const printed = execFileSync(
-      process.execPath,
-      [`${root}dist/cli/main.js`, 'minify', json, '--run', HAS_RELU, '--out', at('program.json'), '--quiet'],
-      { encoding: 'utf8' },
-    )
+    const printed = execFileSync(process.execPath, [bundledCommand, 'minify', json, '--run', HAS_RELU, '--out', at('program.json'), '--quiet'], {
+      encoding: 'utf8',
+    })
     expect(printed).toMatch(/8 operators -> 1 operators/)
   })
 })

@@ -19,7 +19,9 @@ import { pack } from '../../src/cli/repro/pack.ts'
 import { readSource } from '../../src/cli/repro/sources.ts'
 import { writeRepro } from '../../src/debug/reproScript.ts'
 import { root } from '../built/node.ts'
-import { distUrl, folderWith } from '../debug/processes.ts'
+// The command packs what is not in dist/, so programs import that.
+import { distUrl } from '../../scripts/faults/processes.mjs'
+import { folderWith } from '../debug/processes.ts'
 
 const folders: string[] = []
 const folderOf = (files: Readonly<Record<string, string>>): string => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { optionsOf } from '../../src/cli/line.ts'
-import { root } from '../built/node.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
 import { distUrl, folderWith } from '../debug/processes.ts'
 
 const folder = folderWith({
@@ -41,7 +41,7 @@ const folder = folderWith({
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function tensorfx(...words: string[]): { readonly code: number | null; readonly out: string; readonly err: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [`${root}dist/cli/main.js`, ...words], { cwd: folder, encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [bundledCommand, ...words], { cwd: folder, encoding: 'utf8' })
   return { code: status, out: stdout, err: stderr }
 }
 
@@ -58,9 +58,7 @@ interface Explained {
 /** As {@link tensorfx}, beside others. */
 const started = (...words: string[]): Promise<{ readonly code: unknown; readonly out: string; readonly err: string }> =>
   new Promise((done) =>
-    execFile(process.execPath, [`${root}dist/cli/main.js`, ...words], { cwd: folder }, (error, out, err) =>
-      done({ code: error?.code ?? 0, out, err }),
-    ),
+    execFile(process.execPath, [bundledCommand, ...words], { cwd: folder }, (error, out, err) => done({ code: error?.code ?? 0, out, err })),
   )
 
 describe('a broken script', () => {

@@ -1,7 +1,6 @@
-// Worker threads, errors, early ends and resuming of DataLoaders. Workers run on dist/.
+// Worker threads, errors, early ends and resuming of DataLoaders. Workers run on the built package.
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
@@ -17,12 +16,12 @@ import {
   WorkerError,
   importDataset,
 } from 'tensorfx/data'
+import { bundledFile, bundledUrl } from '../../scripts/bundled.mjs'
 import { workerEntry } from '../../src/data/pool.ts'
 
-workerEntry.url = new URL('../../dist/entries/dataWorker.js', import.meta.url).href
-expect(existsSync(fileURLToPath(workerEntry.url)), 'run npm run build first').toBe(true)
+workerEntry.url = bundledUrl('entries/dataWorker.js')
 
-const at = (name: string): URL => new URL(`./fixtures/${name}.mjs`, import.meta.url)
+const at = (name: string): URL => pathToFileURL(bundledFile(`test/data/fixtures/${name}.mjs`))
 type Square = { square: number; row: Float32Array }
 const squares = (...args: unknown[]): Promise<Dataset<Square>> => importDataset<Dataset<Square>>(at('datasets'), { exported: 'Squares', args })
 

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } f
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { bundledCommand, bundledHome } from '../../scripts/bundled.mjs'
 import { root } from '../built/node.ts'
 import { folderWith, readRepro } from './processes.ts'
 
@@ -18,11 +19,10 @@ function follow(guide: string): { readonly folder: string; readonly files: reado
   const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, command = '']) => command.trim())
   const folder = folderWith(Object.fromEntries(files))
   mkdirSync(join(folder, 'node_modules/.bin'), { recursive: true })
-  symlinkSync(root, join(folder, 'node_modules/tensorfx'))
+  symlinkSync(bundledHome, join(folder, 'node_modules/tensorfx'))
   // As npm installs it.
-  const command = join(root, 'dist/cli/main.js')
-  chmodSync(command, 0o755)
-  symlinkSync(command, join(folder, 'node_modules/.bin/tensorfx'))
+  chmodSync(bundledCommand, 0o755)
+  symlinkSync(bundledCommand, join(folder, 'node_modules/.bin/tensorfx'))
   const ran = commands.map((line) => {
     const { status, stdout, stderr } = spawnSync('sh', ['-c', line], { cwd: folder, encoding: 'utf8' })
     return { status, output: stdout + stderr }

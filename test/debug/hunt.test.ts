@@ -24,9 +24,10 @@ import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { Faulty, rightValue } from './faultyBackends.ts'
+import { distUrl } from './processes.ts'
 
-childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
-const compileUrl = new URL('../../dist/entries/compile.js', import.meta.url).href
+childEntry.url = distUrl('entries/debugChild.js')
+const compileUrl = distUrl('entries/compile.js')
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-hunt-'))
 const nodeStore = fileStore()
 beforeEach(() => void setLogSink(() => {}))

@@ -13,8 +13,9 @@ import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { READY, answerLine } from '../../src/debug/isolate/pipes.ts'
 import { QueryEncoder, isAnswerTo } from '../../src/debug/isolate/protocol.ts'
 import { startWatchdog, watch } from '../../src/debug/isolate/watchdog.ts'
+import { distUrl } from './processes.ts'
 
-childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
+childEntry.url = distUrl('entries/debugChild.js')
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-isolate-'))
 afterAll(() => rmSync(work, { recursive: true, force: true }))
 
@@ -80,7 +81,7 @@ describe('a real child process', { timeout: 120_000 }, () => {
   /** Asks a child whose backend runs `code` first, and then compiles. */
   async function ask(name: string, code: string, options: ConstructorParameters<typeof Isolator>[1] = {}): Promise<readonly string[]> {
     const file = join(work, `${name}.mjs`)
-    const compileUrl = new URL('../../dist/entries/compile.js', import.meta.url).href
+    const compileUrl = distUrl('entries/compile.js')
     writeFileSync(
       file,
       `import { registerBackend } from '${compileUrl}'

@@ -4,8 +4,9 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { childEntry, minifier, minifyBackendFailure, MinifierError } from 'tensorfx/debug'
+import { distUrl } from './processes.ts'
 
-childEntry.url = new URL('../../dist/entries/debugChild.js', import.meta.url).href
+childEntry.url = distUrl('entries/debugChild.js')
 
 /** x through 200 pointwise operators; the one at position 137 is relu. */
 function chain(length: number, bad: number): GraphModule {

@@ -1,9 +1,10 @@
-// Programs that fail, the scripts that the debugger writes for them, and those scripts in fresh processes. All run on dist/, as a user's programs do.
+// Programs that fail, the scripts that the debugger writes for them, and those scripts in fresh processes. All run on the built package, as a user's programs do.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
-export { distUrl, runScript } from '../../scripts/faults/processes.mjs'
+export { bundledUrl as distUrl } from '../../scripts/bundled.mjs'
+export { runScript } from '../../scripts/faults/processes.mjs'
 export type { Ended } from '../../scripts/faults/processes.mjs'
 
 /** A new folder with these files. */

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runTensorfx } from '../../src/cli/commands.ts'
-import { root } from '../built/node.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
 import { distUrl, folderWith, runScript } from './processes.ts'
 import type { Ended } from './processes.ts'
 
@@ -120,7 +120,6 @@ describe('a difference between two backends', { timeout: 240_000 }, () => {
 })
 
 describe('tensorfx compare', { timeout: 240_000 }, () => {
-  const cli = join(root, 'dist/cli/main.js')
   const save = program(`
     mkdirSync('saved')
     writeFileSync('saved/graph.safetensors', saveGraphModule(gm))
@@ -132,7 +131,7 @@ describe('tensorfx compare', { timeout: 240_000 }, () => {
     ;({ at } = made)
   })
   const compare = (...words: readonly string[]): { readonly status: number | null; readonly output: string } => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'compare', ...words], { cwd: at, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [bundledCommand, 'compare', ...words], { cwd: at, encoding: 'utf8' })
     return { status, output: stdout + stderr }
   }
 

@@ -4,14 +4,12 @@ import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { root } from '../built/node.ts'
-import { MPI_ENV, command, worlds } from './worlds.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
+import { command, MPI_ENV, scenario, worlds } from './worlds.ts'
 import { isFull, rotation } from '../helpers/rotation.ts'
 
-const SCRIPT = fileURLToPath(new URL('scenarios/deaths.mjs', import.meta.url))
-const MAIN = `${root}dist/cli/main.js`
+const SCRIPT = scenario('deaths')
 
 interface End {
   readonly code: number
@@ -113,7 +111,7 @@ const waysIn = (world: 'threads' | 'mpi'): typeof WAYS => [
 describe.each(worlds)('tensorfx run on %s', (world) => {
   // Side by side: most of the time a rank waits for others to say their last words, or for a timeout.
   test.concurrent.each(waysIn(world))('%s', { timeout: 100_000 }, async (way, first, code, hasStack) => {
-    const end = await start(process.execPath, ['--max-old-space-size=120', MAIN, 'run', '-n', '2', '--backend', world, SCRIPT, way])
+    const end = await start(process.execPath, ['--max-old-space-size=120', bundledCommand, 'run', '-n', '2', '--backend', world, SCRIPT, way])
     const lines = end.lines.map((line) => line.replace(/^\[\d\] /, ''))
     expect(lines[0]).toMatch(first)
     expect(end.code).toBe(code)
@@ -188,7 +186,7 @@ describe.each(worlds)('on %s a syntax error comes with its file and line', (worl
     const folder = mkdtempSync(join(tmpdir(), 'tensorfx-syntax-'))
     try {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
-      const { code, lines } = await start(process.execPath, [MAIN, 'run', '-n', '2', '--backend', world, join(folder, 'program.mjs')])
+      const { code, lines } = await start(process.execPath, [bundledCommand, 'run', '-n', '2', '--backend', world, join(folder, 'program.mjs')])
       const texts = lines.map((text) => text.replace(/^\[\d\] /, ''))
       expect(texts[0]).toMatch(/^rank \d of 2: SyntaxError: /)
       expect(texts[0]).toMatch(cause)

@@ -1,12 +1,11 @@
 // What happens when ranks disagree, do not come, throw, exit or are killed: every job ends within its deadline, says why, and leaves no process behind.
 import { execFile, execFileSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { golden } from './goldens.ts'
-import { MPI_ENV, command, worlds } from './worlds.ts'
+import { command, MPI_ENV, scenario, worlds } from './worlds.ts'
 import { turn } from '../helpers/rotation.ts'
 
-const SCRIPT = fileURLToPath(new URL('scenarios/failures.mjs', import.meta.url))
+const SCRIPT = scenario('failures')
 
 interface End {
   readonly code: number

@@ -1,16 +1,15 @@
 // TENSORFX_DISTRIBUTED_DEBUG=detail: the first collective that ranks did not call alike, with the lines of the program.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { array, assert, boolean, constantFrom, nat, property, record } from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MemorySlots } from '../../src/distributed/failures/slots.ts'
 import { History, KEPT, SLOT_BYTES } from '../../src/distributed/history.ts'
-import { root } from '../built/node.ts'
-import { worlds } from './worlds.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
+import { scenario, worlds } from './worlds.ts'
 import { turn } from '../helpers/rotation.ts'
 
-const SCRIPT = fileURLToPath(new URL('scenarios/detail.mjs', import.meta.url))
+const SCRIPT = scenario('detail')
 
 /** The line of the program that ends with a comment. */
 const lineWith = (comment: string): number =>
@@ -22,7 +21,7 @@ function run(world: string, way: string, level: string): Promise<string> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
-      [`${root}dist/cli/main.js`, 'run', '-n', '3', '--backend', world, SCRIPT, way],
+      [bundledCommand, 'run', '-n', '3', '--backend', world, SCRIPT, way],
       { timeout: 60_000, env: { ...process.env, TENSORFX_DISTRIBUTED_DEBUG: level } },
       (_error, stdout, stderr) => resolve(`${stdout}${stderr}`.replaceAll(/^\[\d\] /gm, '')),
     )

@@ -4,15 +4,13 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
 import { runTensorfx } from '../../src/cli/commands.ts'
-import { root } from '../built/node.ts'
-import { worlds } from './worlds.ts'
+import { bundledCommand } from '../../scripts/bundled.mjs'
+import { scenario, worlds } from './worlds.ts'
 import { turn } from '../helpers/rotation.ts'
 
-const PROGRAM = fileURLToPath(new URL('scenarios/launched.mjs', import.meta.url))
-const MAIN = `${root}dist/cli/main.js`
+const PROGRAM = scenario('launched')
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-test-run-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -26,7 +24,7 @@ const linesOf = (text: string): string[] => text.split('\n').filter((line) => li
 
 const run = (words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<End> =>
   new Promise((resolve) => {
-    execFile(process.execPath, [MAIN, 'run', ...words], { timeout: 60_000, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
+    execFile(process.execPath, [bundledCommand, 'run', ...words], { timeout: 60_000, env: { ...process.env, ...env } }, (error, stdout, stderr) => {
       const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
       resolve({ code, out: linesOf(stdout), err: linesOf(stderr) })
     })
@@ -107,7 +105,9 @@ let started = 0
 /** Runs a program on two ranks, and sends the launcher a signal when both wait. */
 async function signalled(world: string, way: string, signal: NodeJS.Signals): Promise<End> {
   const mark = join(folder, `${way}${started++}`)
-  const child = spawn(process.execPath, [MAIN, 'run', '-n', '2', '--backend', world, PROGRAM, way, mark], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [bundledCommand, 'run', '-n', '2', '--backend', world, PROGRAM, way, mark], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let [out, err] = ['', '']
   child.stdout.on('data', (chunk) => (out += String(chunk)))
   child.stderr.on('data', (chunk) => (err += String(chunk)))

@@ -1,11 +1,12 @@
 // Runs scenario files (test/distributed/scenarios) as worlds of ranks: threads everywhere, MPI where it is installed. A world runs all of them, one after the other,
 // and the suites (test/distributed/suites) look at what the ranks have found.
 import { execFile, execFileSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { bundledFile } from '../../scripts/bundled.mjs'
 
-const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+/** The program of a scenario. */
+export const scenario = (name: string): string => bundledFile(`test/distributed/scenarios/${name}.mjs`)
 
 /** What one rank found: of each scenario file, a result per scenario, or its error. */
 type RankResults = Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -47,7 +48,7 @@ export const SEVERAL_NODES = { TENSORFX_MPI_NODES: '2', OMPI_MCA_btl: 'tcp,self'
 const mpirunOptions = (): string[] =>
   execFileSync(MPIRUN, ['--version'], { encoding: 'utf8' }).includes('Open MPI') ? ['--oversubscribe', '--bind-to', 'none'] : []
 
-const RUN = at('scenarios/run.mjs')
+const RUN = scenario('run')
 
 /** Collectives come first: only the first thousand of a group are all compared, and they look for what that finds. */
 export const SCENARIOS: readonly string[] = [
@@ -73,7 +74,7 @@ async function runScenarios(
   scenarios: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<readonly RankResults[]> {
-  const args = [RUN, kind, String(size), ...scenarios.map((name) => at(`scenarios/${name}.mjs`))]
+  const args = [RUN, kind, String(size), ...scenarios.map(scenario)]
   const { stdout } = await promisify(execFile)(...command(kind, size, args), {
     env: { ...process.env, ...MPI_ENV, ...env },
     timeout: 240_000,
