@@ -45,12 +45,13 @@ type PackedNode = readonly [
   modules: number,
   origin: number,
   stack: number,
-  change: number,
-  was: string | 0,
+  /** These two are left out if the node is the same. */
+  change?: number,
+  was?: string | 0,
 ]
 /** Texts by their places; statistics are the named ones and then the histogram, with four digits. */
 type PackedTensor = readonly [name: number, kind: 0 | 1, shape: readonly number[], dtype: number, statistics: readonly number[]]
-type PackedFacts = readonly [type: number, config: readonly number[], tensors: readonly PackedTensor[]]
+type PackedFacts = readonly [type: number, config: number, tensors: readonly PackedTensor[]]
 
 /** A graph as JSON. */
 export interface PackedGraph {
@@ -58,14 +59,16 @@ export interface PackedGraph {
   readonly isDiff: boolean
   readonly texts: readonly string[]
   readonly facts: readonly PackedFacts[]
+  /** Hyper-parameters: names and values, as texts. */
+  readonly configs: readonly (readonly number[])[]
   /** The modules around a node, as texts: path and class of each. */
   readonly modules: readonly (readonly number[])[]
   readonly origins: readonly Origin[]
   /** Stacks as lists of lines, which are places in `texts`. */
   readonly stacks: readonly (readonly number[])[]
   readonly nodes: readonly PackedNode[]
-  /** Lines: a text, or a place in `texts` with the node that the line computes. */
-  readonly code: readonly (string | readonly [text: number, node: number, change: number])[]
+  /** Lines: a text, or a place in `texts` with the node that the line computes; the place alone where that is the node after the last one, and the line is the same. */
+  readonly code: readonly (string | number | readonly [text: number, node: number, change: number])[]
 }
 
 const CHANGES: readonly Change[] = ['same', 'added', 'removed', 'changed']
@@ -88,6 +91,7 @@ export function pack(view: GraphView): PackedGraph {
   const places = new Map(view.nodes.map((node, i) => [node.name, i]))
   const texts = new Shared<string>()
   const [facts, modules, origins, stacks] = [new Shared<PackedFacts>(), new Shared<readonly number[]>(), new Shared<Origin>(), new Shared<number[]>()]
+  const configs = new Shared<readonly number[]>()
   const optional = (text: string | null): number => (text === null ? -1 : texts.place(text))
   const pairs = (record: Readonly<Record<string, string>>, place: (text: string) => number): number[] =>
     Object.entries(record).flatMap(([key, value]) => [texts.place(key), place(value)])
@@ -106,7 +110,7 @@ export function pack(view: GraphView): PackedGraph {
       node.name,
       texts.place(node.op),
       shorten(node.target),
-      facts.place([optional(node.type), pairs(node.config, (text) => texts.place(text)), node.tensors.map(packTensor)]),
+      facts.place([optional(node.type), configs.place(pairs(node.config, (text) => texts.place(text))), node.tensors.map(packTensor)]),
       optional(node.spec),
       node.args.map(shorten),
       pairs(node.kwargs, shorten),
@@ -114,18 +118,22 @@ export function pack(view: GraphView): PackedGraph {
       modules.place(node.modules.flatMap(({ path, className }) => [texts.place(path), texts.place(className)])),
       node.origin === null ? -1 : origins.place(node.origin),
       node.stack === null ? -1 : stacks.place(node.stack.split('\n').map((line) => texts.place(line))),
-      CHANGES.indexOf(node.change),
-      node.was ?? 0,
+      ...(node.change === 'same' && node.was === null ? ([] as const) : ([CHANGES.indexOf(node.change), node.was ?? 0] as const)),
     ]
   })
+  let last = -1
   const code = view.code.map(({ text, node: name, change }) => {
     const place = name === null ? undefined : places.get(name)
     const node = place === undefined ? undefined : view.nodes[place]
     if (place === undefined || node === undefined) return text
-    return [texts.place(withNumbers(text, node.name, inputsOf(node))), place, CHANGES.indexOf(change)] as const
+    const written = texts.place(withNumbers(text, node.name, inputsOf(node)))
+    const isNext = place === last + 1 && change === 'same'
+    last = place
+    return isNext ? written : ([written, place, CHANGES.indexOf(change)] as const)
   })
   const { name, isDiff } = view
-  return { name, isDiff, texts: texts.list, facts: facts.list, modules: modules.list, origins: origins.list, stacks: stacks.list, nodes, code }
+  const lists = { texts: texts.list, facts: facts.list, configs: configs.list, modules: modules.list, origins: origins.list, stacks: stacks.list }
+  return { name, isDiff, ...lists, nodes, code }
 }
 
 /** Statistics as the named ones and then the histogram, with four digits. */
@@ -155,7 +163,7 @@ export function unpack(packed: PackedGraph): PageGraph {
     Array.from({ length: list.length / 2 }, (_, i) => [text(list[2 * i] ?? -1), value(list[2 * i + 1] ?? -1)])
   const facts = packed.facts.map(([type, config, tensors]): TargetFacts => ({
     type: type < 0 ? null : text(type),
-    config: Object.fromEntries(pairs(config, text)),
+    config: Object.fromEntries(pairs(packed.configs[config] ?? [], text)),
     tensors: tensors.map(([name, kind, shape, dtype, statistics]) => ({
       name: text(name),
       kind: kind === 0 ? 'parameter' : 'buffer',
@@ -170,7 +178,7 @@ export function unpack(packed: PackedGraph): PageGraph {
   inputsOf.forEach((inputs, i) => inputs.forEach((input) => users[input]?.push(i)))
   const names = (inputs: readonly number[]): string[] => inputs.map((input) => packed.nodes[input]?.[0] ?? '?')
   const stacks = packed.stacks.map((lines) => lines.map(text).join('\n'))
-  const nodes = packed.nodes.map(([name, op, target, fact, spec, args, kwargs, , module, origin, stack, change, was], index): PageNode => {
+  const nodes = packed.nodes.map(([name, op, target, fact, spec, args, kwargs, , module, origin, stack, change = 0, was = 0], index): PageNode => {
     const inputs = inputsOf[index] ?? []
     const inputNames = names(inputs)
     const value = (place: number): string => withNames(text(place), name, inputNames)
@@ -192,9 +200,11 @@ export function unpack(packed: PackedGraph): PageGraph {
       was: was === 0 ? null : was,
     }
   })
+  let last = -1
   const code = packed.code.map((line): PageLine => {
     if (typeof line === 'string') return { text: line, node: -1, change: 'same' }
-    const [place, node, change] = line
+    const [place, node, change] = typeof line === 'number' ? ([line, last + 1, 0] as const) : line
+    last = node
     return { text: withNames(text(place), nodes[node]?.name ?? '?', names(inputsOf[node] ?? [])), node, change: CHANGES[change] ?? 'same' }
   })
   return { name: packed.name, isDiff: packed.isDiff, nodes, code }
