@@ -132,8 +132,11 @@ export {
   writeBlock,
 } from './storageBlock.ts'
 export { BlockCopies, withPointers } from './blockCopies.ts'
-export { BLOCK as ATTENTION_BLOCK, PANEL as ATTENTION_PANEL, attend, packKeys, packValues } from './schedules/attention.ts'
-export type { AttentionMask } from './schedules/attention.ts'
+export { attend, beginPieces, endPieces } from './schedules/attention.ts'
+export type { AttentionKeys } from './schedules/attention.ts'
+export { attendBackward } from './schedules/attentionBackward.ts'
+export { BLOCK as ATTENTION_BLOCK, PANEL as ATTENTION_PANEL, packKeys, packValues } from './schedules/attentionPanels.ts'
+export type { AttentionMask } from './schedules/attentionPanels.ts'
 export { pointwiseKernel } from './schedules/pointwise.ts'
 export { compileScheduled, knownScratchBytes } from './scheduled.ts'
 export { takesWinograd, winograd } from './schedules/winograd.ts'

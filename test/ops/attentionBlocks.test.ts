@@ -1,12 +1,15 @@
-// Attention by blocks of rows, which computes calls without gradients, against the same call in float64 (which is composed of products and a softmax) and against the call with gradients.
-import { nn, noGrad, torch } from 'tensorfx'
+// Attention by blocks of rows, forward and backward, eager and compiled, against the same call in float64, which is composed of products and a softmax.
+import { compile, nn, noGrad, torch } from 'tensorfx'
+import { explain } from 'tensorfx/compile'
 import type { Tensor } from 'tensorfx'
 import { describe, expect, test } from 'vitest'
-import { attend, packKeys, packValues } from '../../src/kernels/schedules/attention.ts'
+import { attend, beginPieces, endPieces } from '../../src/kernels/schedules/attention.ts'
+import { attendBackward } from '../../src/kernels/schedules/attentionBackward.ts'
+import { packKeys, packValues } from '../../src/kernels/schedules/attentionPanels.ts'
 import { withStrict } from '../../src/kernels/engine.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
 import { runBoth } from '../kernels/harness.ts'
-import { attentionByBlocks } from '../../src/ops/nn/attentionKernel.ts'
+import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from '../../src/ops/nn/attentionKernel.ts'
 
 const F = nn.functional
 
@@ -40,42 +43,134 @@ function expectClose(actual: Tensor, expected: Tensor, what: string, score = 8):
   })
 }
 
+const double = (x: Tensor): Tensor => (x.dtype === 'bool' ? x : x.double())
+
+/** A drawn call: sizes around blocks and panels, views, every kind of mask, grouped heads. */
+function drawn(depths: readonly [number, ...number[]] = [1, 3, 8, 16, 33]) {
+  const lead = pick<readonly number[]>([[], [2], [2, 3], [1, 4]])
+  const groups = lead.length > 0 ? pick([1, 1, 2]) : 1
+  const heads = lead.map((size, d) => (d === lead.length - 1 ? size * groups : size))
+  const [rows, keys, depth, width] = [pick([16, 17, 19, 20, 31, 33, 48]), pick([1, 3, 7, 8, 9, 16, 17, 40]), pick(depths), pick([8, 16, 24])]
+  const kind = pick(['none', 'causal', 'bool', 'added', 'padding'] as const)
+  const maskShape =
+    kind === 'padding' ? [...heads.map((size, d) => (d === 0 ? size : 1)), 1, keys] : [...pick([heads, [], heads.map(() => 1)]), rows, keys]
+  const hidden = Array.from({ length: product(maskShape) }, (_, at) => random(3) === 0 || Math.floor(at / keys) % 5 === 2)
+  const bool = torch.tensor(hidden.map((x) => !x)).reshape(maskShape)
+  const added = torch.tensor(hidden.map((x) => (x ? -Infinity : (random(100) - 50) / 25))).reshape(maskShape)
+  const attnMask = kind === 'bool' || kind === 'padding' ? bool : kind === 'added' ? added : null
+  const scale = pick([null, 0.5, 2])
+  return {
+    tensors: [tensorOf([...heads, rows, depth]), tensorOf([...lead, keys, depth]), tensorOf([...lead, keys, width])] as const,
+    options: { isCausal: kind === 'causal', scale, enableGqa: groups > 1, attnMask },
+    score: 4 * depth * (scale ?? 1 / Math.sqrt(depth)),
+    what: `${kind} ${heads.join()} ${rows} ${keys} ${depth} ${width} of ${groups} groups, scale ${scale}`,
+  }
+}
+
+type Call = ReturnType<typeof drawn>
+
+/** What the kernels get for a call. */
+function problemOf({ tensors: [query, key, value], options: { isCausal, scale, attnMask } }: Call) {
+  const mask = attnMask?.dtype === 'bool' ? torch.where(attnMask, 0, -Infinity) : attnMask
+  return { query, key, value, mask, isCausal, scale: scale ?? 1 / Math.sqrt(query.size(-1)) }
+}
+
+/** The result and the gradients of its sum, weighted with `grad`. */
+function withGradients({ tensors, options }: Call, grad: Tensor, cast: (x: Tensor) => Tensor = (x) => x): readonly Tensor[] {
+  const leaves = tensors.map((x) => cast(x).detach().requiresGrad_())
+  const [query, key, value] = leaves as [Tensor, Tensor, Tensor]
+  const attnMask = options.attnMask === null ? null : cast(options.attnMask)
+  const out = F.scaledDotProductAttention(query, key, value, { ...options, attnMask })
+  return [out.detach(), ...torch.autograd.grad([out.mul(cast(grad)).sum()], leaves)]
+}
+
+const gradFor = ({ tensors: [query, , value] }: Call): Tensor => tensorOf([...query.sizes.slice(0, -1), value.size(-1)])
+
 describe('attention by blocks of rows', () => {
-  test('computes what products and a softmax in float64 do', () => {
-    let taken = 0
-    for (let i = 0; i < 50; i++) {
-      const lead = pick<readonly number[]>([[], [2], [2, 3], [1, 4]])
-      const groups = lead.length > 0 ? pick([1, 1, 2]) : 1
-      const heads = lead.map((size, d) => (d === lead.length - 1 ? size * groups : size))
-      const [rows, keys, depth, width] = [
-        pick([16, 17, 19, 20, 31, 33, 48]),
-        pick([1, 3, 7, 8, 9, 16, 17, 40]),
-        pick([1, 3, 8, 16, 33]),
-        pick([8, 16, 24]),
-      ]
-      const [query, key, value] = [tensorOf([...heads, rows, depth]), tensorOf([...lead, keys, depth]), tensorOf([...lead, keys, width])]
-      const kind = pick(['none', 'causal', 'bool', 'added'] as const)
-      const maskShape = [...(random(2) === 0 ? heads : random(2) === 0 ? [] : heads.map(() => 1)), rows, keys]
-      const hidden = Array.from({ length: product(maskShape) }, (_, at) => random(3) === 0 || Math.floor(at / keys) % 5 === 2)
-      const bool = torch.tensor(hidden.map((x) => !x)).reshape(maskShape)
-      const added = torch.tensor(hidden.map((x) => (x ? -Infinity : (random(100) - 50) / 25))).reshape(maskShape)
-      const mask = kind === 'bool' ? bool : kind === 'added' ? added : null
-      const scale = pick([null, 0.5, 2])
-      const options = { isCausal: kind === 'causal', scale, enableGqa: groups > 1 }
-      const what = `problem ${i}, ${kind} ${heads.join()} ${rows} ${keys} ${depth} ${width}`
-      const double = (x: Tensor | null): Tensor | null => (x === null || x.dtype === 'bool' ? x : x.double())
-      const expected = noGrad(() => F.scaledDotProductAttention(query.double(), key.double(), value.double(), { ...options, attnMask: double(mask) }))
+  test('computes what products and a softmax in float64 do, with all keys at once and in pieces', () => {
+    for (let i = 0; i < 40; i++) {
+      const call = drawn()
+      const [query, key, value] = call.tensors
+      const { attnMask } = call.options
+      const expected = noGrad(() =>
+        F.scaledDotProductAttention(double(query), double(key), double(value), { ...call.options, attnMask: attnMask && double(attnMask) }),
+      )
+      const what = `problem ${i}, ${call.what}`
       expectClose(
-        noGrad(() => F.scaledDotProductAttention(query, key, value, { ...options, attnMask: mask })),
+        noGrad(() => F.scaledDotProductAttention(query, key, value, call.options)),
         expected,
         what,
-        4 * depth * (scale ?? 1 / Math.sqrt(depth)),
+        call.score,
       )
-      const asAdded = kind === 'bool' ? torch.where(bool, 0, -Infinity) : mask
-      const direct = attentionByBlocks({ query, key, value, mask: asAdded, isCausal: options.isCausal, scale: scale ?? 1 / Math.sqrt(depth) })
-      if (direct !== null) taken++
+      expect(takesBlocks(problemOf(call)), what).toBe(true)
+      const pieces = attentionByBlocks(problemOf(call), pick([8, 16]))
+      expect(pieces, what).not.toBe(null)
+      if (pieces !== null) expectClose(pieces[0], expected, `${what}, in pieces`, call.score)
     }
-    expect(taken).toBeGreaterThan(40)
+  })
+
+  test('gives the gradients that products and a softmax in float64 have, eager and compiled', () => {
+    const compiled = compile((q: Tensor, k: Tensor, v: Tensor, m: Tensor | null, options: object) =>
+      F.scaledDotProductAttention(q, k, v, { ...options, attnMask: m }),
+    )
+    for (let i = 0; i < 25; i++) {
+      const call = drawn([3, 8, 16, 24])
+      const grad = gradFor(call)
+      const expected = withGradients(call, grad, double)
+      const what = `problem ${i}, ${call.what}`
+      const names = ['result', 'query', 'key', 'value']
+      const score = 16 * call.score
+      withGradients(call, grad).forEach((x, n) => expectClose(x, expected[n] ?? x, `${what}: ${names[n]}`, score))
+      const problem = problemOf(call)
+      const forward = attentionByBlocks(problem)
+      if (forward === null) throw new Error(what)
+      const pieces = attentionBackwardByBlocks({ ...problem, grad, out: forward[0], logs: forward[1] }, pick([8, 16]))
+      expect(pieces === null, what).toBe(problem.query.size(-1) % 8 !== 0)
+      pieces?.forEach((x, n) => expectClose(x, expected[n + 1] ?? x, `${what}, in pieces: ${names[n + 1]}`, score))
+      if (i % 5 > 0) continue
+      const leaves = call.tensors.map((x) => x.detach().requiresGrad_())
+      const [q, k, v] = leaves as [Tensor, Tensor, Tensor]
+      const { attnMask, ...options } = call.options
+      const out = compiled(q, k, v, attnMask, options)
+      const results = [out.detach(), ...torch.autograd.grad([out.mul(grad).sum()], leaves)]
+      results.forEach((x, n) => expectClose(x, expected[n] ?? x, `${what}, compiled: ${names[n]}`, score))
+    }
+  })
+
+  test('has gradients of gradients, and gradients of the mask', () => {
+    const call = { query: tensorOf([2, 16, 8]), key: tensorOf([2, 9, 8]), value: tensorOf([2, 9, 8]), mask: tensorOf([16, 9]) }
+    const second = (cast: (x: Tensor) => Tensor): readonly Tensor[] => {
+      const leaves = Object.values(call).map((x) => cast(x).detach().requiresGrad_())
+      const [q, k, v, attnMask = null] = leaves as [Tensor, Tensor, Tensor, Tensor]
+      const first = torch.autograd.grad([F.scaledDotProductAttention(q, k, v, { attnMask }).square().sum()], leaves, { createGraph: true })
+      const again = torch.autograd.grad([first.map((g) => g.square().sum()).reduce((a, b) => a.add(b))], leaves)
+      return [...first.map((g) => g.detach()), ...again]
+    }
+    const expected = second(double)
+    second((x) => x).forEach((x, n) => expectClose(x, expected[n] ?? x, `gradient ${n}`, 400))
+  })
+
+  test('is one operator of a compiled graph, in training too; under strict the graph is the composed one, with its bits', () => {
+    const tensors = [tensorOf([2, 32, 8]), tensorOf([2, 24, 8]), tensorOf([2, 24, 16])] as const
+    const program = (q: Tensor, k: Tensor, v: Tensor): Tensor => F.scaledDotProductAttention(q, k, v, { isCausal: true }).sum()
+    const run = (isStrict: boolean, f: (q: Tensor, k: Tensor, v: Tensor) => Tensor): readonly number[] =>
+      withStrict(isStrict, () => {
+        const leaves = tensors.map((x) => x.detach().requiresGrad_())
+        const [q, k, v] = leaves as [Tensor, Tensor, Tensor]
+        const out = f(q, k, v)
+        return [out.item(), ...torch.autograd.grad([out], leaves).flatMap(numbers)]
+      })
+    const composed = (q: Tensor, k: Tensor, v: Tensor): Tensor => {
+      const hidden = torch.arange(24).reshape(1, 24).gt(torch.arange(32).reshape(32, 1))
+      const scores = q.matmul(k.transpose(-2, -1)).mul(1 / Math.sqrt(8))
+      return torch.softmax(scores.maskedFill(hidden, -Infinity), -1).matmul(v).sum()
+    }
+    const isOne = (isStrict: boolean): boolean =>
+      withStrict(isStrict, () => explain(program)(...tensors).opsPerGraph.flat().includes('torch.ops.tensorfx.block_attention'))
+    expect([isOne(false), isOne(true)]).toEqual([true, false])
+    expect(run(true, program)).toEqual(run(true, composed))
+    expect(run(true, compile(program))).toEqual(run(true, compile(composed)))
+    expect(run(false, compile(program))).toEqual(run(false, program))
   })
 
   test('lets NaN and infinities through as the composed operators do', () => {
@@ -83,7 +178,7 @@ describe('attention by blocks of rows', () => {
     const spoiled = (x: Tensor, at: number, by: number): Tensor => torch.tensor(numbers(x).map((v, i) => (i === at ? by : v))).reshape(x.sizes)
     const both = (q: Tensor, k: Tensor, v: Tensor, isCausal = false): readonly [Tensor, Tensor] => [
       noGrad(() => F.scaledDotProductAttention(q, k, v, { isCausal })),
-      F.scaledDotProductAttention(q.clone().requiresGrad_(), k, v, { isCausal }).detach(),
+      withStrict(true, () => noGrad(() => F.scaledDotProductAttention(q, k, v, { isCausal }))),
     ]
     for (const by of [NaN, Infinity, -Infinity]) {
       for (const isCausal of [false, true]) {
@@ -105,13 +200,14 @@ describe('attention by blocks of rows', () => {
           .toArray(),
       )
     })
-    const call = { query, key, value, mask: null, isCausal: false, scale: 1 }
-    expect(attentionByBlocks(call)).not.toBe(null)
-    expect(attentionByBlocks({ ...call, query: tensorOf([2, 15, 8]) })).toBe(null)
-    expect(attentionByBlocks({ ...call, value: tensorOf([2, 16, 7]) })).toBe(null)
-    expect(attentionByBlocks({ ...call, key: tensorOf([1, 16, 8]) })).toBe(null)
-    expect(attentionByBlocks({ ...call, mask: tensorOf([1, 16]) })).toBe(null)
-    expect(withStrict(true, () => attentionByBlocks(call))).toBe(null)
+    const call = { query, key, value, mask: null }
+    expect(takesBlocks(call)).toBe(true)
+    expect(takesBlocks({ ...call, query: tensorOf([2, 15, 8]) })).toBe(false)
+    expect(takesBlocks({ ...call, value: tensorOf([2, 16, 7]) })).toBe(false)
+    expect(takesBlocks({ ...call, key: tensorOf([1, 16, 8]) })).toBe(false)
+    expect(takesBlocks({ ...call, mask: tensorOf([1, 16]) })).toBe(true)
+    expect(takesBlocks({ ...call, mask: tensorOf([3, 1, 16]) })).toBe(false)
+    expect(withStrict(true, () => attentionByBlocks({ ...call, isCausal: false, scale: 1 }))).toBe(null)
   })
 
   test('its kernels do what the reference interpreter says, in both engines', () => {
@@ -126,26 +222,28 @@ describe('attention by blocks of rows', () => {
         }
       }
     }
-    same(packKeys(), { panels: new Float32Array(16 * depth), keys: numbersOf(all * depth), count: all, depth }, ['panels'])
-    same(packValues(), { panels: new Float32Array(all * width), values: numbersOf(all * width), count: all, width }, ['panels'])
+    const [room, queryStride, maskStride, first, scale] = [24, 6, 15, 4, 0.5]
+    same(packKeys(), { panels: new Float32Array(16 * depth), keys: numbersOf(all * 7), count: all, depth, stride: 7 }, ['panels'])
+    same(packValues(), { panels: new Float32Array(all * width), values: numbersOf(all * 9), count: all, width, stride: 9 }, ['panels'])
+    const sizes = { rows, keys, all, width, room, queryStride, maskStride, first, scale }
+    const row = (value: number): Float32Array => new Float32Array(16).fill(value)
     for (const mask of ['none', 'causal', 'added'] as const) {
-      const args = {
-        out: new Float32Array(rows * width),
-        query: numbersOf(rows * depth),
-        keyPanels: numbersOf(16 * depth),
-        valuePanels: numbersOf(all * width),
-        scores: new Float32Array(16 * 16),
-        inverse: new Float32Array(16),
-        mask: numbersOf(rows * all),
-        rows,
-        keys,
-        all,
-        depth,
-        width,
-        first: 4,
-        scale: 0.5,
+      const operands = {
+        ...{ out: numbersOf(rows * width), logs: row(0), query: numbersOf(rows * queryStride), mask: numbersOf(rows * maskStride) },
+        ...{ keyPanels: numbersOf(16 * 8), valuePanels: numbersOf(16 * width), scores: new Float32Array(16 * room), factors: row(0) },
+        ...{ greatest: row(1), sums: row(2), depth, ...sizes },
       }
-      same(attend(mask), args, ['out', 'inverse'])
+      same(attend(mask, 'all'), operands, ['out', 'logs', 'factors'])
+      same(attend(mask, 'piece'), operands, ['out', 'greatest', 'sums', 'factors'])
+      same(endPieces(mask), operands, ['out', 'logs'])
+      const gradients = { gradQuery: numbersOf(rows * 8), gradKey: numbersOf(all * 8), gradValue: numbersOf(all * width) }
+      const saved = { grad: numbersOf(rows * width), keyColumns: numbersOf(all * 8), slopes: new Float32Array(16 * room), means: row(0) }
+      same(attendBackward(mask), { ...operands, ...gradients, ...saved, query: numbersOf(rows * 8), queryStride: 8, logs: row(3), depth: 8 }, [
+        'gradQuery',
+        'gradKey',
+        'gradValue',
+      ])
     }
+    same(beginPieces(), { out: numbersOf(rows * width), greatest: row(1), sums: row(2), rows, width }, ['out', 'sums'])
   })
 })

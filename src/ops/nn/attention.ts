@@ -1,24 +1,17 @@
-// Scaled dot-product attention, composed of matrix products and a softmax.
+// Scaled dot-product attention: one operator where its kernels take the call, else composed of matrix products and a softmax.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { isWatched } from '../../dispatch/index.ts'
+import { isStrict } from '../../kernels/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { checkAdmits } from '../eager/admittedTypes.ts'
 import { matmul } from '../linalg/matmul.ts'
-import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
-import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
-import { maskedFill, where } from '../pointwise/select.ts'
-import { amax, any } from '../reduction/extremes.ts'
-import { softmax } from '../reduction/softmax.ts'
+import { where } from '../pointwise/select.ts'
 import { sizeAt } from '../shapes.ts'
-import { repeatInterleave } from '../view/arrange.ts'
-import { transpose } from '../view/permute.ts'
-import { reshape } from '../view/reshape.ts'
-import { attentionByBlocks } from './attentionKernel.ts'
+import { takesBlocks } from './attentionKernel.ts'
+import { blockAttention, forHeads, weightsOf } from './blockAttention.ts'
 import { dropout } from './dropout.ts'
 import { wideFor } from './wide.ts'
 
@@ -37,20 +30,14 @@ export interface AttentionOptions {
   readonly enableGqa?: boolean
 }
 
-/** The softmax of scores whose mask may hide whole rows: their weights are 0, not NaN. */
-function maskedSoftmax(scores: Tensor, mask: Tensor): Tensor {
-  const hidden = mask.dtype === 'bool' ? logicalNot(any(mask, -1, true)) : eq(amax(mask, -1, true), -Infinity)
-  return maskedFill(softmax(maskedFill(scores, hidden, 0), -1), hidden, 0)
-}
-
 /** Each head of `key` as often as `query` has heads for it. */
-function forHeads(query: Tensor, key: Tensor): Tensor {
+function headsOf(query: Tensor, key: Tensor): Tensor {
   const [heads, own] = [query.sizes.at(-3) ?? 0, key.sizes.at(-3) ?? 0]
   if (query.ndim < 3 || key.ndim < 3 || own === 0 || heads % own !== 0)
     throw new ShapeError(
       `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.sizes)} and ${formatShape(key.sizes)}.`,
     )
-  return heads === own ? key : repeatInterleave(key, heads / own, -3)
+  return forHeads(query, key)
 }
 
 /**
@@ -85,7 +72,7 @@ export const scaledDotProductAttention: OpFunction<{
     const wide = wideFor(given)
     const query = wide(given)
     const attnMask = givenMask === null || givenMask.dtype === 'bool' ? givenMask : wide(givenMask)
-    const [key, value] = enableGqa ? [forHeads(query, wide(givenKey)), forHeads(query, wide(givenValue))] : [wide(givenKey), wide(givenValue)]
+    const [key, value] = enableGqa ? [headsOf(query, wide(givenKey)), headsOf(query, wide(givenValue))] : [wide(givenKey), wide(givenValue)]
     if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.sizes.at(-1) !== key.sizes.at(-1) || key.sizes.at(-2) !== value.sizes.at(-2)) {
       throw new ShapeError(
         `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.sizes)}, ${formatShape(key.sizes)} and ${formatShape(value.sizes)}.`,
@@ -93,21 +80,13 @@ export const scaledDotProductAttention: OpFunction<{
     }
     if (isCausal && attnMask !== null) throw new ArgumentError(`${NAME}: give attn_mask or is_causal, not both.`)
     const factor = scale ?? 1 / Math.sqrt(sizeAt(query.sizes, -1))
-    if (dropoutP === 0 && !isWatched([given, givenKey, givenValue, givenMask])) {
+    if (dropoutP === 0 && !isStrict()) {
       const mask = attnMask?.dtype === 'bool' ? where(attnMask, 0, -Infinity) : attnMask
       const [ownKey, ownValue] = enableGqa ? [wide(givenKey), wide(givenValue)] : [key, value]
-      const result = attentionByBlocks({ query, key: ownKey, value: ownValue, mask, isCausal, scale: factor })
-      if (result !== null) return to(result, given.dtype)
+      if (takesBlocks({ query, key: ownKey, value: ownValue, mask }))
+        return to(blockAttention(query, ownKey, ownValue, mask, isCausal, factor)[0], given.dtype)
     }
-    let scores = mul(matmul(query, transpose(key, -2, -1)), factor)
-    if (isCausal) {
-      const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
-      const hidden = gt(reshape(arange(cols, { dtype: 'int32' }), [1, cols]), reshape(arange(rows, { dtype: 'int32' }), [rows, 1]))
-      scores = maskedFill(scores, hidden, -Infinity)
-    } else if (attnMask !== null) {
-      scores = attnMask.dtype === 'bool' ? maskedFill(scores, logicalNot(attnMask), -Infinity) : add(scores, attnMask)
-    }
-    const weights = attnMask === null ? softmax(scores, -1) : maskedSoftmax(scores, attnMask)
+    const weights = weightsOf(query, key, attnMask, isCausal, factor)
     return to(matmul(dropout(weights, dropoutP, true), value), given.dtype)
   },
 })

@@ -1,0 +1,124 @@
+// The gradients of attention, by blocks of query rows as in attention.ts. The weights are not kept: each block computes its scores once more, and from the logarithms of the sums that the
+// forward pass has saved, the weights. Their gradients lie beside them in scratch memory, so that a block adds to all three gradients while both are in the cache.
+import { accumulate, at, call, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../loopIr.ts'
+import type { BufferParam, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
+import { roundedUp } from '../sizes.ts'
+import { PANEL, buffer, inRows, productOf, rowTiles, scoresOf, zero } from './attentionPanels.ts'
+import type { AttentionMask, Rows } from './attentionPanels.ts'
+
+function blockParams() {
+  return {
+    gradQuery: buffer('gradQuery', 'readwrite'),
+    gradKey: buffer('gradKey', 'readwrite'),
+    gradValue: buffer('gradValue', 'readwrite'),
+    grad: buffer('grad'),
+    out: buffer('out'),
+    logs: buffer('logs'),
+    query: buffer('query'),
+    keyPanels: buffer('keyPanels'),
+    keyColumns: buffer('keyColumns'),
+    valuePanels: buffer('valuePanels'),
+    scores: buffer('scores', 'readwrite'),
+    slopes: buffer('slopes', 'readwrite'),
+    means: buffer('means', 'readwrite'),
+    added: buffer('mask'),
+    rows: sizeParam('rows'),
+    keys: sizeParam('keys'),
+    all: sizeParam('all'),
+    depth: sizeParam('depth'),
+    width: sizeParam('width'),
+    room: sizeParam('room'),
+    queryStride: sizeParam('queryStride'),
+    maskStride: sizeParam('maskStride'),
+    first: sizeParam('first'),
+    scale: scalarParam('scale', 'float32'),
+  }
+}
+
+type BlockParams = ReturnType<typeof blockParams>
+
+/**
+ * Adds what a block of query rows and a piece of the keys give to the gradients, which are contiguous and begin as 0. Params: the gradients of query, key and value; the gradient of the
+ * result, the result, the logarithms of its rows' sums; the query; keys packed by `packKeys` and by `packValues`, values packed by `packKeys`; weights and their gradients (16 rows of
+ * `room` each), 16 further elements; the mask if one is added; the rows, the keys of the piece that the block attends to, all keys of the head, depth and width (multiples of 8), room, the
+ * elements from one query to the next, the same of the mask if there is one, the first row less the first key if the mask is causal, and the scale.
+ */
+export function attendBackward(mask: AttentionMask): Kernel {
+  const p = blockParams()
+  const params: Param[] = [p.gradQuery, p.gradKey, p.gradValue, p.grad, p.out, p.logs, p.query, p.keyPanels, p.keyColumns, p.valuePanels]
+  params.push(p.scores, p.slopes, p.means)
+  if (mask === 'added') params.push(p.added)
+  params.push(p.rows, p.keys, p.all, p.depth, p.width, p.room, p.queryStride)
+  if (mask === 'added') params.push(p.maskStride)
+  if (mask === 'causal') params.push(p.first)
+  const { gradQuery, gradKey, gradValue, grad, query, keyColumns, scores, slopes, rows, keys, all, depth, width, room, queryStride } = p
+  const products = [
+    ...addProduct(gradQuery, depth, rows, { matrix: slopes, stride: room, count: keys }, (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]), keyColumns),
+    ...addProduct(gradValue, width, keys, turned(scores), (column0, k, j) => at([k, width], [column0, 1], [j, 1]), grad),
+    ...addProduct(gradKey, depth, keys, turned(slopes), (column0, k, j) => at([k, queryStride], [column0, 1], [j, 1]), query),
+  ]
+  return { name: `attend_backward_${mask}`, params: [...params, p.scale], body: [scoresOf(p, mask), weightsOf(p, mask), slopesOf(p), ...products] }
+
+  function turned(matrix: BufferParam): Rows {
+    return { matrix, stride: 1, step: room, count: rows }
+  }
+}
+
+/** The weights in the place of the scores, and for each row the sum of its gradients times its results: what all its weights' gradients have in common. */
+function weightsOf({ scores, added, logs, grad, out, means, rows, keys, width, room, maskStride }: BlockParams, mask: AttentionMask): Stmt {
+  const row = loopVar('row', rows)
+  const [c0, c1] = [loopVar('c0', width), loopVar('c1', keys)]
+  const [sum, logarithm] = [local('sum', 'float32'), local('logarithm', 'float32')]
+  const [result, place] = [at([row, width], [c0, 1]), at([row, room], [c1, 1])]
+  const score = load(scores, place)
+  const masked = mask === 'added' ? call('add', score, load(added, at([row, maskStride], [c1, 1]))) : score
+  return forLoop(row, 'serial', [
+    declare(sum, zero),
+    forLoop(c0, 'simd', [accumulate(sum, 'add', call('mul', load(grad, result), load(out, result)))]),
+    store(means, at([row, 1]), read(sum)),
+    declare(logarithm, load(logs, at([row, 1]))),
+    forLoop(c1, 'simd', [store(scores, place, call('exp', call('sub', masked, read(logarithm))))]),
+  ])
+}
+
+/** The gradients of the scores before they were scaled. */
+function slopesOf({ slopes, scores, means, grad, valuePanels, rows, keys, width, room, scale }: BlockParams): Stmt {
+  const panel0 = loopVar('panel0', roundedUp(keys, PANEL), PANEL)
+  const tiles = rowTiles(rows, (tile) =>
+    productOf(
+      tile,
+      { matrix: grad, stride: width, count: width },
+      (k, j) => load(valuePanels, at([panel0, width], [k, PANEL], [j, 1])),
+      (sum, i, j) => {
+        const place = inRows(tile, i, room, [panel0, 1], [j, 1])
+        const ofWeight = call('sub', sum, load(means, inRows(tile, i, 1)))
+        return store(slopes, place, call('mul', call('mul', load(scores, place), ofWeight), scalar(scale)))
+      },
+    ),
+  )
+  return forLoop(panel0, 'serial', tiles)
+}
+
+/** Adds the product of `rows` and a matrix of `columns` columns to `target`, which has `count` rows. */
+function addProduct(
+  target: BufferParam,
+  columns: Size,
+  count: Size,
+  rows: Rows,
+  place: (column0: LoopVar, k: LoopVar, j: LoopVar) => ReturnType<typeof at>,
+  matrix: BufferParam,
+): readonly Stmt[] {
+  const column0 = loopVar('column0', columns, PANEL)
+  const tiles = rowTiles(count, (tile) =>
+    productOf(
+      tile,
+      rows,
+      (k, j) => load(matrix, place(column0, k, j)),
+      (sum, i, j) => {
+        const to = inRows(tile, i, columns, [column0, 1], [j, 1])
+        return store(target, to, call('add', load(target, to), sum))
+      },
+    ),
+  )
+  return [forLoop(column0, 'serial', tiles)]
+}

@@ -1,0 +1,174 @@
+// Attention as a primitive: its kernels go through the scores in blocks, and the gradients compute them once more from the logarithms of the rows' sums.
+import { dispatchState } from '../../dispatch/index.ts'
+import { InternalError, ShapeError } from '../../errors/index.ts'
+import { formatShape, sameShape } from '../../tensor/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { arange } from '../creation.ts'
+import { defineOp } from '../defineOp.ts'
+import type { Op } from '../generated/signatures.ts'
+import { matmul } from '../linalg/matmul.ts'
+import { add, mul, sub } from '../pointwise/arithmetic.ts'
+import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
+import { maskedFill } from '../pointwise/select.ts'
+import { amax, any } from '../reduction/extremes.ts'
+import { logsumexp, softmax } from '../reduction/softmax.ts'
+import { sum, sumToSize } from '../reduction/sum.ts'
+import { checkOperand, sizeAt } from '../shapes.ts'
+import { repeatInterleave } from '../view/arrange.ts'
+import { transpose } from '../view/permute.ts'
+import { reshape } from '../view/reshape.ts'
+import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from './attentionKernel.ts'
+
+const NAME = 'torch.ops.tensorfx.block_attention'
+
+/** Each head of `key`, or `value`, as often as `query` has heads for it. */
+export function forHeads(query: Tensor, key: Tensor): Tensor {
+  const [heads, own] = [query.sizes.at(-3) ?? 1, key.sizes.at(-3) ?? 1]
+  return heads === own ? key : repeatInterleave(key, heads / own, -3)
+}
+
+/** The scores, scaled and masked. */
+function scoresOf(query: Tensor, key: Tensor, mask: Tensor | null, isCausal: boolean, scale: number): Tensor {
+  const scores = mul(matmul(query, transpose(key, -2, -1)), scale)
+  if (isCausal) {
+    const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
+    const hidden = gt(reshape(arange(cols, { dtype: 'int32' }), [1, cols]), reshape(arange(rows, { dtype: 'int32' }), [rows, 1]))
+    return maskedFill(scores, hidden, -Infinity)
+  }
+  if (mask === null) return scores
+  return mask.dtype === 'bool' ? maskedFill(scores, logicalNot(mask), -Infinity) : add(scores, mask)
+}
+
+/** The rows that a mask may hide as a whole. */
+const hiddenRows = (mask: Tensor): Tensor => (mask.dtype === 'bool' ? logicalNot(any(mask, -1, true)) : eq(amax(mask, -1, true), -Infinity))
+
+/** The softmax of the scores. Weights of rows that the mask hides as a whole are 0, not NaN. */
+export function weightsOf(query: Tensor, key: Tensor, mask: Tensor | null, isCausal: boolean, scale: number): Tensor {
+  const scores = scoresOf(query, key, mask, isCausal, scale)
+  if (mask === null) return softmax(scores, -1)
+  const hidden = hiddenRows(mask)
+  return maskedFill(softmax(maskedFill(scores, hidden, 0), -1), hidden, 0)
+}
+
+function check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): void {
+  if (!takesBlocks({ query, key, value, mask }))
+    throw new ShapeError(
+      `${NAME}: expected float32 tensors that its kernels take, got shapes ${[query, key, value, ...(mask === null ? [] : [mask])].map((t) => formatShape(t.sizes)).join(', ')}; call scaledDotProductAttention, which takes all.`,
+    )
+}
+
+type Gradients = readonly [query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null]
+
+/** The gradients, with operators. */
+function formula(
+  grad: Tensor,
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  mask: Tensor | null,
+  isCausal: boolean,
+  scale: number,
+): Gradients {
+  const [k, v] = [forHeads(query, key), forHeads(query, value)]
+  const weights = weightsOf(query, k, mask, isCausal, scale)
+  const weighted = mul(weights, matmul(grad, transpose(v, -2, -1)))
+  const slopes = sub(weighted, mul(weights, sum(weighted, -1, true)))
+  const shared = (gradient: Tensor, like: Tensor): Tensor => {
+    if (sameShape(gradient.sizes, like.sizes)) return gradient
+    const [own, groups] = [sizeAt(like.sizes, -3), sizeAt(gradient.sizes, -3) / sizeAt(like.sizes, -3)]
+    return sum(reshape(gradient, [...gradient.sizes.slice(0, -3), own, groups, ...gradient.sizes.slice(-2)]), -3)
+  }
+  const scaled = mul(slopes, scale)
+  return [
+    matmul(scaled, k),
+    shared(matmul(transpose(scaled, -2, -1), query), key),
+    shared(matmul(transpose(weights, -2, -1), grad), value),
+    mask === null ? null : sumToSize(slopes, mask.sizes),
+  ]
+}
+
+/**
+ * The gradients of attention: [query, key, value]. Internal; PyTorch's `aten._scaled_dot_product_flash_attention_for_cpu_backward`.
+ *
+ * Shapes: those of `query`, `key` and `value`.
+ *
+ * @throws ShapeError if the sizes do not fit, or the kernels of attention do not take them.
+ * @example torch.ops.tensorfx.blockAttentionBackward(torch.ones([16, 8]), torch.ones([16, 8]), torch.ones([2, 8]), torch.ones([2, 8]), null, torch.ones([16, 8]), torch.full([16], 8.693147), false, 1)[2].sum().item() // 128
+ */
+export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
+  schema:
+    'block_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? mask, Tensor out, Tensor logsumexp, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)',
+  namespace: 'torch.ops.tensorfx',
+  tags: ['fusedKernel'],
+  meta: (grad, query, key, value, mask, out, logs) => {
+    check(query, key, value, mask)
+    const shape = [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)]
+    checkOperand(NAME, 'grad', grad, shape, query.dtype)
+    checkOperand(NAME, 'out', out, shape, query.dtype)
+    checkOperand(NAME, 'logsumexp', logs, query.sizes.slice(0, -1), query.dtype)
+    return [query, key, value].map((t) => ({ shape: t.sizes, dtype: t.dtype }))
+  },
+  kernel: (grad, query, key, value, mask, out, logs, isCausal, scale): readonly [Tensor, Tensor, Tensor] => {
+    const gradients = attentionBackwardByBlocks({ grad, query, key, value, mask, out, logs, isCausal, scale })
+    if (gradients !== null) return gradients
+    const [ofQuery, ofKey, ofValue] = formula(grad, query, key, value, mask, isCausal, scale)
+    return [ofQuery, ofKey, ofValue]
+  },
+  decompose: (grad, query, key, value, mask, _out, _logs, isCausal, scale) => {
+    const [ofQuery, ofKey, ofValue] = formula(grad, query, key, value, mask, isCausal, scale)
+    return [ofQuery, ofKey, ofValue]
+  },
+  // The derivative of blockAttention uses the formula itself if it has to be differentiated.
+  derivative: () => {
+    throw new InternalError('block_attention_backward is never recorded')
+  },
+})
+
+function composed(
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  mask: Tensor | null,
+  isCausal: boolean,
+  scale: number,
+): readonly [result: Tensor, logs: Tensor] {
+  const k = forHeads(query, key)
+  const logs = logsumexp(scoresOf(query, k, mask, isCausal, scale), -1)
+  const isHidden = mask === null ? null : reshape(hiddenRows(mask), mask.sizes.slice(0, -1))
+  return [
+    matmul(weightsOf(query, k, mask, isCausal, scale), forHeads(query, value)),
+    isHidden === null ? logs : maskedFill(logs, isHidden, Infinity),
+  ]
+}
+
+/**
+ * Attention with what its backward needs: [result, the logarithm of the sum of the exponentials of each row's scores]. The logarithm is Infinity where the mask, which is
+ * added to the scores, hides a row as a whole. The gradients are those of the result. Internal; PyTorch's `aten._scaled_dot_product_flash_attention_for_cpu`.
+ *
+ * Shapes: query [.., L, E], key [.., S, E] and value [.., S, V] give [.., L, V] and [.., L]. The leading dimensions are the same, but the last one of `key` and `value` may
+ * divide that of `query`; `mask` broadcasts to [.., L, S].
+ *
+ * @throws ShapeError if the sizes do not fit, or the kernels do not take them: they need float32, 16 rows, and a V that is a multiple of 8.
+ * @example torch.ops.tensorfx.blockAttention(torch.ones([16, 8]), torch.ones([2, 8]), torch.ones([2, 8]), null, false, 1)[0].sum().item() // 128
+ */
+export const blockAttention: Op['blockAttention'] = defineOp({
+  schema: 'block_attention(Tensor query, Tensor key, Tensor value, Tensor? mask, bool is_causal, float scale) -> (Tensor, Tensor)',
+  namespace: 'torch.ops.tensorfx',
+  tags: ['fusedKernel'],
+  meta: (query, key, value, mask) => {
+    check(query, key, value, mask)
+    const rows = query.sizes.slice(0, -1)
+    return [
+      { shape: [...rows, sizeAt(value.sizes, -1)], dtype: query.dtype },
+      { shape: rows, dtype: query.dtype },
+    ]
+  },
+  kernel: (query, key, value, mask, isCausal, scale): readonly [Tensor, Tensor] =>
+    attentionByBlocks({ query, key, value, mask, isCausal, scale }) ?? composed(query, key, value, mask, isCausal, scale),
+  decompose: composed,
+  derivative: ([g], { args: [query, key, value, mask, isCausal, scale], outputs: [out, logs], needs }) => {
+    if (g === null) return [null, null, null, null, null, null]
+    if (dispatchState.gradEnabled || needs[3] === true) return [...formula(g, query, key, value, mask, isCausal, scale), null, null]
+    return [...blockAttentionBackward(g, query, key, value, mask, out, logs, isCausal, scale), null, null, null]
+  },
+})
