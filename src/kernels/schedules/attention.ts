@@ -12,7 +12,7 @@ const infinity = constant('float32', Infinity)
 function blockParams() {
   return {
     out: buffer('out', 'readwrite'),
-    logs: buffer('logs', 'write'),
+    logs: buffer('logs', 'readwrite'),
     query: buffer('query'),
     keyPanels: buffer('keyPanels'),
     valuePanels: buffer('valuePanels'),
@@ -56,7 +56,7 @@ export function attend(mask: AttentionMask, given: AttentionKeys): Kernel {
   return {
     name: `attend_${mask}${isWhole ? '' : '_piece'}`,
     params: [...params, p.scale],
-    body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), weighted(p, isWhole)],
+    body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), ...(isWhole ? [resultsOf(p, mask)] : []), weighted(p, isWhole)],
   }
 }
 
@@ -65,11 +65,7 @@ export function beginPieces(): Kernel {
   const { out, greatest, sums, rows, width } = blockParams()
   const [row, column] = [loopVar('row', rows), loopVar('column', width)]
   const place = at([row, 1])
-  const begin = [
-    store(greatest, place, lowest),
-    store(sums, place, zero),
-    forLoop(column, 'simd', [store(out, at([row, width], [column, 1]), zero)]),
-  ]
+  const begin = [store(greatest, place, lowest), store(sums, place, zero), forLoop(column, 'simd', [store(out, at([row, width], [column, 1]), zero)])]
   return { name: 'attend_begin', params: [out, greatest, sums, rows, width], body: [forLoop(row, 'serial', begin)] }
 }
 
@@ -93,8 +89,7 @@ const ifHidden = (sum: Expr, mask: AttentionMask, hidden: Expr, value: Expr): Ex
 
 const inverseOf = (sum: Expr, mask: AttentionMask): Expr => call('div', one, ifHidden(sum, mask, one, sum))
 
-const logarithmOf = (sum: Expr, greatest: Expr, mask: AttentionMask): Expr =>
-  ifHidden(sum, mask, infinity, call('add', greatest, call('log', sum)))
+const logarithmOf = (sum: Expr, greatest: Expr, mask: AttentionMask): Expr => ifHidden(sum, mask, infinity, call('add', greatest, call('log', sum)))
 
 /** The exponentials in the place of the scores, and their sums. */
 function softmaxOf(p: BlockParams, mask: AttentionMask, isWhole: boolean): Stmt {
@@ -114,14 +109,20 @@ function softmaxOf(p: BlockParams, mask: AttentionMask, isWhole: boolean): Stmt 
     declare(shift, mayHide ? call('where', call('eq', read(top), lowest), zero, read(top)) : read(top)),
     declare(sum, zero),
     forLoop(c1, 'simd', [store(scores, place1, power), accumulate(sum, 'add', power)]),
-    ...(isWhole ? resultsOf(p, mask, row, top, sum) : correctionsOf(p, row, top, shift, sum)),
+    ...(isWhole ? [store(p.factors, at([row, 1]), read(sum)), store(p.logs, at([row, 1]), read(top))] : correctionsOf(p, row, top, shift, sum)),
   ])
 }
 
-const resultsOf = ({ factors, logs }: BlockParams, mask: AttentionMask, row: LoopVar, top: Local, sum: Local): readonly Stmt[] => [
-  store(factors, at([row, 1]), inverseOf(read(sum), mask)),
-  store(logs, at([row, 1]), logarithmOf(read(sum), read(top), mask)),
-]
+/** The inverse sums and the logarithms, for all rows at once, in the places of the sums and of the greatest scores. */
+function resultsOf({ factors, logs, rows }: BlockParams, mask: AttentionMask): Stmt {
+  const row = loopVar('row', rows)
+  const [sum, place] = [local('sum', 'float32'), at([row, 1])]
+  return forLoop(row, 'simd', [
+    declare(sum, load(factors, place)),
+    store(factors, place, inverseOf(read(sum), mask)),
+    store(logs, place, logarithmOf(read(sum), load(logs, place), mask)),
+  ])
+}
 
 /** What the sums of the pieces before are multiplied with, and the sums so far. */
 function correctionsOf({ factors, greatest, sums }: BlockParams, row: LoopVar, top: Local, shift: Local, sum: Local): readonly Stmt[] {

@@ -1,7 +1,7 @@
 // The gradients of attention, by blocks of query rows as in attention.ts. The weights are not kept: each block computes its scores once more, and from the logarithms of the sums that the
 // forward pass has saved, the weights. Their gradients lie beside them in scratch memory, so that a block adds to all three gradients while both are in the cache.
 import { accumulate, at, call, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../loopIr.ts'
-import type { BufferParam, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
+import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { roundedUp } from '../sizes.ts'
 import { PANEL, buffer, inRows, productOf, rowTiles, scoresOf, zero } from './attentionPanels.ts'
 import type { AttentionMask, Rows } from './attentionPanels.ts'
@@ -52,10 +52,12 @@ export function attendBackward(mask: AttentionMask): Kernel {
   if (mask === 'added') params.push(p.maskStride)
   if (mask === 'causal') params.push(p.first)
   const { gradQuery, gradKey, gradValue, grad, query, keyColumns, scores, slopes, rows, keys, all, depth, width, room, queryStride } = p
+  const inPanels: Right = { matrix: keyColumns, place: (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]) }
+  const inRowsOf = (matrix: BufferParam, stride: Size): Right => ({ matrix, place: (column0, k, j) => at([k, stride], [column0, 1], [j, 1]) })
   const products = [
-    ...addProduct(gradQuery, depth, rows, { matrix: slopes, stride: room, count: keys }, (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]), keyColumns),
-    ...addProduct(gradValue, width, keys, turned(scores), (column0, k, j) => at([k, width], [column0, 1], [j, 1]), grad),
-    ...addProduct(gradKey, depth, keys, turned(slopes), (column0, k, j) => at([k, queryStride], [column0, 1], [j, 1]), query),
+    addProduct(gradQuery, rows, depth, { matrix: slopes, stride: room, count: keys }, inPanels),
+    addProduct(gradValue, keys, width, turned(scores), inRowsOf(grad, width)),
+    addProduct(gradKey, keys, depth, turned(slopes), inRowsOf(query, queryStride)),
   ]
   return { name: `attend_backward_${mask}`, params: [...params, p.scale], body: [scoresOf(p, mask), weightsOf(p, mask), slopesOf(p), ...products] }
 
@@ -99,15 +101,14 @@ function slopesOf({ slopes, scores, means, grad, valuePanels, rows, keys, width,
   return forLoop(panel0, 'serial', tiles)
 }
 
+/** A matrix, and where element (k, column0 + j) of it lies. */
+interface Right {
+  readonly matrix: BufferParam
+  readonly place: (column0: LoopVar, k: LoopVar, j: LoopVar) => Index
+}
+
 /** Adds the product of `rows` and a matrix of `columns` columns to `target`, which has `count` rows. */
-function addProduct(
-  target: BufferParam,
-  columns: Size,
-  count: Size,
-  rows: Rows,
-  place: (column0: LoopVar, k: LoopVar, j: LoopVar) => ReturnType<typeof at>,
-  matrix: BufferParam,
-): readonly Stmt[] {
+function addProduct(target: BufferParam, count: Size, columns: Size, rows: Rows, { matrix, place }: Right): Stmt {
   const column0 = loopVar('column0', columns, PANEL)
   const tiles = rowTiles(count, (tile) =>
     productOf(
@@ -120,5 +121,5 @@ function addProduct(
       },
     ),
   )
-  return [forLoop(column0, 'serial', tiles)]
+  return forLoop(column0, 'serial', tiles)
 }

@@ -86,7 +86,7 @@ export const scaledDotProductAttention: OpFunction<{
       if (takesBlocks({ query, key: ownKey, value: ownValue, mask }))
         return to(blockAttention(query, ownKey, ownValue, mask, isCausal, factor)[0], given.dtype)
     }
-    const weights = weightsOf(query, key, attnMask, isCausal, factor)
+    const weights = weightsOf({ query, key, mask: attnMask, isCausal, scale: factor })
     return to(matmul(dropout(weights, dropoutP, true), value), given.dtype)
   },
 })

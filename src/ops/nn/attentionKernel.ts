@@ -32,6 +32,9 @@ const LEAST_ROWS = 16
 /** Keys of a piece at most, a multiple of 8: the scores of a block stay in the cache. */
 const MOST_KEYS = 4096
 
+/** Elements between two rows of scores: rows that lie a power of two apart would share the few places of one set of the cache. */
+const BESIDE = 16
+
 const FLOAT_BYTES = 4
 
 export interface Attention {
@@ -57,7 +60,8 @@ export function takesBlocks({ query, key, value, mask }: Omit<Attention, 'isCaus
   return mask === null || isExpandable(mask.sizes, [...lead, rows, count])
 }
 
-const isExpandable = (from: readonly number[], to: readonly number[]): boolean =>
+/** Whether a tensor of the shape `from` broadcasts to the shape `to`. */
+export const isExpandable = (from: readonly number[], to: readonly number[]): boolean =>
   from.length <= to.length && from.every((size, d) => size === 1 || size === to[d + to.length - from.length])
 
 /** The matrices of a tensor in the heap, whose rows are contiguous. */
@@ -94,7 +98,7 @@ function scratchFor(...elements: readonly number[]): readonly number[] {
 }
 
 /** What both directions go through: the heads of the keys, and for each the heads of the queries that share it. */
-function problemOf({ query, key, value, mask, isCausal }: Attention) {
+function problemOf({ query, key, value, mask, isCausal, scale }: Attention, most: number) {
   const [lead, own] = [query.sizes.slice(0, -2), key.sizes.slice(0, -2)]
   const [rows, count, depth, width] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2), sizeAt(query.sizes, -1), sizeAt(value.sizes, -1)]
   const [owners, heads] = [numelOf(own), numelOf(lead)]
@@ -103,7 +107,8 @@ function problemOf({ query, key, value, mask, isCausal }: Attention) {
   if (q === null || k === null || v === null || (mask !== null && m === null)) return null
   const kind: AttentionMask = m !== null ? 'added' : isCausal ? 'causal' : 'none'
   const whole = Math.ceil(count / ATTENTION_PANEL) * ATTENTION_PANEL
-  return { lead, rows, count, depth, width, owners, groups: heads / owners, q, k, v, m, kind, whole }
+  const room = Math.min(whole, most) + BESIDE
+  return { lead, rows, count, depth, width, owners, groups: heads / owners, q, k, v, m, kind, whole, most, room, scale }
 }
 
 type Problem = NonNullable<ReturnType<typeof problemOf>>
@@ -114,15 +119,19 @@ interface Block {
   readonly height: number
   readonly start: number
   readonly keys: number
+  /** Whether it is the last piece for these rows. */
+  readonly isLast: boolean
 }
 
 /** Goes through the blocks of rows, and for each through the pieces of keys that it attends to. */
-function forBlocks({ rows, count, kind }: Problem, most: number, begin: (row: number, height: number) => void, piece: (block: Block) => void): void {
+function forBlocks({ rows, count, kind, most }: Problem, piece: (block: Block) => void): void {
   for (let row = 0; row < rows; row += ATTENTION_BLOCK) {
     const height = Math.min(ATTENTION_BLOCK, rows - row)
     const seen = kind === 'causal' ? Math.min(count, row + height) : count
-    begin(row, height)
-    for (let start = 0; start < seen; start += most) piece({ row, height, start, keys: Math.min(most, seen - start) })
+    for (let start = 0; start < seen; start += most) {
+      const keys = Math.min(most, seen - start)
+      piece({ row, height, start, keys, isLast: start + keys === seen })
+    }
   }
 }
 
@@ -131,55 +140,49 @@ const addressOf = (tensor: Tensor): number => {
   return ptr === 0 ? 0 : ptr + tensor.offset * FLOAT_BYTES
 }
 
-/** The numbers at the end of a kernel's parameters: the strides and places that depend on the mask, and the scale. */
-function numbersOf({ q, m, kind }: Problem, room: number, { row, start }: Block, scale: number): readonly number[] {
-  return [room, q.stride, ...(m === null ? [] : [m.stride]), ...(kind === 'causal' ? [row - start] : []), scale]
+/** The arguments of a kernel for a block: `args`, with what comes after the buffers that all masks have. */
+function withNumbers(args: number[], problem: Problem, head: number, { row, height, start, keys }: Block): number[] {
+  const { q, m, kind, count, depth, width, room, scale } = problem
+  if (m !== null) args.push((m.places[head] ?? 0) + (row * m.stride + start) * FLOAT_BYTES)
+  args.push(height, keys, count, depth, width, room, q.stride)
+  if (m !== null) args.push(m.stride)
+  if (kind === 'causal') args.push(row - start)
+  args.push(scale)
+  return args
 }
-
-const maskAt = ({ m }: Problem, head: number, { row, start }: Block): readonly number[] =>
-  m === null ? [] : [(m.places[head] ?? 0) + (row * m.stride + start) * FLOAT_BYTES]
 
 /**
  * The result, and for each row the logarithm of the sum of its scores' exponentials, which is Infinity for a row that the mask hides as a whole. Null if something is not in
  * the heap, or under strict. What {@link takesBlocks} says no to must not come here. `most` is a multiple of 8.
  */
 export function attentionByBlocks(attention: Attention, most: number = MOST_KEYS): readonly [result: Tensor, logs: Tensor] | null {
-  const problem = isStrict() ? null : problemOf(attention)
+  const problem = isStrict() ? null : problemOf(attention, most)
   if (problem === null) return null
-  const { lead, rows, count, depth, width, owners, groups, q, k, v, kind, whole } = problem
+  const { lead, rows, count, depth, width, owners, groups, q, k, v, kind, whole, room } = problem
   const [out, logs] = [Tensor.empty([...lead, rows, width], 'float32'), Tensor.empty([...lead, rows], 'float32')]
   const [outAt, logsAt] = [addressOf(out), addressOf(logs)]
   if (outAt === 0 || logsAt === 0) return null
-  const isPieces = count > most
-  const room = Math.min(whole, most)
+  const pieces = count > most ? { begin: beginKernel().run, end: endKernel(kind).run } : null
   const [keyPanels = 0, valuePanels = 0, scores = 0, factors = 0, greatest = 0, sums = 0] = scratchFor(
     ...[whole * depth, count * width, ATTENTION_BLOCK * room, ATTENTION_BLOCK, ATTENTION_BLOCK, ATTENTION_BLOCK],
   )
-  const [packK, packV, run] = [keysKernel().run, valuesKernel().run, attendKernel(kind, isPieces ? 'piece' : 'all').run]
-  const [begin, end] = isPieces ? [beginKernel().run, endKernel(kind).run] : [null, null]
+  const [packK, packV, run] = [keysKernel().run, valuesKernel().run, attendKernel(kind, pieces === null ? 'all' : 'piece').run]
   for (let owner = 0; owner < owners; owner++) {
     packK(keyPanels, k.places[owner] ?? 0, count, depth, k.stride)
     packV(valuePanels, v.places[owner] ?? 0, count, width, v.stride)
     for (let head = owner * groups; head < (owner + 1) * groups; head++) {
       const queryAt = q.places[head] ?? 0
-      const first = head * rows
-      forBlocks(
-        problem,
-        most,
-        (row, height) => begin?.(outAt + (first + row) * width * FLOAT_BYTES, greatest, sums, height, width),
-        (block) => {
-          const { row, height, start, keys } = block
-          const to = outAt + (first + row) * width * FLOAT_BYTES
-          const logsTo = logsAt + (first + row) * FLOAT_BYTES
-          run(
-            ...[to, ...(isPieces ? [] : [logsTo]), queryAt + row * q.stride * FLOAT_BYTES, keyPanels + start * depth * FLOAT_BYTES],
-            ...[valuePanels + start * ATTENTION_PANEL * FLOAT_BYTES, scores, factors, ...(isPieces ? [greatest, sums] : [])],
-            ...[...maskAt(problem, head, block), height, keys, count, depth, width],
-            ...numbersOf(problem, room, block, attention.scale),
-          )
-          if (end !== null && start + keys >= (kind === 'causal' ? Math.min(count, row + height) : count)) end(to, logsTo, greatest, sums, height, width)
-        },
-      )
+      forBlocks(problem, (block) => {
+        const { row, height, start } = block
+        const at = (head * rows + row) * FLOAT_BYTES
+        const [to, logsTo, from] = [outAt + at * width, logsAt + at, queryAt + row * q.stride * FLOAT_BYTES]
+        const [keysAt, valuesAt] = [keyPanels + start * depth * FLOAT_BYTES, valuePanels + start * ATTENTION_PANEL * FLOAT_BYTES]
+        if (pieces !== null && start === 0) pieces.begin(to, greatest, sums, height, width)
+        const args =
+          pieces === null ? [to, logsTo, from, keysAt, valuesAt, scores, factors] : [to, from, keysAt, valuesAt, scores, factors, greatest, sums]
+        run(...withNumbers(args, problem, head, block))
+        if (pieces !== null && block.isLast) pieces.end(to, logsTo, greatest, sums, height, width)
+      })
     }
   }
   return [out, logs]
@@ -197,16 +200,15 @@ export function attentionBackwardByBlocks(
   { grad, out, logs, ...attention }: AttentionBackward,
   most: number = MOST_KEYS,
 ): readonly [query: Tensor, key: Tensor, value: Tensor] | null {
-  const problem = isStrict() ? null : problemOf(attention)
+  const problem = isStrict() ? null : problemOf(attention, most)
   if (problem === null || problem.depth % ATTENTION_PANEL !== 0) return null
-  const { rows, count, depth, width, owners, groups, q, k, v, kind, whole } = problem
+  const { rows, count, depth, width, owners, groups, q, k, v, kind, whole, room } = problem
   const gradients = [attention.query, attention.key, attention.value].map((x) => zeros(x.sizes, { dtype: 'float32' }))
   const [gradQuery = 0, gradKey = 0, gradValue = 0, gradAt = 0, outAt = 0, logsAt = 0] = [
     ...gradients,
     ...[grad, out, logs].map((x) => contiguous(x)),
   ].map(addressOf)
   if ([gradQuery, gradKey, gradValue, gradAt, outAt, logsAt].includes(0)) return null
-  const room = Math.min(whole, most)
   const [keyPanels = 0, keyColumns = 0, valuePanels = 0, scores = 0, slopes = 0, means = 0] = scratchFor(
     ...[whole * depth, count * depth, whole * width, ATTENTION_BLOCK * room, ATTENTION_BLOCK * room, ATTENTION_BLOCK],
   )
@@ -218,22 +220,15 @@ export function attentionBackwardByBlocks(
     packK(valuePanels, valueAt, count, width, v.stride)
     for (let head = owner * groups; head < (owner + 1) * groups; head++) {
       const queryAt = q.places[head] ?? 0
-      forBlocks(
-        problem,
-        most,
-        () => undefined,
-        (block) => {
-          const { row, height, start, keys } = block
-          const at = (head * rows + row) * FLOAT_BYTES
-          run(
-            ...[gradQuery + at * depth, gradKey + (owner * count + start) * depth * FLOAT_BYTES, gradValue + (owner * count + start) * width * FLOAT_BYTES],
-            ...[gradAt + at * width, outAt + at * width, logsAt + at, queryAt + row * q.stride * FLOAT_BYTES],
-            ...[keyPanels + start * depth * FLOAT_BYTES, keyColumns + start * ATTENTION_PANEL * FLOAT_BYTES, valuePanels + start * width * FLOAT_BYTES],
-            ...[scores, slopes, means, ...maskAt(problem, head, block), height, keys, count, depth, width],
-            ...numbersOf(problem, room, block, attention.scale),
-          )
-        },
-      )
+      forBlocks(problem, (block) => {
+        const { row, start } = block
+        const [at, first] = [(head * rows + row) * FLOAT_BYTES, (owner * count + start) * FLOAT_BYTES]
+        const args = [gradQuery + at * depth, gradKey + first * depth, gradValue + first * width]
+        args.push(gradAt + at * width, outAt + at * width, logsAt + at, queryAt + row * q.stride * FLOAT_BYTES)
+        args.push(keyPanels + start * depth * FLOAT_BYTES, keyColumns + start * ATTENTION_PANEL * FLOAT_BYTES)
+        args.push(valuePanels + start * width * FLOAT_BYTES, scores, slopes, means)
+        run(...withNumbers(args, problem, head, block))
+      })
     }
   }
   const [query, key, value] = gradients

@@ -1,4 +1,4 @@
-// Attention as a primitive: its kernels go through the scores in blocks, and the gradients compute them once more from the logarithms of the rows' sums.
+// Attention as a primitive: its kernels, where they take the call, go through the scores in blocks, and the gradients compute them once more from the logarithms of the rows' sums.
 import { dispatchState } from '../../dispatch/index.ts'
 import { InternalError, ShapeError } from '../../errors/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
@@ -6,8 +6,10 @@ import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
+import { checkAdmits } from '../eager/admittedTypes.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { eq, gt, logicalNot } from '../pointwise/comparison.ts'
 import { maskedFill } from '../pointwise/select.ts'
 import { amax, any } from '../reduction/extremes.ts'
@@ -17,7 +19,9 @@ import { checkOperand, sizeAt } from '../shapes.ts'
 import { repeatInterleave } from '../view/arrange.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
-import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from './attentionKernel.ts'
+import { attentionBackwardByBlocks, attentionByBlocks, isExpandable, takesBlocks } from './attentionKernel.ts'
+import type { Attention } from './attentionKernel.ts'
+import { narrowTo, wideFor } from './wide.ts'
 
 const NAME = 'torch.ops.tensorfx.block_attention'
 
@@ -27,8 +31,11 @@ export function forHeads(query: Tensor, key: Tensor): Tensor {
   return heads === own ? key : repeatInterleave(key, heads / own, -3)
 }
 
-/** The scores, scaled and masked. */
-function scoresOf(query: Tensor, key: Tensor, mask: Tensor | null, isCausal: boolean, scale: number): Tensor {
+/** What decides the scores. */
+type Scored = Omit<Attention, 'value'>
+
+/** The scores, scaled and masked. The keys have as many heads as the queries. */
+function scoresOf({ query, key, mask, isCausal, scale }: Scored): Tensor {
   const scores = mul(matmul(query, transpose(key, -2, -1)), scale)
   if (isCausal) {
     const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
@@ -43,34 +50,38 @@ function scoresOf(query: Tensor, key: Tensor, mask: Tensor | null, isCausal: boo
 const hiddenRows = (mask: Tensor): Tensor => (mask.dtype === 'bool' ? logicalNot(any(mask, -1, true)) : eq(amax(mask, -1, true), -Infinity))
 
 /** The softmax of the scores. Weights of rows that the mask hides as a whole are 0, not NaN. */
-export function weightsOf(query: Tensor, key: Tensor, mask: Tensor | null, isCausal: boolean, scale: number): Tensor {
-  const scores = scoresOf(query, key, mask, isCausal, scale)
+export function weightsOf(scored: Scored): Tensor {
+  const [scores, { mask }] = [scoresOf(scored), scored]
   if (mask === null) return softmax(scores, -1)
   const hidden = hiddenRows(mask)
   return maskedFill(softmax(maskedFill(scores, hidden, 0), -1), hidden, 0)
 }
 
 function check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): void {
-  if (!takesBlocks({ query, key, value, mask }))
+  const [lead, own] = [query.sizes.slice(0, -2), key.sizes.slice(0, -2)]
+  const [heads, owners] = [lead.at(-1) ?? 1, own.at(-1) ?? 1]
+  const isSame = sameShape(own, value.sizes.slice(0, -2)) && sameShape(lead.slice(0, -1), own.slice(0, -1)) && owners > 0 && heads % owners === 0
+  const scores = [...query.sizes.slice(0, -1), key.sizes.at(-2) ?? 0]
+  if (
+    ![query, key, value].every(({ ndim }) => ndim >= 2 && ndim === query.ndim) ||
+    !isSame ||
+    query.sizes.at(-1) !== key.sizes.at(-1) ||
+    key.sizes.at(-2) !== value.sizes.at(-2) ||
+    (mask !== null && !isExpandable(mask.sizes, scores))
+  )
     throw new ShapeError(
-      `${NAME}: expected float32 tensors that its kernels take, got shapes ${[query, key, value, ...(mask === null ? [] : [mask])].map((t) => formatShape(t.sizes)).join(', ')}; call scaledDotProductAttention, which takes all.`,
+      `${NAME}: expected query [.., L, E], key [.., S, E], value [.., S, V] and a mask that broadcasts to [.., L, S], got shapes ${[query, key, value, ...(mask === null ? [] : [mask])].map((t) => formatShape(t.sizes)).join(', ')}.`,
     )
+  checkAdmits(NAME, 'floating', query.dtype)
+  for (const [name, operand] of Object.entries({ key, value, mask })) checkOperand(NAME, name, operand, operand?.sizes ?? [], query.dtype)
 }
 
 type Gradients = readonly [query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null]
 
 /** The gradients, with operators. */
-function formula(
-  grad: Tensor,
-  query: Tensor,
-  key: Tensor,
-  value: Tensor,
-  mask: Tensor | null,
-  isCausal: boolean,
-  scale: number,
-): Gradients {
+function formula(grad: Tensor, { query, key, value, mask, isCausal, scale }: Attention): Gradients {
   const [k, v] = [forHeads(query, key), forHeads(query, value)]
-  const weights = weightsOf(query, k, mask, isCausal, scale)
+  const weights = weightsOf({ query, key: k, mask, isCausal, scale })
   const weighted = mul(weights, matmul(grad, transpose(v, -2, -1)))
   const slopes = sub(weighted, mul(weights, sum(weighted, -1, true)))
   const shared = (gradient: Tensor, like: Tensor): Tensor => {
@@ -92,7 +103,8 @@ function formula(
  *
  * Shapes: those of `query`, `key` and `value`.
  *
- * @throws ShapeError if the sizes do not fit, or the kernels of attention do not take them.
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the tensors have the same floating dtype.
  * @example torch.ops.tensorfx.blockAttentionBackward(torch.ones([16, 8]), torch.ones([16, 8]), torch.ones([2, 8]), torch.ones([2, 8]), null, torch.ones([16, 8]), torch.full([16], 8.693147), false, 1)[2].sum().item() // 128
  */
 export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
@@ -108,15 +120,25 @@ export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
     checkOperand(NAME, 'logsumexp', logs, query.sizes.slice(0, -1), query.dtype)
     return [query, key, value].map((t) => ({ shape: t.sizes, dtype: t.dtype }))
   },
+  halvesInFloat32: true,
   kernel: (grad, query, key, value, mask, out, logs, isCausal, scale): readonly [Tensor, Tensor, Tensor] => {
-    const gradients = attentionBackwardByBlocks({ grad, query, key, value, mask, out, logs, isCausal, scale })
-    if (gradients !== null) return gradients
-    const [ofQuery, ofKey, ofValue] = formula(grad, query, key, value, mask, isCausal, scale)
+    const attention = { query, key, value, mask, isCausal, scale }
+    const byBlocks = takesBlocks(attention) ? attentionBackwardByBlocks({ ...attention, grad, out, logs }) : null
+    if (byBlocks !== null) return byBlocks
+    const [ofQuery, ofKey, ofValue] = formula(grad, attention)
     return [ofQuery, ofKey, ofValue]
   },
   decompose: (grad, query, key, value, mask, _out, _logs, isCausal, scale) => {
-    const [ofQuery, ofKey, ofValue] = formula(grad, query, key, value, mask, isCausal, scale)
-    return [ofQuery, ofKey, ofValue]
+    const wide = wideFor(query)
+    const [ofQuery, ofKey, ofValue] = formula(wide(grad), {
+      query: wide(query),
+      key: wide(key),
+      value: wide(value),
+      mask: wide(mask),
+      isCausal,
+      scale,
+    })
+    return narrowTo(query, [ofQuery, ofKey, ofValue])
   },
   // The derivative of blockAttention uses the formula itself if it has to be differentiated.
   derivative: () => {
@@ -124,21 +146,13 @@ export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
   },
 })
 
-function composed(
-  query: Tensor,
-  key: Tensor,
-  value: Tensor,
-  mask: Tensor | null,
-  isCausal: boolean,
-  scale: number,
-): readonly [result: Tensor, logs: Tensor] {
-  const k = forHeads(query, key)
-  const logs = logsumexp(scoresOf(query, k, mask, isCausal, scale), -1)
+/** The result and the logarithms of the rows' sums, with operators. */
+function composed({ query, key, value, ...rest }: Attention): readonly [result: Tensor, logs: Tensor] {
+  const { mask } = rest
+  const scored = { query, key: forHeads(query, key), ...rest }
+  const logs = logsumexp(scoresOf(scored), -1)
   const isHidden = mask === null ? null : reshape(hiddenRows(mask), mask.sizes.slice(0, -1))
-  return [
-    matmul(weightsOf(query, k, mask, isCausal, scale), forHeads(query, value)),
-    isHidden === null ? logs : maskedFill(logs, isHidden, Infinity),
-  ]
+  return [matmul(weightsOf(scored), forHeads(query, value)), isHidden === null ? logs : maskedFill(logs, isHidden, Infinity)]
 }
 
 /**
@@ -148,7 +162,8 @@ function composed(
  * Shapes: query [.., L, E], key [.., S, E] and value [.., S, V] give [.., L, V] and [.., L]. The leading dimensions are the same, but the last one of `key` and `value` may
  * divide that of `query`; `mask` broadcasts to [.., L, S].
  *
- * @throws ShapeError if the sizes do not fit, or the kernels do not take them: they need float32, 16 rows, and a V that is a multiple of 8.
+ * @throws ShapeError if the sizes do not fit.
+ * @throws DTypeError unless the tensors have the same floating dtype.
  * @example torch.ops.tensorfx.blockAttention(torch.ones([16, 8]), torch.ones([2, 8]), torch.ones([2, 8]), null, false, 1)[0].sum().item() // 128
  */
 export const blockAttention: Op['blockAttention'] = defineOp({
@@ -163,12 +178,19 @@ export const blockAttention: Op['blockAttention'] = defineOp({
       { shape: rows, dtype: query.dtype },
     ]
   },
-  kernel: (query, key, value, mask, isCausal, scale): readonly [Tensor, Tensor] =>
-    attentionByBlocks({ query, key, value, mask, isCausal, scale }) ?? composed(query, key, value, mask, isCausal, scale),
-  decompose: composed,
+  halvesInFloat32: true,
+  kernel: (query, key, value, mask, isCausal, scale): readonly [Tensor, Tensor] => {
+    const attention = { query, key, value, mask, isCausal, scale }
+    return (takesBlocks(attention) ? attentionByBlocks(attention) : null) ?? composed(attention)
+  },
+  decompose: (query, key, value, mask, isCausal, scale) => {
+    const wide = wideFor(query)
+    const [result, logs] = composed({ query: wide(query), key: wide(key), value: wide(value), mask: wide(mask), isCausal, scale })
+    return [to(result, query.dtype), to(logs, query.dtype)]
+  },
   derivative: ([g], { args: [query, key, value, mask, isCausal, scale], outputs: [out, logs], needs }) => {
     if (g === null) return [null, null, null, null, null, null]
-    if (dispatchState.gradEnabled || needs[3] === true) return [...formula(g, query, key, value, mask, isCausal, scale), null, null]
+    if (dispatchState.gradEnabled || needs[3] === true) return [...formula(g, { query, key, value, mask, isCausal, scale }), null, null]
     return [...blockAttentionBackward(g, query, key, value, mask, out, logs, isCausal, scale), null, null, null]
   },
 })
