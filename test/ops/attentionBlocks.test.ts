@@ -38,7 +38,7 @@ function expectClose(actual: Tensor, expected: Tensor, what: string, score = 8):
   expect(actual.sizes, what).toEqual(expected.sizes)
   e.forEach((right, i) => {
     const got = a[i] ?? Infinity
-    const isClose = Number.isNaN(right) ? Number.isNaN(got) : Math.abs(got - right) <= 2 ** -22 * (1 + score) * Math.max(1, Math.abs(right))
+    const isClose = !Number.isFinite(right) ? Object.is(got, right) : Math.abs(got - right) <= 2 ** -22 * (1 + score) * Math.max(1, Math.abs(right))
     if (!isClose) expect(got, `${what}, element ${i}`).toBe(right)
   })
 }
