@@ -31,11 +31,14 @@ export async function builtApi() {
     'entries/debug',
     'interop/stateDict',
   ]
+  const parts = (...modules) => Promise.all(modules.map(at)).then((found) => Object.assign({}, ...found))
   const [front, ...rest] = await Promise.all(names.map(at))
   const fsdp = await at('entries/distributed/fsdp')
   const checkpoint = await at('entries/distributed/checkpoint')
+  const data = await parts('entries/data', 'data/npy', 'data/idx')
+  const training = await parts('checkpoint/load', 'checkpoint/parts', 'checkpoint/save')
   await (await at('entries/distributed')).initProcessGroup({ backend: 'single' })
-  return Object.assign({}, ...rest.toReversed(), front, { fsdp, checkpoint })
+  return Object.assign({}, ...rest.toReversed(), front, { fsdp, checkpoint, data, training })
 }
 
 async function child() {

@@ -3,12 +3,13 @@ import { ArgumentError } from '../errors/index.ts'
 import { bytesOf, withParts } from '../interop/fileSource.ts'
 import type { FileSource } from '../interop/fileSource.ts'
 import { streamSafetensors } from '../interop/safetensors.ts'
+import type { Safetensors } from '../interop/safetensors.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { checkCount, checkOptions, isPlainObject, valueText } from '../protocol/index.ts'
 import { CheckpointFiles } from './folder.ts'
 import { aboutFile, readMetadata } from './format.ts'
 import { checkParts, loadParts, partsOf } from './parts.ts'
-import type { CheckpointParts } from './parts.ts'
+import type { CheckpointParts, Part } from './parts.ts'
 import { pathOf } from './save.ts'
 import { decodeState } from './stateTree.ts'
 
@@ -51,13 +52,22 @@ export async function loadCheckpoint<E = unknown>(
   const parts = partsOf(where, state)
   const file = await fileOf(where, source, which)
   if (file === null) return null
-  const { tensors, metadata } = await withParts(where, file, streamSafetensors)
-  const { about, state: text } = readMetadata(where, metadata)
-  const read = decodeState(where, parseJson(where, 'the state in the checkpoint', text), tensors)
+  const { score, extra } = loadFile(where, await withParts(where, file, streamSafetensors), parts)
+  return { extra: extra as E, score, path: typeof file === 'string' ? file : null }
+}
+
+/** Loads the state in a file into parts, all or none. */
+export function loadFile(
+  where: string,
+  { tensors, metadata }: Safetensors,
+  parts: readonly Part[],
+): { readonly score: number | null; readonly extra: unknown } {
+  const { about, state } = readMetadata(where, metadata)
+  const read = decodeState(where, parseJson(where, 'the state in the checkpoint', state), tensors)
   if (!isPlainObject(read) || !isPlainObject(read['parts']))
     throw new ArgumentError(`${where}: the checkpoint is damaged: it has no parts. Use an older one.`)
   loadParts(where, parts, read['parts'])
-  return { extra: read['extra'] as E, score: about.score, path: typeof file === 'string' ? file : null }
+  return { score: about.score, extra: read['extra'] }
 }
 
 /** The file to load; null for a folder without checkpoints, and for one that is not there yet. */

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../errors/index.ts'
 import { Module } from '../module/index.ts'
 import { checkOptions, isFunction, isObject, isPlainObject, valueText } from '../protocol/index.ts'
-import { Generator, defaultGenerator } from '../tensor/index.ts'
+import { Generator, Tensor, defaultGenerator } from '../tensor/index.ts'
 
 /** What has a state: a module, an optimizer, a schedule, a GradScaler, a DataLoader, or an object of your own. */
 export interface HasState {
@@ -25,7 +25,7 @@ export interface CheckpointParts {
   readonly data?: OneOrMore<HasState>
 }
 
-/** The parts in the order in which they are loaded: models come last, since they check everything before they change. */
+/** The parts in the order in which they are loaded. */
 const KEYS = ['optimizer', 'schedulers', 'scaler', 'generators', 'data', 'model'] as const
 type Key = (typeof KEYS)[number]
 
@@ -62,6 +62,8 @@ export function partsOf(where: string, given: CheckpointParts): readonly Part[] 
   if (!isPlainObject(given)) throw new ArgumentError(`${where}: argument 'state' must be an object { model, optimizer, … }, got ${valueText(given)}.`)
   const parts: Part[] = []
   for (const key of KEYS) {
+    // After the data, since a DataLoader puts the default generator back where it was; before the models, which come last: they check everything before they change, and take the most memory to put back.
+    if (key === 'model') parts.push(generatorPart('random', defaultGenerator))
     const value: unknown = given[key]
     if (value === undefined) continue
     if (Array.isArray(value)) value.forEach((one: unknown, i) => parts.push(partOf(where, key, `${key}.${i}`, one)))
@@ -69,8 +71,7 @@ export function partsOf(where: string, given: CheckpointParts): readonly Part[] 
       for (const [name, one] of Object.entries(value)) parts.push(partOf(where, key, `${key}.${name}`, one))
     else parts.push(partOf(where, key, key, value))
   }
-  // After the data: a DataLoader puts the default generator back where it was.
-  return [...parts, generatorPart('random', defaultGenerator)]
+  return parts
 }
 
 /** Throws ArgumentError for names that are not parts. */
@@ -85,15 +86,22 @@ export function loadParts(where: string, parts: readonly Part[], states: Readonl
         `${where}: the checkpoint has no '${name}'; it has ${Object.keys(states).join(', ')}. Leave it out, or load a checkpoint that has it.`,
       )
   const undo: (() => void)[] = []
+  const last = parts.at(-1)
   try {
     for (const part of parts) {
-      const before = part.read()
-      undo.unshift(() => part.load(before))
+      const before = part === last ? null : copied(part.read())
       part.load(states[part.name])
+      undo.unshift(() => part.load(before))
     }
   } catch (error) {
-    // The last one has refused its state, and is as it was.
-    for (const back of undo.slice(1)) back()
+    // The one that has refused its state is as it was.
+    for (const back of undo) back()
     throw error
   }
 }
+
+/** A state that loading another one does not change: that of a module holds its tensors themselves, which are overwritten. */
+const copied = (state: unknown): unknown =>
+  state instanceof Map
+    ? new Map([...state].map(([name, value]: [unknown, unknown]) => [name, value instanceof Tensor ? value.detach().clone() : value]))
+    : state

@@ -47,7 +47,7 @@ function checkedOptions(where: string, options: SaveCheckpointOptions): Required
 }
 
 /** The file of a state, in parts. */
-function filePartsOf(where: string, state: CheckpointState, about: About): FileParts {
+export function filePartsOf(where: string, state: CheckpointState, about: About): FileParts {
   checkParts(where, state, { extra: true })
   const states: Record<string, unknown> = {}
   for (const part of partsOf(where, state)) states[part.name] = part.read()

@@ -31,7 +31,11 @@ const MOST = 2 ** 31
 export async function readIdx(source: FileSource): Promise<Tensor> {
   checkCount('readIdx', arguments, 1)
   const read = await bytesOf('readIdx', source)
-  const bytes = read[0] === 0x1f && read[1] === 0x8b ? await inflate('readIdx', read, 'gzip', MOST) : read
+  return idxArray(read[0] === 0x1f && read[1] === 0x8b ? await inflate('readIdx', read, 'gzip', MOST) : read)
+}
+
+/** The array in the bytes of an IDX file. */
+export function idxArray(bytes: Uint8Array): Tensor {
   const dtype = DTYPES.get(bytes[2] ?? -1)
   const rank = bytes[3] ?? 0
   const start = 4 + 4 * rank

@@ -66,8 +66,8 @@ export function npyHeader(where: string, what: string, bytes: Uint8Array): NpyHe
   }
 }
 
-/** The array of a .npy file. */
-function arrayOf(where: string, what: string, bytes: Uint8Array): Tensor {
+/** The array in the bytes of a .npy file. */
+export function arrayOf(where: string, what: string, bytes: Uint8Array): Tensor {
   const { dtype, descr, shape, isFortran, start } = npyHeader(where, what, bytes)
   if (dtype === null)
     throw new ArgumentError(

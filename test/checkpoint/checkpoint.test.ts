@@ -131,7 +131,7 @@ describe('what a file holds', () => {
     await loadCheckpoint(folder, { model: other.state.model })
     expect(torch.equal(other.state.model.stateDict().get('0.weight') as never, state.model.stateDict().get('0.weight') as never)).toBe(true)
     await expect(loadCheckpoint(folder, { optimizer: other.state.optimizer })).rejects.toThrow(
-      "the checkpoint has no 'optimizer'; it has model, random.",
+      "the checkpoint has no 'optimizer'; it has random, model.",
     )
   })
 })
@@ -179,9 +179,13 @@ describe('loading', () => {
     const other = training()
     await other.run(2)
     const wrong = new nn.Linear(5, 5)
+    const two = join(folder, 'two')
+    await saveCheckpoint(two, { model: [state.model, new nn.Linear(5, 4)] })
     const before = checkpointBlob(other.state)
     await expect(loadCheckpoint(folder, { ...other.state, model: wrong })).rejects.toThrow('Error(s) in loading stateDict for Linear')
     await expect(loadCheckpoint(folder, { ...other.state, data: new DataLoader([1]) })).rejects.toThrow('make it with the same options')
+    // The first model has been loaded when the second one refuses its state.
+    await expect(loadCheckpoint(two, { model: [other.state.model, wrong] })).rejects.toThrow('Error(s) in loading stateDict for Linear')
     const contents = async (blob: Blob): Promise<unknown> => {
       const { tensors, metadata } = readSafetensors(new Uint8Array(await blob.arrayBuffer()))
       return [[...tensors].map(([name, x]) => [name, x.toArray()]), metadata]

@@ -12,11 +12,31 @@ import * as fsdp from 'tensorfx/distributed/fsdp'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
+import * as data from 'tensorfx/data'
+import * as loading from '../../src/checkpoint/load.ts'
+import * as trainingParts from '../../src/checkpoint/parts.ts'
+import * as saving from '../../src/checkpoint/save.ts'
+import * as idx from '../../src/data/idx.ts'
+import * as npy from '../../src/data/npy.ts'
 import * as torchFile from '../../src/interop/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 
-const api = { ...torchFile, ...dispatch, ...debug, ...viewer, ...json, ...interop, ...core, ...front, fsdp, checkpoint }
+const training = { ...loading, ...trainingParts, ...saving }
+const api = {
+  ...torchFile,
+  ...dispatch,
+  ...debug,
+  ...viewer,
+  ...json,
+  ...interop,
+  ...core,
+  ...front,
+  fsdp,
+  checkpoint,
+  data: { ...data, ...idx, ...npy },
+  training,
+}
 const folder = fileURLToPath(new URL('../goldens/fuzz-files', import.meta.url))
 
 beforeAll(async () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as torchFile from './torchFile.mjs'
+import { trainingFormats } from './training.mjs'
 import { Entries, mutateBytes, mutateValue, toEntries, toText } from './mutate.mjs'
 
 const utf8 = new TextEncoder()
@@ -33,16 +34,20 @@ const parts = {
     const { header, data } = unpack(bytes)
     return { value: toEntries(header), build: (value) => pack(toText(value), data) }
   },
-  description(bytes) {
-    const { header, data } = unpack(bytes)
-    const { __metadata__: metadata, ...tensors } = header
-    const { [KEY]: description, ...rest } = metadata
-    const build = (value) => {
-      const texts = new Entries([...Object.entries(rest), [KEY, toText(value)]])
-      return pack(toText(new Entries([['__metadata__', texts], ...toEntries(tensors).entries])), data)
-    }
-    return { value: toEntries(JSON.parse(description)), build }
-  },
+  description: (bytes) => metadataParts(bytes, KEY),
+  state: (bytes) => metadataParts(bytes, 'state'),
+}
+
+/** The JSON that the metadata of a safetensors file have under a key. */
+function metadataParts(bytes, key) {
+  const { header, data } = unpack(bytes)
+  const { __metadata__: metadata, ...tensors } = header
+  const { [key]: json, ...rest } = metadata
+  const build = (value) => {
+    const texts = new Entries([...Object.entries(rest), [key, toText(value)]])
+    return pack(toText(new Entries([['__metadata__', texts], ...toEntries(tensors).entries])), data)
+  }
+  return { value: toEntries(JSON.parse(json)), build }
 }
 
 /** The parts of bytes that may not have them. */
@@ -187,6 +192,7 @@ const mutateJson = (dice, bytes) => mutateParts(dice, 'json', bytes)
 
 /** The formats by name. */
 export const formats = {
+  ...trainingFormats({ mutateFile, mutateState: (dice, bytes) => mutateParts(dice, 'state', bytes) }),
   safetensors: {
     seeds: ({ torch, writeSafetensors }) => [
       writeSafetensors([]),
