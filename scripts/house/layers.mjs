@@ -42,6 +42,7 @@ export const layers = [
   { place: 'nn', holds: 'layers, losses, initialisation', imports: [...tensors, 'autograd', 'module'] },
   { place: 'optim', holds: 'optimizers and schedules', imports: [...tensors, 'autograd', 'module', 'nn'] },
   { place: 'func', holds: '`torch.func`: derivatives and vmap as functions', imports: [...tensors, 'autograd', 'module'] },
+  { place: 'distributions', holds: '`torch.distributions`: samples, densities, divergences', imports: [...tensors, 'autograd'] },
   { place: 'rewriter', holds: 'rewriting of sources, so that tracers see conditions', imports: [...wings(), 'fx', 'nn'] },
   {
     place: 'guards',

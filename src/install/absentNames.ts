@@ -44,8 +44,7 @@ const ABSENT = {
     fork: 'write a Promise',
     wait: 'write await',
     ...all(DISTRIBUTED, 'distributed'),
-    distributions:
-      'there are no distributions here yet: torch.randn, torch.rand, torch.multinomial, torch.bernoulli and x.exponential_() draw numbers',
+    distributions: "import from 'tensorfx/distributions'",
     quasirandom: 'there are no quasirandom sequences here yet',
     nested: 'there are no nested tensors here yet: pad the rows, or nn.utils.rnn.packSequence packs them',
     // Devices and backends.

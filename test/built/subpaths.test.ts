@@ -115,6 +115,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(JSON.stringify((await loadCheckpoint(blob, { model: new Linear(2, 3) })).extra))`,
     '{"step":4}',
   ],
+  './distributions': [
+    `import { Normal, klDivergence } from 'tensorfx/distributions'
+     console.log(klDivergence(new Normal(0, 1), new Normal(1, 1)).item())`,
+    '0.5',
+  ],
   './data': [
     `import { DataLoader, TensorDataset } from 'tensorfx/data'
      const { tensor } = await import('./test/built/parts.mjs')

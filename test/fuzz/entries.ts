@@ -22,6 +22,7 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   pytree: () => import('tensorfx/pytree'),
   rewriter: () => import('tensorfx/rewriter'),
   checkpoint: () => import('tensorfx/checkpoint'),
+  distributions: () => import('tensorfx/distributions'),
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),
   'distributed/fsdp': () => import('tensorfx/distributed/fsdp'),

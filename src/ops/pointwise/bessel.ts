@@ -9,7 +9,7 @@ import type { Op } from '../generated/signatures.ts'
 import { add, div, mul, neg, sign, sub } from './arithmetic.ts'
 import { eq } from './comparison.ts'
 import { where } from './select.ts'
-import { lgamma, xlogy } from './special.ts'
+import { factorSlope, lgamma, xlogy } from './special.ts'
 import { cos, exp, log, log1p, sin, square } from './unary.ts'
 
 const number = (like: Expr, value: number): Expr => constant(like.dtype, value)
@@ -366,7 +366,7 @@ export const xlog1py: Op['xlog1py'] = defineOp({
     },
   },
   derivative: ([g], { args: [a, b], needs }) => [
-    needs[0] ? mul(g, where(eq(a, 0), 0, typeof b === 'number' ? Math.log1p(b) : log1p(b))) : null,
+    needs[0] ? mul(g, factorSlope(a, b, -1, typeof b === 'number' ? Math.log1p(b) : log1p(b))) : null,
     needs[1] ? mul(div(g, typeof b === 'number' ? 1 + b : add(b, 1)), a) : null,
   ],
 })

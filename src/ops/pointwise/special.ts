@@ -8,7 +8,7 @@ import { full } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { div, mul, neg, sub } from './arithmetic.ts'
-import { eq, ge, le, logicalAnd } from './comparison.ts'
+import { eq, ge, le, logicalAnd, ne } from './comparison.ts'
 import { where } from './select.ts'
 import { cos, exp, log, reciprocal, sigmoid, sin, square } from './unary.ts'
 
@@ -215,6 +215,10 @@ export const hypot: OpFunction<(self: Tensor, other: Tensor) => Tensor> = define
   derivative: ([g], { args: [a, b], outputs: [out] }) => [mul(g, div(a, out)), mul(g, mul(reciprocal(out), b))],
 })
 
+/** The derivative of a * slope with respect to a, where the product is 0 for a = 0 and other numbers of at most `least`, though their slope is not finite. */
+export const factorSlope = (a: Tensor, b: Tensor | number, least: number, slope: Tensor | number): Tensor =>
+  where(typeof b === 'number' ? (b <= least ? eq(a, 0) : ne(a, a)) : logicalAnd(eq(a, 0), le(b, least)), 0, slope)
+
 /**
  * self * log(other), elementwise; 0 where `self` is 0, unless `other` is NaN. PyTorch's `torch.xlogy`.
  *
@@ -238,7 +242,7 @@ export const xlogy: Op['xlogy'] = defineOp({
     },
   },
   derivative: ([g], { args: [a, b], needs }) => [
-    needs[0] ? mul(g, where(eq(a, 0), 0, typeof b === 'number' ? Math.log(b) : log(b))) : null,
+    needs[0] ? mul(g, factorSlope(a, b, 0, typeof b === 'number' ? Math.log(b) : log(b))) : null,
     needs[1] ? mul(div(g, b), a) : null,
   ],
 })

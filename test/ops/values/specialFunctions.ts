@@ -99,6 +99,8 @@ export default {
     { args: [x, positive], gives: each((a, b) => a * Math.log(b)) },
     { args: [3, positive], gives: each((a, b) => a * Math.log(b)) },
     { args: [t([0, 0, 2]), t([0, NaN, 0])], gives: t([0, NaN, -Infinity]), noGradient: 'infinite' },
+    // At 0 the slope is log other, where that is finite.
+    { args: [t([0, 0]), t([3, 0.5])], gives: t([0, 0]) },
   ],
   'torch.logit': [
     { args: [sample([4], 2, 0.1, 0.9)], gives: each((v) => Math.log(v / (1 - v))) },
