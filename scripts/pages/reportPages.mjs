@@ -69,6 +69,20 @@ const placesIn = (driver, selector) =>
     selector,
   )
 
+/** The rows of the timeline with a part above or below them, or with less than half of their width for the title. */
+const tornRows = (page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('.timeline .row')]
+      .filter((row) => {
+        const box = row.getBoundingClientRect()
+        const title = row.querySelector('.title')
+        const parts = [...row.children].filter((part) => part.offsetParent !== null).map((part) => part.getBoundingClientRect())
+        const isCut = title.scrollWidth > title.clientWidth && title.clientWidth < 0.3 * box.width
+        return isCut || parts.some(({ top, bottom, height }) => height > 0 && (top < box.top || bottom > box.bottom))
+      })
+      .map((row) => row.textContent),
+  )
+
 async function checkRun(driver, on, check, folder) {
   const { page } = driver
   // Pictures take half of the time.
@@ -76,6 +90,8 @@ async function checkRun(driver, on, check, folder) {
   const first = await driver.scriptTime()
   check(`${on}: the first view takes at most ${FIRST_VIEW} ms of script`, first <= FIRST_VIEW, `${first.toFixed(0)} ms`)
   check(`${on}: nothing is cut off at the right`, !(await driver.overflows()))
+  const torn = await tornRows(page)
+  check(`${on}: each row of the timeline is one line, whose title can be read`, torn.length === 0, torn.slice(0, 3).join('; '))
   await shot('first')
   const missed = []
   for (const [name, line] of plantedLines()) {

@@ -14,6 +14,7 @@ import { readProject } from '../project.ts'
 import type { ProjectOptions } from '../project.ts'
 import { readModel } from '../read/index.ts'
 import type { ReadModel } from '../read/index.ts'
+import { readPlaces } from '../read/places.ts'
 import { htmlPage, siteStyle } from '../write/html.ts'
 import { markdownPage } from '../write/markdown.ts'
 import { flowPage, sourceOf } from './flowPage.ts'
@@ -54,6 +55,7 @@ export interface StaleCard {
 }
 
 const END = '.flow.json'
+const PROSE = '.prose.md'
 const readTexts = (folder: string, options: Omit<ProjectOptions, 'out'>): ReadModel => {
   const ts = loadCompiler(folder)
   return readModel(ts, readProject(ts, folder, options))
@@ -94,7 +96,7 @@ export function writeFlow(folder: string, target: string, options: FlowOptions):
   const command = options.command ?? (before?.root === root ? before.command : null)
   const { depth, nodes, stop, skip, pin } = options
   const found = walk(model, root, observed, { depth, nodes, stop, skip, pin })
-  const prose = new Map([...proseOf(join(out, `${name}.prose.md`))].map(([id, { text }]) => [id, text]))
+  const prose = new Map([...proseOf(join(out, `${name}${PROSE}`))].map(([id, { text }]) => [id, text]))
   const page = flowPage(name, found, { model, sources, sourceUrl, prose, command })
   const kept: SavedWalk = { schema: 1, root, options: { depth, nodes, stop, skip, pin }, command, observed, cards: cardsOf(found, model, sources) }
   const files = new Map([[`${name}${END}`, `${JSON.stringify(kept, null, 1)}\n`]])
@@ -134,49 +136,59 @@ function cardsOf({ cards }: Walk, { symbols }: Model, sources: ReadonlyMap<strin
   })
 }
 
+/** What a check reads: the folder of a project, and where its walks are. */
+type CheckOptions = Pick<FlowOptions, 'out' | 'include' | 'exclude' | 'tests'>
+
+/** The walks in a folder, and the text by hand. A text may be kept without its walk, which is written again when it is needed. */
+const walksIn = (out: string): readonly string[] => {
+  const names = existsSync(out) ? readdirSync(out).filter((name) => name.endsWith(END) || name.endsWith(PROSE)) : []
+  return [...new Set(names.map((name) => name.slice(0, name.endsWith(END) ? -END.length : -PROSE.length)))].toSorted()
+}
+
 /** The cards of all walks in a folder whose functions have changed: their tokens, not their comments or layout. Throws ArgumentError if there is no walk. */
 export function checkFlows(
   folder: string,
-  options: Pick<FlowOptions, 'out' | 'include' | 'exclude' | 'tests'>,
+  options: CheckOptions,
 ): { readonly flows: number; readonly cards: number; readonly stale: readonly StaleCard[] } {
   const { out } = options
-  const names = existsSync(out)
-    ? readdirSync(out)
-        .filter((name) => name.endsWith(END))
-        .toSorted()
-    : []
+  const names = walksIn(out)
   if (names.length === 0) throw new ArgumentError(`there is no walk in ${out}. Write one: tensorfx flow FILE#function.`)
-  const { model, sources } = readTexts(folder, options)
-  return { ...staleIn(out, names, model, sources), flows: names.length }
-}
-
-function staleIn(
-  out: string,
-  names: readonly string[],
-  model: Model,
-  sources: ReadonlyMap<string, string>,
-): { readonly cards: number; readonly stale: readonly StaleCard[] } {
-  const symbols = new Map(model.symbols.map((symbol) => [symbol.id, symbol]))
-  let count = 0
-  const stale = names.flatMap((file) => {
-    const flow = file.slice(0, -END.length)
-    const { cards } = savedIn(join(out, file))
-    count += cards.length
+  const walks = names.map((flow) => {
+    const saved = join(out, `${flow}${END}`)
+    return { flow, cards: existsSync(saved) ? savedIn(saved).cards : [], prose: [...proseOf(join(out, `${flow}${PROSE}`))] }
+  })
+  const ts = loadCompiler(folder)
+  const project = readProject(ts, folder, options)
+  const { places, sources } = readPlaces(
+    ts,
+    project,
+    walks.flatMap(({ cards, prose }) => [...cards.map(({ id }) => moduleOf(id)), ...prose.map(([id]) => moduleOf(id))]),
+  )
+  let all: ReturnType<typeof readPlaces> | null = null
+  const wholeProject = (): ReturnType<typeof readPlaces> => (all ??= readPlaces(ts, project, project.sources))
+  const missing = (flow: string, id: string, source: string | null): StaleCard => {
+    const found =
+      source === null
+        ? undefined
+        : [...wholeProject().places].find(([one, { line, endLine }]) =>
+            isRenamed(id, source, one, sourceOf(wholeProject().sources, one, line, endLine)),
+          )
+    return { flow, id, kind: found === undefined ? 'gone' : 'renamed', lines: found === undefined ? [] : [found[0]] }
+  }
+  const stale = walks.flatMap(({ flow, cards, prose }) => {
     const changed = cards.flatMap(({ id, hash, source }): readonly StaleCard[] => {
-      const now = symbols.get(id)
-      if (now?.hash === hash) return []
-      if (now === undefined) {
-        const other = model.symbols.find((one) => isRenamed(id, source, one.id, sourceOf(sources, one.id, one.line, one.endLine)))
-        return [{ flow, id, kind: other === undefined ? 'gone' : 'renamed', lines: other === undefined ? [] : [other.id] }]
-      }
-      return [{ flow, id, kind: 'changed', lines: changedLines(source, sourceOf(sources, id, now.line, now.endLine)) }]
+      const now = places.get(id)
+      if (now === undefined) return [missing(flow, id, source)]
+      return now.hash === hash ? [] : [{ flow, id, kind: 'changed', lines: changedLines(source, sourceOf(sources, id, now.line, now.endLine)) }]
     })
-    const texts = [...proseOf(join(out, `${flow}.prose.md`))].flatMap(([id, { hash }]): readonly StaleCard[] =>
-      symbols.get(id)?.hash === hash || changed.some((one) => one.id === id) ? [] : [{ flow, id, kind: 'prose', lines: [] }],
-    )
+    const texts = prose.flatMap(([id, { hash }]): readonly StaleCard[] => {
+      const now = places.get(id)
+      if (now?.hash === hash || changed.some((one) => one.id === id)) return []
+      return [now === undefined ? missing(flow, id, null) : { flow, id, kind: 'prose', lines: [] }]
+    })
     return [...changed, ...texts]
   })
-  return { cards: count, stale }
+  return { flows: names.length, cards: walks.reduce((sum, { cards, prose }) => sum + Math.max(cards.length, prose.length), 0), stale }
 }
 
 /** Whether a function is another one under a new name. */
@@ -192,15 +204,21 @@ function changedLines(before: string, after: string): readonly string[] {
 }
 
 /** Says that the text by hand of all cards in a folder is right for their functions as they are now. */
-export function acceptProse(folder: string, options: Pick<FlowOptions, 'out' | 'include' | 'exclude' | 'tests'>): number {
-  const { model } = readTexts(folder, options)
-  const hashes = new Map(model.symbols.map(({ id, hash }) => [id, hash]))
+export function acceptProse(folder: string, options: CheckOptions): number {
+  const files = walksIn(options.out)
+    .map((flow) => join(options.out, `${flow}${PROSE}`))
+    .filter((path) => existsSync(path))
+  const ts = loadCompiler(folder)
+  const { places } = readPlaces(
+    ts,
+    readProject(ts, folder, options),
+    files.flatMap((path) => [...proseOf(path).keys()].map(moduleOf)),
+  )
   let accepted = 0
-  for (const name of existsSync(options.out) ? readdirSync(options.out).filter((one) => one.endsWith('.prose.md')) : []) {
-    const path = join(options.out, name)
+  for (const path of files) {
     const text = readFileSync(path, 'utf8')
     const now = text.replaceAll(/^(::card[ \t]+)(\S+?)@([\da-f]+)/gm, (whole, head: string, id: string, hash: string) => {
-      const current = hashes.get(id)
+      const current = places.get(id)?.hash
       if (current === undefined || current === hash) return whole
       accepted++
       return `${head}${id}@${current}`

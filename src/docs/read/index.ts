@@ -10,11 +10,12 @@ import type { Project } from '../project.ts'
 import { Declarations } from './declarations.ts'
 import type { Declared } from './declarations.ts'
 import { exportsOf, importsOf } from './links.ts'
-import { idOf, lineOf } from './program.ts'
+import { idOf } from './program.ts'
 import type { Program } from './program.ts'
 import { signaturesOf } from './signatures.ts'
 import { readTests, sortedTests } from './testUses.ts'
-import { Tokens, hashOf, normalized } from './tokens.ts'
+import { placesIn } from './places.ts'
+import { hashOf, normalized } from './tokens.ts'
 import { runnableNames, usesOf } from './uses.ts'
 
 export { hashOf, normalized } from './tokens.ts'
@@ -82,17 +83,10 @@ function readSymbols(program: Program, modules: readonly Module[], throws: Reado
   const lastNames = new Set([...declarations.all.values()].map(({ name }) => name.slice(name.lastIndexOf('.') + 1)))
   for (const path of project.tests) readTests(program, path, lastNames, uses)
   const exported = exportedBy(modules)
-  const tokens = new Map<ts.SourceFile, Tokens>()
-  const tokensOf = (file: ts.SourceFile): Tokens => {
-    const known = tokens.get(file) ?? new Tokens(ts, file)
-    tokens.set(file, known)
-    return known
-  }
+  const placeOf = placesIn(ts)
   return [...declarations.all.values()]
     .map((declared): ProgramSymbol => {
-      const { id, module, name, kind, file } = declared
-      const spans = spansOf(program, declared)
-      const [first = [0, 0]] = spans
+      const { id, module, name, kind } = declared
       const doc = docOf(program, declared)
       return {
         ...{
@@ -105,18 +99,12 @@ function readSymbols(program: Program, modules: readonly Module[], throws: Reado
           entries: exported.entries.get(id) ?? [],
         },
         ...{ signatures: signaturesOf(program, declared), isRunnable: declared.nodes.some((node) => isRunnable(program, node)) },
-        ...{
-          line: lineOf(file, first[0]),
-          endLine: lineOf(file, first[1]),
-          hash: joined(spans.map(([start, end]) => tokensOf(file).hash(start, end))),
-        },
+        ...placeOf(declared),
         ...{ heritage: heritageOf(program, declared), throws: throws.get(id) ?? [], tests: sortedTests(uses.get(id) ?? []) },
       }
     })
     .toSorted((a, b) => byText(a.module, b.module) || a.line - b.line || byText(a.id, b.id))
 }
-
-const joined = (hashes: readonly string[]): string => (hashes.length === 1 ? (hashes[0] ?? '') : hashOf(hashes.join('\0')))
 
 /** Which symbols modules and entries export. */
 interface Exported {
@@ -156,19 +144,6 @@ function withImporters(modules: readonly Module[]): readonly Module[] {
     for (const { from, isPackage, isType } of imports)
       if (!isPackage && from !== path) importers.set(from, [...(importers.get(from) ?? []), { path, isType }])
   return modules.map((module) => ({ ...module, importers: importers.get(module.path) ?? [] }))
-}
-
-/** From where to where a declaration reaches. Overloads and their implementation are one piece. */
-function spansOf({ ts }: Program, { nodes, file }: Declared): readonly (readonly [start: number, end: number])[] {
-  const spans = nodes.map((node): readonly [number, number] => {
-    const { parent } = node
-    const isAlone = ts.isVariableDeclaration(node) && ts.isVariableDeclarationList(parent) && parent.declarations.length === 1
-    const whole = isAlone ? parent.parent : ts.isBinaryExpression(node) && ts.isExpressionStatement(parent) ? parent : node
-    return [whole.getStart(file), whole.end]
-  })
-  const isFunction = nodes.every((node) => ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node) || ts.isConstructorDeclaration(node))
-  const last = spans.at(-1)
-  return isFunction && last !== undefined && spans[0] !== undefined ? [[spans[0][0], last[1]]] : spans
 }
 
 function isRunnable({ ts }: Program, node: ts.Node): boolean {
