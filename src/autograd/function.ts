@@ -167,6 +167,12 @@ export class FunctionContext {
 const gradientAs = (tensor: Tensor | undefined, grad: Tensor | null): Tensor | null =>
   tensor === undefined || !(grad instanceof Tensor) || grad.dtype === tensor.dtype ? grad : to(grad, tensor.dtype)
 
+/** What {@link Function.apply} needs of a subclass: its forward takes `A` and gives `R`. */
+interface Differentiable<A extends readonly unknown[], R> {
+  forward(ctx: FunctionContext, ...args: A): R
+  backward(ctx: FunctionContext, ...grads: never[]): Tensor | null | readonly (Tensor | null)[]
+}
+
 /**
  * A custom differentiable function; PyTorch's `torch.autograd.Function`. Subclass it with static `forward(ctx, ...args)` and `backward(ctx, ...grads)`,
  * and call `YourClass.apply(...args)`. `backward` returns one gradient per argument of forward (null for arguments that are not tensors).
@@ -183,7 +189,8 @@ export class Function {
     throw new ArgumentError(`${this.name}: define a static method backward(ctx, ...grads).`)
   }
 
-  /** Runs forward and records backward. */
+  /** Runs forward and records backward. It has the arguments of forward, and its results. */
+  static apply<A extends readonly unknown[], R extends Tensor | readonly Tensor[]>(this: Differentiable<A, R>, ...args: A): R
   static apply(...args: unknown[]): Tensor | readonly Tensor[] {
     checkArgument(isFunction(this), 'Function.apply', 'this', 'a subclass of torch.autograd.Function', this)
     const ctx = new FunctionContext()

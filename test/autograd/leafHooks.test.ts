@@ -54,7 +54,7 @@ describe('hooks of leaves', () => {
       }
     }
     handles.push(w.registerHook((grad) => void seen.push(grad.toArray() as number[])))
-    const silent = Silent.apply(w) as Tensor
+    const silent = Silent.apply(w)
     silent.add(w.mul(4)).sum().backward()
     expect(seen).toEqual([[4]])
   })

@@ -48,7 +48,12 @@ class Double extends torch.autograd.Function {
     return grad.mul(2)
   }
 }
-export const results: readonly unknown[] = [dtype, Double, noGrad(() => gm.call(torch.ones([2, 4]))), torch.autograd.grad(net.fc.weight.sum(), [net.fc.weight])]
+const doubled: Tensor = Double.apply(torch.ones([2]))
+// @ts-expect-error forward takes a tensor
+Double.apply('2')
+// @ts-expect-error forward gives one tensor
+export const several: readonly Tensor[] = Double.apply(doubled)
+export const results: readonly unknown[] = [dtype, doubled, noGrad(() => gm.call(torch.ones([2, 4]))), torch.autograd.grad(net.fc.weight.sum(), [net.fc.weight])]
 `
   expect(errorsOf(program)).toEqual([])
 })

@@ -126,7 +126,7 @@ describe('a Function that allowInGraph names', () => {
 
   it('has a compiled backward of its own, also beside one with an equal forward', () => {
     const w = ones(2).requiresGrad_()
-    const f = compile((plus: boolean) => ((plus ? Plus : Minus).apply(w) as Tensor).mul(1).sum(), { backend })
+    const f = compile((plus: boolean) => (plus ? Plus : Minus).apply(w).mul(1).sum(), { backend })
     const seen = [true, false, true, false].map((plus) => torch.autograd.grad(f(plus), [w])[0]?.toArray())
     expect(seen).toEqual([
       [10, 10],
@@ -156,7 +156,7 @@ describe('a Function that allowInGraph names', () => {
     allowInGraph(First)
     const f = compile(
       (x: Tensor) => {
-        const y = Counted.apply(x) as Tensor
+        const y = Counted.apply(x)
         y.sum().item()
         return (First.apply(x, y) as readonly Tensor[])[0]
       },

@@ -25,7 +25,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         }
       }
       const w = leaf(1, 2)
-      const f = c((x: Tensor) => (Scale.apply(w.mul(x)) as Tensor).pow(2).sum())
+      const f = c((x: Tensor) => Scale.apply(w.mul(x)).pow(2).sum())
       return times(4, (i) => {
         lam = i + 1
         return gradOf(w, f(torch.ones([2])))
@@ -45,7 +45,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         }
       }
       const w = leaf(1, 2)
-      const f = c((flag: boolean) => (Flag.apply(w, flag) as Tensor).sum())
+      const f = c((flag: boolean) => Flag.apply(w, flag).sum())
       return times(4, (i) => gradOf(w, f(i % 2 === 0)))
     })
   })
@@ -66,7 +66,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         }
       }
       const w = leaf(1, 2)
-      const f = c((up: boolean) => ((up ? Up : Down).apply(w) as Tensor).sum())
+      const f = c((up: boolean) => (up ? Up : Down).apply(w).sum())
       return times(4, (i) => gradOf(w, f(i % 2 === 0)))
     })
   })
@@ -84,7 +84,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         }
       }
       const w = leaf(1, 2)
-      const f = c((x: Tensor) => (Norm.apply(w.mul(x)) as Tensor).sum())
+      const f = c((x: Tensor) => Norm.apply(w.mul(x)).sum())
       return times(3, (i) => gradOf(w, f(torch.full([2], i))))
     })
   })
@@ -381,10 +381,10 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         }
       }
       const w = leaf(1, 2)
-      const last = c((x: Tensor) => Twice.apply(w.mul(x)) as Tensor)
+      const last = c((x: Tensor) => Twice.apply(w.mul(x)))
       const inner = c((x: Tensor) => {
         const y = w.mul(x)
-        return [y, Twice.apply(y) as Tensor] as const
+        return [y, Twice.apply(y)] as const
       })
       return times(2, () => {
         const [y, z] = inner(torch.ones([2]))

@@ -446,7 +446,7 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
   'the operators and Functions on the tape': [
     (use) => {
       const w = two().requiresGrad_()
-      const f = use((x: Tensor) => (Doubled.apply(x.mul(w)) as Tensor).sin())
+      const f = use((x: Tensor) => Doubled.apply(x.mul(w)).sin())
       return around(
         () => f(two()),
         () => allowInGraph(Doubled),

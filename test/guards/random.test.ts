@@ -64,7 +64,7 @@ class World {
     (x) => this.norm(x),
     (x) => x.tanh(),
     (x) => x.add(torch.arange(2).div(4)),
-    (x) => Same.apply(x) as Tensor,
+    (x) => Same.apply(x),
     (x) => x.mul(noGrad(() => this.u.mul(2))),
     (x) => x.add(torch.rand([2])),
     (x) => x.t().t(),
