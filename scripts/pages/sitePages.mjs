@@ -11,6 +11,7 @@ const SCREENS = {
   desktop: { viewport: { width: 1280, height: 800 } },
 }
 const PAGES = [
+  'playground-examples',
   'index',
   'start',
   'guide/compile',
@@ -37,6 +38,9 @@ const MISTYPED = {
 
 /** What an endless loop is, as a program. */
 const ENDLESS = "console.log('begins')\nfor (;;) {}\n"
+
+/** The line of a text, from 1. */
+const lineOf = (source, text) => source.split('\n').findIndex((line) => line.includes(text)) + 1
 
 /** Whether something reaches over the right edge of the window. */
 const overflows = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth || document.body.scrollWidth > innerWidth)
@@ -124,7 +128,10 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
   check('Compare judges each node, and compares engines', compared.output.includes('torch.relu') && /compiled, wasm\b/.test(compared.output))
   await open(broken)
   const explained = await press('explain')
-  check('Explain names the break and its line', explained.output.includes('Graph Break Count: 1') && explained.output.includes('line 7'))
+  check(
+    'Explain names the break and its line',
+    explained.output.includes('Graph Break Count: 1') && explained.output.includes(`line ${lineOf(broken, '.item()')}`),
+  )
   await open(wrong)
   const minified = await press('minify')
   check(
@@ -166,6 +173,13 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
   )
 
   // —— the examples of the guides
+  await page.goto(addressOf('guide/tensors'))
+  await page.getByRole('link', { name: 'Run' }).first().click()
+  await page.waitForFunction(() => document.getElementById('source')?.value.includes('torch'))
+  check(
+    'an example of a guide leads to the playground',
+    guides.some(({ source }) => source.includes('torch')) && (await page.inputValue('#examples')).startsWith('Tensors'),
+  )
   const runnable = guides.filter(({ why }) => why === null)
   const tried = runnable.filter(({ name }) => chosen(name))
   for (const { name, source } of tried) {

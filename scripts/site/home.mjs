@@ -50,7 +50,7 @@ export const homeBody = ({ name, description, counts }) => `<main class="home">
 </div>
 <pre><code>${coloured(EXAMPLE)}</code></pre></div>
 <div class="cards">${CARDS.map(([title, text, page]) => `<a href="${page}.html"><strong>${title}</strong><span>${escapeHtml(text)}</span></a>`).join('\n')}</div>
-<figure><a href="playground.html"><img src="graph.png" alt="The graph viewer: a traced network whose batch norm was folded into a convolution" width="1240" height="780"></a>
+<figure><a href="playground.html"><img src="graph.png" alt="The graph viewer: a traced network whose batch norm was folded into a convolution" width="1340" height="780"></a>
 <figcaption>A graph before and after a pass, with shapes, generated code and your source line.</figcaption></figure>
 <h2>Look up</h2>
 <ul class="columns">

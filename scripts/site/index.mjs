@@ -10,15 +10,17 @@ import { errorsPage, kindsPage, namesPage } from '../../dist/docs/pages/indexPag
 import { modulePage } from '../../dist/docs/pages/modulePage.js'
 import { sourcePage } from '../../dist/docs/pages/site.js'
 import { PAGE_SCRIPT } from '../../dist/docs/generated/page.js'
-import { framedPage, htmlPage, siteStyle } from '../../dist/docs/write/html.js'
+import { framedPage, htmlPage } from '../../dist/docs/write/html.js'
 import { SiteLookup, apiPages } from './api.mjs'
 import { docFiles, docPages, filePage } from './docPages.mjs'
 import { errorPages, withErrorLinks } from './errors.mjs'
+import { examplesPage, placeOf, withExampleLinks } from './examples.mjs'
 import { flowPages } from './flows.mjs'
+import { frameOf, style } from './frame.mjs'
 import { homeBody } from './home.mjs'
 import { deadLinks } from './links.mjs'
 import { operatorPages, withOperatorLinks } from './operators.mjs'
-import { playgroundFiles, playgroundPages } from './playground.mjs'
+import { playgroundExamples, playgroundFiles, playgroundPages } from './playground.mjs'
 import { searchEntries, searchScript } from './search.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -46,12 +48,14 @@ const places = new Map([
 ])
 const asked = new Set()
 const docs = docPages(root, files, places, asked)
+const { guides } = playgroundExamples(root)
 const operators = operatorPages(root, lookup)
 const errors = errorPages(root, lookup)
 const MORE = { operators: (page) => withOperatorLinks(page, operators), errors: (page) => withErrorLinks(page, errors) }
 
 const pages = [
-  ...docs.map(({ page }) => MORE[page.path]?.(page) ?? page),
+  ...docs.map((doc) => MORE[doc.page.path]?.(doc.page) ?? withExampleLinks(doc, guides)),
+  examplesPage(guides, (file) => files.get(file)),
   ...apiPages(lookup),
   ...operators.pages,
   ...errors,
@@ -71,6 +75,7 @@ const COUNTS = [
   ['api/index', 'API', number(lookup.entries.length, 'entry points')],
   ['operators', 'Operators', number(operators.pages.length, 'with schema, derivative and example')],
   ['errors', 'Errors', number(errors.length, 'codes, with the fix')],
+  ['playground-examples', 'Examples', 'of the guides, in the playground'],
   ['mistakes', 'Mistakes', 'what beginners write, and what to write instead'],
   ['differences-from-pytorch', 'Differences from PyTorch', 'and why'],
   ['fx-modules', 'Modules of torch.fx', 'and where each is here'],
@@ -81,19 +86,7 @@ const COUNTS = [
   ['changelog', 'Changelog', 'before and after'],
   ['contributing', 'Contributing', 'layers, tests, fuzzers'],
 ]
-const frame = {
-  name: model.name,
-  generator: `Written by ${model.generator}`,
-  menu: [
-    { text: 'Start', page: 'start' },
-    { text: 'Playground', page: 'playground' },
-    { text: 'Guides', page: 'guides' },
-    { text: 'API', page: 'api/index' },
-    { text: 'Operators', page: 'operators' },
-    { text: 'Errors', page: 'errors' },
-    { text: 'Changelog', page: 'changelog' },
-  ],
-}
+const frame = frameOf(model.name, `Written by ${model.generator}`)
 
 const written = new Map()
 for (const page of pages) {
@@ -115,13 +108,13 @@ const byHand = new Map([
 ])
 for (const [path, html] of byHand) written.set(`${path}.html`, html)
 for (const [name, text] of await playgroundFiles(root)) written.set(name, text)
-written.set('site.css', `${siteStyle()}${readFileSync(new URL('site.css', import.meta.url), 'utf8')}`)
+written.set('site.css', style())
 written.set('site.js', `${PAGE_SCRIPT}\n`)
 const entries = searchEntries({ lookup, docs, operators: operators.pages, errors })
 written.set('search.js', searchScript(entries))
 written.set('graph.png', readFileSync(`${root}docs/graph.png`))
 
-const { count, dead } = deadLinks(pages, byHand, written)
+const { count, dead } = deadLinks(pages, byHand, written, new Map([['playground', guides.filter(({ why }) => why === null).map(placeOf)]]))
 const list = join(out, '.files.json')
 const before = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
 for (const name of before) if (!written.has(name)) rmSync(join(out, name), { force: true })

@@ -9,8 +9,11 @@ export const linksOfHtml = (html) => ({
   addresses: [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, address]) => address.replaceAll('&amp;', '&')),
 })
 
-/** The links that lead nowhere, as `page: address`. `files`: the names of all files of the site; `byHand`: the HTML of pages that have no blocks. */
-export function deadLinks(pages, byHand, files) {
+/**
+ * The links that lead nowhere, as `page: address`. `files`: the names of all files of the site; `byHand`: the HTML of pages that have no blocks; `made`: the places that the programs of
+ * pages make, by page.
+ */
+export function deadLinks(pages, byHand, files, made = new Map()) {
   const all = [
     ...pages.map((page) => {
       const { ids, targets } = linksOf(page)
@@ -18,7 +21,7 @@ export function deadLinks(pages, byHand, files) {
     }),
     ...[...byHand].map(([path, html]) => {
       const { ids, addresses } = linksOfHtml(html)
-      return { path, ids: new Set(ids), addresses }
+      return { path, ids: new Set([...ids, ...(made.get(path) ?? [])]), addresses }
     }),
   ]
   const places = new Map(all.map(({ path, ids }) => [`${path}.html`, ids]))

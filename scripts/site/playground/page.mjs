@@ -71,7 +71,7 @@ function keep() {
 }
 
 async function fromAddress() {
-  const [, kind, value] = /^#(code|example)=(.*)$/.exec(location.hash) ?? []
+  const [, kind, value] = /^#(code|example)=(.*)$/.exec(decodeURIComponent(location.hash)) ?? []
   if (kind === 'code') {
     try {
       return { source: await unpacked(value), name: '' }
@@ -79,7 +79,7 @@ async function fromAddress() {
       status.textContent = 'The address holds no program.'
     }
   }
-  const name = kind === 'example' ? decodeURIComponent(value) : Object.keys(EXAMPLES)[0]
+  const name = kind === 'example' ? value : Object.keys(EXAMPLES)[0]
   return { source: EXAMPLES[name] ?? '', name }
 }
 

@@ -1,4 +1,6 @@
-// A model as a graph: press Run, then look at the tabs graph and code. Compile, Explain and Compare use `model` and `inputs`.
+// A model as a graph.
+// Press Run, then look at the tabs graph and code. Compile, Explain and
+// Compare use `model` and `inputs`.
 import { fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 

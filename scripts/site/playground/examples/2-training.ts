@@ -1,4 +1,6 @@
-// A training step, compiled: forward, backward and optimizer in one graph. The tab report shows its stages, kernels the loops.
+// A training step, compiled.
+// Forward, backward and optimizer in one graph. The tab report shows
+// its stages, kernels the loops.
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 

@@ -1,4 +1,6 @@
-// A graph break: press Explain. Reading a value ends the graph at that line, and another begins.
+// A graph break.
+// Press Explain. Reading a value ends the graph at that line, and
+// another begins.
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 

@@ -1,4 +1,6 @@
-// A wrong backend: press Minify. The backend computes relu wrongly; the graph is reduced to the operator that is wrong.
+// A wrong backend.
+// Press Minify. The backend computes relu wrongly; the graph is reduced
+// to the operator that is wrong.
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 

@@ -1,4 +1,5 @@
-// Find and replace in a graph: the tab code shows what the pattern has become.
+// Find and replace in a graph.
+// The tab code shows what the pattern has become.
 import { fx, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 
