@@ -5,6 +5,7 @@ import { preludeOf } from './prelude.mjs'
 import { line, makeProgram, textOf } from './program.mjs'
 import { randomFrom } from './random.mjs'
 
+/** Elements that a tensor may have, unless its kind of program takes more. */
 const MAX_ELEMENTS = 600
 
 /** The state of one call while the program is written: its variables, as properties. */
@@ -33,8 +34,11 @@ export class Writer {
     this.callCount = callCount
     /** Names of tensors in scope. */
     this.tensors = []
+    /** Those that only statements of the kind that made them use. */
+    this.apart = []
     this.#trials = Array.from({ length: callCount }, () => new Trial(preludeOf(api, { wrap: (f) => f, notes: [] })))
     this.state = {}
+    this.most = MAX_ELEMENTS
     /** Whether the program will be traced: nothing may depend on what a trace does not see. */
     this.traced = traced
   }
@@ -123,7 +127,7 @@ export class Writer {
   define(expression, operands = [], keyword = 'const') {
     const results = this.values(expression)
     const { Tensor } = this.api
-    if (results === null || !results.every((t) => t instanceof Tensor && t.numel <= MAX_ELEMENTS)) return null
+    if (results === null || !results.every((t) => t instanceof Tensor && t.numel <= this.most)) return null
     const name = this.name()
     this.#trials.forEach((trial, i) => {
       trial.scope[name] = results[i]
@@ -146,13 +150,13 @@ export class Writer {
   /** Writes statements into another list. Tensors that they define are gone afterwards, unless `keep`. */
   inside(list, write, { keep = false } = {}) {
     const block = this.#block
-    const count = this.tensors.length
+    const [count, apart] = [this.tensors.length, this.apart.length]
     this.#block = list
     try {
       write()
     } finally {
       this.#block = block
-      if (!keep) this.tensors.length = count
+      if (!keep) [this.tensors.length, this.apart.length] = [count, apart]
     }
     return list
   }

@@ -45,6 +45,25 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   return { around: (run) => withMode(mode, run), of: (t) => isTainted(t) || (any && !seen.has(t.storage)), any: () => any }
 }
 
+/** Runs programs whose convolutions are strict: the direct sums, where others may take Winograd's algorithm. */
+const withStrictConvolutions =
+  ({ torch, withMode, dispatchBelowAutograd }) =>
+  (run) => {
+    const mode = {
+      name: 'strict convolutions',
+      handle(op, args) {
+        if (!/conv/.test(op.name)) return dispatchBelowAutograd(op, args)
+        torch.useDeterministicAlgorithms(true)
+        try {
+          return dispatchBelowAutograd(op, args)
+        } finally {
+          torch.useDeterministicAlgorithms(false)
+        }
+      },
+    }
+    withMode(mode, run)
+  }
+
 /** The parts of a note that hold numbers, in order: tensors, numbers and texts. */
 function shotsOf(value, out = []) {
   if (numbersIn(value) !== null) out.push(value)
@@ -58,15 +77,15 @@ const distance = (a, b) =>
   a.reduce((m, x, i) => Math.max(m, Object.is(x, b[i]) || (Number.isNaN(x) && Number.isNaN(b[i])) ? 0 : Math.abs(x - b[i])), 0)
 
 /** Says whether numbers of the compiled run may differ from eager's as they do. */
-function tolerances(api, program, eager) {
+function tolerances(api, program, eager, around) {
   const tracker = taintTracker(api)
-  const taint = runProgram(api, program, { taint: tracker })
-  const reference = runProgram(api, program, { dtype: 'float64' })
-  const others = [3, 5, 7].map((perturb) => runProgram(api, program, { perturb }))
+  const taint = runProgram(api, program, { taint: tracker, around })
+  const reference = runProgram(api, program, { dtype: 'float64', around })
+  const others = [3, 5, 7].map((perturb) => runProgram(api, program, { perturb, around }))
   let spread = null
   /** Whether two orders of the same sums can be as far apart. */
   const withinSpread = (i, k, mine, theirs) => {
-    spread ??= runProgram(api, program, { taint: spreadTracker(api) })
+    spread ??= runProgram(api, program, { taint: spreadTracker(api), around })
     const note = spread.notes[i]
     const bounds = note?.label === eager.notes[i].label ? shotsOf(note.value)[k]?.taint : null
     return (
@@ -102,10 +121,12 @@ function tolerances(api, program, eager) {
  * the run that is compared with; `history`: whether it matters which tensors require grad; `traced`: whether f is traced, and has no effect if it throws then.
  */
 export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false } = {}) {
-  const eager = runProgram(api, program, { wrap: asIs, history })
+  // Programs of convolutions are compared with another way to compute them: eager mode and compiled code have most of their kernels in common.
+  const around = program.kinds.includes('convolutions') ? withStrictConvolutions(api) : undefined
+  const eager = runProgram(api, program, { wrap: asIs, history, around })
   if (eager.invalid) return 'invalid'
   const got = runProgram(api, program, { wrap, history })
   const found = compareNotes(eager.notes, got.notes, () => () => false, { traced })
   if (found === null || found.numeric !== true) return found
-  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager), { traced })
+  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, around), { traced })
 }

@@ -10,9 +10,13 @@ function functionOf(text, names) {
 
 /**
  * Runs a program and returns its notes. `wrap` makes f from the program's function. A program that is itself wrong (a name that does not exist, after
- * shrinking) gives { invalid: true }.
+ * shrinking) gives { invalid: true }. `around` runs the whole of it.
  */
-export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true, layout = false } = {}) {
+export function runProgram(
+  api,
+  program,
+  { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true, layout = false, around = (inner) => inner() } = {},
+) {
   const { torch, reset, setGradEnabled } = api
   const notes = []
   const defaultDtype = torch.getDefaultDtype()
@@ -33,8 +37,7 @@ export function runProgram(api, program, { wrap = (f) => f, dtype = 'float32', p
     prelude.note('random numbers after the program', torch.rand([2]))
   }
   try {
-    if (taint === null) run()
-    else taint.around(run)
+    around(() => (taint === null ? run() : taint.around(run)))
   } finally {
     torch.setDefaultDtype(defaultDtype)
     setGradEnabled(true)

@@ -4,6 +4,7 @@ import { dtypes, pointwise, reductions, table, templates, views } from './basis.
 import { asyncParts, breaks, containers, defaultDtypes, modules, throwingCallbacks } from './calls.mjs'
 import { branches, exceptions, generators, printing, shapes, structures, zeroSize } from './control.mjs'
 import { aliases, closureNumbers, closureTensors, escapes, inplace, random } from './effects.mjs'
+import { convolutions } from './convolutions.mjs'
 import { controlFlow, moduleHooks, richFunctions, transforms } from './functions.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
 import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
@@ -38,6 +39,7 @@ export const kinds = {
   layers,
   indexing,
   images,
+  convolutions,
   linearAlgebra,
   byValues,
   losses,
@@ -71,6 +73,7 @@ const traceable = [
   'layers',
   'indexing',
   'images',
+  'convolutions',
   'linearAlgebra',
   'losses',
   'controlFlow',
