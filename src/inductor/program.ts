@@ -104,7 +104,7 @@ class ProgramWriter {
       return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
     })
     if (step.scratchBytes > 0) args.push(sum(BASE, scratchAt))
-    const kernel = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compiled)
+    const kernel = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compile)
     this.#calls.push({ kind: 'run', kernel, args, label: step.name, id: step.id })
   }
 

@@ -48,11 +48,11 @@ export function arena(bytes: number, least: number = bytes): number {
   }
 }
 
-/** A kernel that is `spare` in calls whose arena has less than `bytes` bytes. */
-export const whereRoom = (bytes: number, kernel: CompiledKernel, spare: CompiledKernel): CompiledKernel => ({
-  ...kernel,
-  run: (...args) => (arenaOf(running.length - 1).bytes >= bytes ? kernel : spare).run(...args),
-})
+/** A kernel that is the one of `compile` in calls whose arena has less than `bytes` bytes. */
+export function whereRoom(bytes: number, kernel: CompiledKernel, compile: () => CompiledKernel): CompiledKernel {
+  let spare: CompiledKernel | null = null
+  return { ...kernel, run: (...args) => (arenaOf(running.length - 1).bytes >= bytes ? kernel : (spare ??= compile())).run(...args) }
+}
 
 const arenaOf = (level: number): ScratchMemory =>
   (arenas[level] ??= new ScratchMemory('the temporaries of compiled programs', () => running.length <= level))

@@ -7,8 +7,7 @@ import {
   bufferParam,
   call,
   cast,
-  compileDirectConv,
-  compileDirectConvWeight,
+  directConvWeight,
   compileGemm,
   compileProduct,
   constant,
@@ -22,7 +21,7 @@ import {
   sizeParam,
   store,
 } from '../../src/kernels/index.ts'
-import type { CompiledKernel, ConvGather, Expr, GemmSpec, Param, Stmt, TemplateKernel } from '../../src/kernels/index.ts'
+import type { CompiledKernel, ConvGather, Expr, GemmSpec, Param, Stmt, SpareKernel } from '../../src/kernels/index.ts'
 
 const GUARD = 256
 let taken: { address: number; bytes: number }[] = []
@@ -331,7 +330,7 @@ describe.each(CONVOLUTIONS)('convolutions with %s', (_, conv, isDirect) => {
   const [pixels, weights] = [numbers(batch * channels * height * width, 1), numbers(features * depth, 2)]
   const images = loopVar('image', batch)
 
-  test('are right directly where that fits, and as products with the gathered image', () => {
+  test('are right as products with the gathered image', () => {
     const [rows, cols] = [loopVar('o', features), loopVar('p', oh * ow)]
     const spec: GemmSpec = {
       name: 'conv',
@@ -348,19 +347,9 @@ describe.each(CONVOLUTIONS)('convolutions with %s', (_, conv, isDirect) => {
     const biases = numbers(features, 3)
     const expected = range(batch * features * oh * ow).map((e) => biases[Math.floor(e / (oh * ow)) % features] ?? NaN)
     eachProduct(conv, (at_, pixel, weight) => (expected[at_] = (expected[at_] ?? NaN) + (pixels[pixel] ?? NaN) * (weights[weight] ?? NaN)))
-    const direct = compileDirectConv(spec)
-    expect(direct !== null).toBe(isDirect && (oh * ow) % 8 === 0)
-    const gathered: TemplateKernel = { compiled: compileGemm(spec), scratchBytes: gemmScratchBytes(features, oh * ow, depth) }
-    for (const kernel of direct === null ? [gathered] : [direct, gathered]) {
-      const target = floats(expected.map(() => 77))
-      run(kernel.compiled, [target, floats(weights), floats(pixels), floats(biases)], kernel.scratchBytes)
-      expect(result(target, expected.length)).toEqual(expected)
-    }
-    const narrow = {
-      ...spec,
-      epilogue: (acc: Expr) => [store(out, at([images, features * oh * ow], [rows, oh * ow], [cols, 1]), cast(cast(acc, 'float64'), 'float32'))],
-    }
-    expect(compileDirectConv(narrow)).toBeNull()
+    const target = floats(expected.map(() => 77))
+    run(compileGemm(spec), [target, floats(weights), floats(pixels), floats(biases)], gemmScratchBytes(features, oh * ow, depth))
+    expect(result(target, expected.length)).toEqual(expected)
   })
 
   test('have the right weight gradient, both ways', () => {
@@ -380,83 +369,60 @@ describe.each(CONVOLUTIONS)('convolutions with %s', (_, conv, isDirect) => {
     const grads = numbers(batch * features * oh * ow, 4)
     const expected = range(features * depth).map(() => 0)
     eachProduct(conv, (at_, pixel, weight) => (expected[weight] = (expected[weight] ?? NaN) + 2 * (pixels[pixel] ?? NaN) * (grads[at_] ?? NaN)))
-    const direct = compileDirectConvWeight(spec)
+    const direct = directConvWeight(spec)
     expect(direct !== null).toBe(isDirect)
-    const gathered: TemplateKernel = { compiled: compileGemm(spec), scratchBytes: gemmScratchBytes(features, depth, oh * ow) }
+    const gathered: SpareKernel = { compile: () => compileGemm(spec), scratchBytes: gemmScratchBytes(features, depth, oh * ow) }
     for (const kernel of direct === null ? [gathered] : [direct, gathered]) {
       const target = floats(expected.map(() => 77))
-      run(kernel.compiled, [target, floats(grads), floats(pixels)], kernel.scratchBytes)
+      run(kernel.compile(), [target, floats(grads), floats(pixels)], kernel.scratchBytes)
       expect(result(target, expected.length)).toEqual(expected)
     }
   })
 })
 
-describe('the direct convolutions', () => {
+describe('the direct gradient of weights', () => {
   const conv: Conv = { batch: 2, channels: 1, features: 2, height: 4, width: 8, window: [3, 3], pad: [1, 1] }
-  const [images, rows, cols] = [loopVar('image', 2), loopVar('o', 2), loopVar('p', 32)]
+  const [images, rows, cols] = [loopVar('image', 2), loopVar('o', 2), loopVar('w', 9)]
+  const gather = gatherOf(conv, true)
   const spec: GemmSpec = {
-    name: 'conv',
+    name: 'weight',
     batch: [images],
     rows,
     cols,
-    depth: 9,
-    a: { buffer: a, rowStride: 9, colStride: 1, batchStrides: [0] },
-    b: { buffer: b, rowStride: 0, colStride: 0, batchStrides: [32], gather: gatherOf(conv, false) },
-    reduceBatch: 0,
-    epilogue: (acc) => [store(out, at([images, 64], [rows, 32], [cols, 1]), acc)],
+    depth: 32,
+    a: { buffer: a, rowStride: 32, colStride: 1, batchStrides: [64] },
+    b: { buffer: b, rowStride: 0, colStride: 0, batchStrides: [32], gather },
+    reduceBatch: 1,
+    epilogue: (acc) => [store(out, at([rows, 9], [cols, 1]), acc)],
     params: [out, a, b, scratch],
   }
   const size = sizeParam('s')
-  const gather = gatherOf(conv, false)
   const others: readonly (readonly [string, Partial<GemmSpec>])[] = [
     ['a matrix instead of an image', { b: { buffer: b, rowStride: 0, colStride: 0, batchStrides: [32] } }],
     ['a size of each call', { rows: loopVar('o', size) }],
-    ['a number of columns of each call', { cols: loopVar('p', size) }],
+    ['a number of columns of each call', { cols: loopVar('w', size) }],
     ['a depth of each call', { depth: size }],
     ['a number of images of each call', { batch: [loopVar('image', size)] }],
     ['a stride of each call', { a: { ...spec.a, rowStride: size } }],
     ['a column stride of each call', { a: { ...spec.a, colStride: size } }],
+    ['gradients whose pixels are not neighbours', { a: { ...spec.a, colStride: 2 } }],
     ['an image stride of each call', { b: { ...spec.b, batchStrides: [size] } }],
     ['an image size of each call', { b: { ...spec.b, gather: { ...gather, height: size } } }],
     ['two batch loops', { batch: [images, loopVar('g', 1)] }],
     ['no batch loop', { batch: [] }],
-    ['weights of each image', { a: { ...spec.a, batchStrides: [9] } }],
+    ['no images', { batch: [loopVar('image', 0)] }],
+    ['no features', { rows: loopVar('o', 0) }],
     ['the transposed form', { b: { ...spec.b, gather: { ...gather, transposed: true } } }],
     ['pixels that are not neighbours', { b: { ...spec.b, gather: { ...gather, colStride: 2 } } }],
     ['a stride along one side', { b: { ...spec.b, gather: { ...gather, strideW: 2 } } }],
     ['a dilation along one side', { b: { ...spec.b, gather: { ...gather, dilationH: 2 } } }],
-    ['the swapped matrix', { b: { ...spec.b, gather: gatherOf(conv, true) } }],
-    ['a sum over the batch', { reduceBatch: 1 }],
-    ['no channels', { depth: 0, b: { ...spec.b, gather: { ...gather, channels: 0 } } }],
+    ['the matrix that is not swapped', { b: { ...spec.b, gather: gatherOf(conv, false) } }],
+    ['a product of each image', { reduceBatch: 0 }],
   ]
 
-  test('take the plain problem', () => {
-    expect(compileDirectConv(spec)).not.toBeNull()
-    expect(compileDirectConvWeight(spec)).toBeNull()
-  })
+  test('takes the plain problem', () => expect(directConvWeight(spec)).not.toBeNull())
 
-  test.each(others)('leave %s to the product', (_, change) => {
-    expect(compileDirectConv({ ...spec, ...change })).toBeNull()
-  })
-
-  test('of weights take the summed, swapped problem only', () => {
-    const weight: GemmSpec = {
-      ...spec,
-      a: { buffer: a, rowStride: 32, colStride: 1, batchStrides: [64] },
-      b: { ...spec.b, gather: gatherOf(conv, true) },
-      reduceBatch: 1,
-      cols: loopVar('w', 9),
-      depth: 32,
-      epilogue: (acc) => [store(out, at([rows, 9]), acc)],
-    }
-    expect(compileDirectConvWeight(weight)).not.toBeNull()
-    for (const change of [
-      { reduceBatch: 0 },
-      { b: { ...spec.b, gather } },
-      { a: { ...weight.a, colStride: 2 } },
-      { batch: [loopVar('image', 0)] },
-      { rows: loopVar('o', 0) },
-    ])
-      expect(compileDirectConvWeight({ ...weight, ...change })).toBeNull()
+  test.each(others)('leaves %s to the product', (_, change) => {
+    expect(directConvWeight({ ...spec, ...change })).toBeNull()
   })
 })

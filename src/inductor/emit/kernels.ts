@@ -1,6 +1,6 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
 import { compileKernel, currentEngine, printKernel, verifyKernel } from '../../kernels/index.ts'
-import type { CompiledKernel, EngineName, Kernel, TemplateKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, EngineName, Kernel, SpareKernel } from '../../kernels/index.ts'
 import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
@@ -24,7 +24,7 @@ export type Step =
       /** Bytes of scratch memory; 0 for none. Its address follows the operands. */
       readonly scratchBytes: number
       /** What runs where there is no room for that; null where nothing needs less. */
-      readonly spare: TemplateKernel | null
+      readonly spare: SpareKernel | null
     }
   | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
 
@@ -83,7 +83,7 @@ interface Emitted {
   readonly compiled: CompiledKernel
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
-  readonly spare: TemplateKernel | null
+  readonly spare: SpareKernel | null
   readonly loops: () => Kernel
   readonly text: string
 }

@@ -1,7 +1,7 @@
 // Emits a template group: the template's kernel, with the pointwise nodes of the group as its epilogue.
 import { InternalError } from '../../errors/index.ts'
 import { bufferParam, constant, declare, load, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
-import type { CompiledKernel, Expr, Kernel, Stmt, TemplateKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, Expr, Kernel, Stmt, SpareKernel } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { TemplateGroup } from '../groups.ts'
 import type { Access, Buffer } from '../ir.ts'
@@ -15,7 +15,7 @@ export interface EmittedTemplate {
   /** What each parameter of the kernel stands for, in order; the scratch pointer comes last and is not listed. */
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
-  readonly spare: TemplateKernel | null
+  readonly spare: SpareKernel | null
   /** The epilogue inside its loops, as a kernel, so that it can be verified. */
   readonly epilogue: () => Kernel
 }

@@ -2,23 +2,23 @@
 // allow it, kernels that read the images directly are used instead.
 import { present } from '../../errors/index.ts'
 import {
-  compileDirectConv,
-  compileDirectConvWeight,
   compileGemm,
-  compileScheduled,
+  direct,
+  directConvWeight,
   gemmScratchBytes,
   isStrict,
-  knownScratchBytes,
   loopVar,
+  spareOf,
   winograd,
   winogradWeight,
+  withStrict,
 } from '../../kernels/index.ts'
 import type {
-  CompiledKernel,
   ConvGather,
   ConvolutionOperand,
   ConvolutionProblem,
   GemmSpec,
+  SpareKernel,
   TemplateKernel,
   WeightGradientProblem,
 } from '../../kernels/index.ts'
@@ -74,11 +74,12 @@ export const convolution: Template = defineTemplate<Convolution>({
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
     })
     const problem = problemOf(spec, convolved)
-    return kernelOf(spec, {
-      scheduled: !isStrict() && winograd.match(problem) ? compileScheduled(winograd, problem) : null,
-      direct: compileDirectConv,
-      gatheredBytes: gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth),
-    })
+    const plain = { ...problem, transposed: false }
+    const scheduled = [
+      ...(!isStrict() && winograd.match(problem) ? [spareOf(winograd, problem)] : []),
+      ...(direct.match(plain) ? [spareOf(direct, plain)] : []),
+    ]
+    return firstOf(scheduled, gathered(spec, gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth)))
   },
 })
 
@@ -108,23 +109,18 @@ const imageOf = ({ b }: GemmSpec, { channelStride, rowStride, colStride }: Im2co
 /** The parameters without the scratch memory: schedules list theirs themselves. */
 const ownParams = ({ params }: GemmSpec): GemmSpec['params'] => params.slice(0, -1)
 
-/** How a convolution can be computed. */
-interface Choices {
-  /** The kernel of a schedule, where one takes the problem. */
-  readonly scheduled: CompiledKernel | null
-  /** A template that takes some sizes. */
-  readonly direct: (spec: GemmSpec) => TemplateKernel | null
-  /** The scratch memory of the product with gathered images, which takes every size. */
-  readonly gatheredBytes: number
-}
+/** The product with gathered images, which takes every size. */
+const gathered = (spec: GemmSpec, scratchBytes: number): SpareKernel => ({ scratchBytes, compile: () => compileGemm(spec) })
 
-/** The schedule's kernel, with a spare one if that needs less scratch memory; else what a template makes. */
-function kernelOf(spec: GemmSpec, { scheduled, direct, gatheredBytes }: Choices): TemplateKernel {
-  const gathered = (): TemplateKernel => ({ compiled: compileGemm(spec), scratchBytes: gatheredBytes })
-  if (scheduled === null) return direct(spec) ?? gathered()
-  const kernel = { compiled: scheduled, scratchBytes: knownScratchBytes(scheduled) }
-  const spare = direct(spec) ?? (gatheredBytes < kernel.scratchBytes ? gathered() : null)
-  return spare !== null && spare.scratchBytes < kernel.scratchBytes ? { ...kernel, spare } : kernel
+/** The first of the kernels, or `last` if there is none, and as its spare the one that needs the least scratch memory, if that is less. */
+function firstOf(kernels: readonly SpareKernel[], last: SpareKernel): TemplateKernel {
+  const [first = last] = kernels
+  const { scratchBytes } = first
+  const spare = [...kernels, last].reduce((least, other) => (other.scratchBytes < least.scratchBytes ? other : least))
+  const kernel = { compiled: first.compile(), scratchBytes }
+  if (spare === first) return kernel
+  const strict = isStrict()
+  return { ...kernel, spare: { ...spare, compile: () => withStrict(strict, spare.compile) } }
 }
 
 interface WeightGradient {
@@ -178,11 +174,12 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
       gradient: { buffer: spec.a.buffer, start: 0, outer: perImage, channel: perFeature, row: gather.outWidth, col: 1 },
       params: ownParams(spec),
     }
-    return kernelOf(spec, {
-      scheduled: !isStrict() && winogradWeight.match(problem) ? compileScheduled(winogradWeight, problem) : null,
-      direct: compileDirectConvWeight,
-      gatheredBytes: gemmScratchBytes(features, windowSize(gather), depth),
-    })
+    const plain = directConvWeight(spec)
+    const scheduled = [
+      ...(!isStrict() && winogradWeight.match(problem) ? [spareOf(winogradWeight, problem)] : []),
+      ...(plain === null ? [] : [plain]),
+    ]
+    return firstOf(scheduled, gathered(spec, gemmScratchBytes(features, windowSize(gather), depth)))
   },
 })
 

@@ -45,3 +45,53 @@ export interface ConvolutionProblem {
   readonly epilogue: (sum: Expr) => readonly Stmt[]
   readonly params: readonly Param[]
 }
+
+/** The elements of a window along one side that results read: `count` of them, from the weight's element `first` on, each `step` further; the first reads at `offset`, each other one `offsetStep` further. */
+export interface Taps {
+  readonly first: number
+  readonly step: number
+  readonly count: number
+  readonly offset: number
+  readonly offsetStep: number
+}
+
+/** Results along one side whose windows have the same elements: `count` of them from `first` on, each `step` further. Result i reads the image at i * `read` + the offset of an element. */
+export interface AxisPart {
+  readonly first: number
+  readonly step: number
+  readonly count: number
+  readonly read: number
+  readonly taps: Taps
+}
+
+interface Axis {
+  readonly count: number
+  readonly kernel: number
+  readonly stride: number
+  readonly pad: number
+  readonly dilation: number
+}
+
+const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b))
+
+/** The parts of a side: one, or for a transposed convolution one for each remainder by the stride. */
+function partsOf({ count, kernel, stride, pad, dilation }: Axis, transposed: boolean): readonly AxisPart[] {
+  if (!transposed) return [{ first: 0, step: 1, count, read: stride, taps: { first: 0, step: 1, count: kernel, offset: -pad, offsetStep: dilation } }]
+  // Element k reads result r at (r + pad - k * dilation) / stride, where that is whole.
+  const step = stride / greatestCommonDivisor(stride, dilation)
+  return Array.from({ length: Math.min(stride, count) }, (_, first) => {
+    let k = 0
+    while (k < step && (first + pad - k * dilation) % stride !== 0) k++
+    const taps = {
+      ...{ first: k, step, count: k === step ? 0 : Math.max(0, Math.ceil((kernel - k) / step)) },
+      ...{ offset: (first + pad - k * dilation) / stride, offsetStep: (-step * dilation) / stride },
+    }
+    return { first, step: stride, count: Math.ceil((count - first) / stride), read: 1, taps }
+  })
+}
+
+/** The parts along y and along x. */
+export const axisParts = (s: ConvolutionSizes, transposed: boolean): readonly [readonly AxisPart[], readonly AxisPart[]] => [
+  partsOf({ count: s.outHeight, kernel: s.kernelHeight, stride: s.strideH, pad: s.padH, dilation: s.dilationH }, transposed),
+  partsOf({ count: s.outWidth, kernel: s.kernelWidth, stride: s.strideW, pad: s.padW, dilation: s.dilationW }, transposed),
+]

@@ -8,7 +8,7 @@ import { PaddedImages, paddedBytes, plainConvolution } from './paddedImages.ts'
 import type { PlainConvolution } from './paddedImages.ts'
 import { RegisterTile, TILE_ROWS } from './registerTile.ts'
 import { TemplateWriter, compileTemplate, hasWideEpilogue } from './template.ts'
-import type { TemplateKernel } from './template.ts'
+import type { SpareKernel } from './template.ts'
 
 /** Features of a tile. */
 const ROWS = TILE_ROWS
@@ -54,12 +54,12 @@ function layout(p: Problem): {
   return { images, windows, pixels, sums, end: sums + 4 * packedRows(p.rows) * packedCols(p.cols) + 16 }
 }
 
-/** Compiles the weight gradient, or returns null when this template does not fit. The same problem is compiled only once. */
-export function compileDirectConvWeight(spec: GemmSpec): TemplateKernel | null {
+/** The kernel of the weight gradient, or null when this template does not fit. The same problem is compiled only once. */
+export function directConvWeight(spec: GemmSpec): SpareKernel | null {
   const problem = problemOf(spec)
   if (problem === null || !hasWideEpilogue(spec)) return null
-  const compiled = compileTemplate('weight gradient of a convolution', spec, () => new WeightGradientEmitter(spec, problem).emit())
-  return { compiled, scratchBytes: layout(problem).end + 64 }
+  const emit = (): Uint8Array<ArrayBuffer> => new WeightGradientEmitter(spec, problem).emit()
+  return { compile: () => compileTemplate('weight gradient of a convolution', spec, emit), scratchBytes: layout(problem).end + 64 }
 }
 
 class WeightGradientEmitter {

@@ -24,7 +24,13 @@ export interface TemplateKernel {
   readonly compiled: CompiledKernel
   readonly scratchBytes: number
   /** What runs instead where there is no room for the scratch memory: a kernel with the same operands that needs less. */
-  readonly spare?: Omit<TemplateKernel, 'spare'>
+  readonly spare?: SpareKernel
+}
+
+/** A kernel that is compiled when it is first needed, and the scratch memory that it will take. */
+export interface SpareKernel {
+  readonly scratchBytes: number
+  readonly compile: () => CompiledKernel
 }
 
 /** A loop that a template runs, with the local of its counter. */

@@ -9,7 +9,7 @@ import { quadrupleOf } from '../shapes.ts'
 import { transpose } from '../view/permute.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import type { ConvGeometry, ConvOperands } from './convShapes.ts'
-import { runWinograd } from './convWinograd.ts'
+import { runScheduled } from './convScheduled.ts'
 
 type Direction = ConvOperands['direction']
 
@@ -98,7 +98,7 @@ const kernelOf = kernelCache((direction: Direction, hasBias: boolean): CompiledK
 /** Runs one direction. */
 export function runConvGemm(g: ConvGeometry, operands: ConvOperands): void {
   const { direction, out } = operands
-  if (out.numel === 0 || runWinograd(g, operands)) return
+  if (out.numel === 0 || runScheduled(g, operands)) return
   const { batch, groups, channels, features, height, width, kernelHeight, kernelWidth, outHeight, outWidth } = g
   const area = kernelHeight * kernelWidth
   const outPlane = outHeight * outWidth

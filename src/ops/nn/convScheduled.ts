@@ -1,5 +1,5 @@
-// float32 convolutions by Winograd's algorithm, where it applies, and their gradients. That of the input is such a convolution of the result's gradient: the weight is turned by 180 degrees,
-// and its channels and features change places. Sizes are part of the kernels.
+// float32 convolutions as kernels of schedules, whose sizes are part of them: by Winograd's algorithm where it applies, else directly, and their gradients. That of the input is for Winograd a convolution
+// of the result's gradient, with the weight turned by 180 degrees, and else a transposed one; channels and features change places.
 import {
   OutOfMemoryError,
   PerEngine,
@@ -7,6 +7,7 @@ import {
   bufferParam,
   call,
   compileScheduled,
+  direct,
   isStrict,
   kernelBytes,
   kernelsByCall,
@@ -14,12 +15,13 @@ import {
   load,
   loopVar,
   store,
+  takesDirect,
   takesWinograd,
   takesWinogradWeight,
   winograd,
   winogradWeight,
 } from '../../kernels/index.ts'
-import type { BufferParam, CompiledKernel, ConvolutionOperand, ConvolutionSizes } from '../../kernels/index.ts'
+import type { BufferParam, CompiledKernel, ConvolutionOperand, ConvolutionSizes, Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { cacheKey, launch, scratchMemory } from '../eager/launch.ts'
 import { quadrupleOf } from '../shapes.ts'
@@ -58,20 +60,32 @@ function kernelFor(what: string, sizes: ConvolutionSizes, steps: Steps, build: (
 const operandOf = (buffer: BufferParam, [outer, channel, row, col]: Steps): ConvolutionOperand => ({ buffer, start: 0, outer, channel, row, col })
 const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
 
-/** The convolution of images with a contiguous weight, or with one that is turned. */
-function convolutionKernel(sizes: ConvolutionSizes, steps: Steps, isTurned: boolean, hasBias: boolean): CompiledKernel {
+/** Products for which a kernel of their own is worth being compiled: smaller ones take one that all sizes share. */
+const LEAST_PRODUCTS = 2 ** 18
+
+/** Whether the convolution is computed directly; `plane` is that of the result of the forward convolution. */
+const isDirect = (sizes: ConvolutionSizes, transposed: boolean, plane: number): boolean =>
+  takesDirect(sizes, transposed) && sizes.batch * sizes.channels * sizes.features * sizes.kernelHeight * sizes.kernelWidth * plane >= LEAST_PRODUCTS
+
+type Way = 'winograd' | 'direct'
+
+/** The convolution of images with a contiguous weight, or the gradient of images: with a weight that is turned, or as a transposed convolution. */
+function convolutionKernel(way: Way, sizes: ConvolutionSizes, steps: Steps, isGradient: boolean, hasBias: boolean): CompiledKernel {
   const { batch, channels, features: count, kernelHeight, kernelWidth } = sizes
   const [plane, area] = [sizes.outHeight * sizes.outWidth, kernelHeight * kernelWidth]
   const [images, features, pixels] = [loopVar('image', batch), loopVar('feature', count), loopVar('pixel', plane)]
   const plain = { buffer: WEIGHT, start: 0, outer: area * channels, channel: area, row: kernelWidth, col: 1 }
-  const turned = { buffer: WEIGHT, start: area - 1, outer: area, channel: area * count, row: -kernelWidth, col: -1 }
-  return compileScheduled(winograd, {
-    ...{ name: 'conv_winograd', sizes, images, features, pixels, image: operandOf(IMAGE, steps), weight: isTurned ? turned : plain },
-    epilogue: (sum) => [
+  const swapped = { buffer: WEIGHT, start: 0, outer: area, channel: area * count, row: kernelWidth, col: 1 }
+  const turned = { ...swapped, start: area - 1, row: -kernelWidth, col: -1 }
+  const problem = {
+    ...{ name: `conv_${way}`, sizes, images, features, pixels, image: operandOf(IMAGE, steps) },
+    weight: !isGradient ? plain : way === 'winograd' ? turned : swapped,
+    epilogue: (sum: Expr) => [
       store(OUT, at([images, count * plane], [features, plane], [pixels, 1]), hasBias ? call('add', sum, load(BIAS, at([features, 1]))) : sum),
     ],
     params: [OUT, IMAGE, WEIGHT, ...(hasBias ? [BIAS] : [])],
-  })
+  }
+  return way === 'winograd' ? compileScheduled(winograd, problem) : compileScheduled(direct, { ...problem, transposed: isGradient })
 }
 
 function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
@@ -87,25 +101,32 @@ function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
 }
 
 function forward(sizes: ConvolutionSizes, { out, input, weight, bias }: Operands<'forward'>): Run | null {
-  if (!takesWinograd(sizes)) return null
+  const way = !isStrict() && takesWinograd(sizes) ? 'winograd' : 'direct'
+  if (way === 'direct' && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
   const steps = stepsOf(input)
-  const kernel = kernelFor(bias === null ? 'forward' : 'biased', sizes, steps, () => convolutionKernel(sizes, steps, false, bias !== null))
-  return { kernel, tensors: bias === null ? [out, input, weight] : [out, input, weight, bias] }
+  const build = (): CompiledKernel => convolutionKernel(way, sizes, steps, false, bias !== null)
+  return {
+    kernel: kernelFor(bias === null ? way : `biased ${way}`, sizes, steps, build),
+    tensors: bias === null ? [out, input, weight] : [out, input, weight, bias],
+  }
 }
 
 function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'input'>): Run | null {
   const sizes: ConvolutionSizes = {
     ...g,
-    ...{ channels: g.features, height: g.outHeight, width: g.outWidth, padH: g.kernelHeight - 1 - g.padH },
-    ...{ features: g.channels, outHeight: g.height, outWidth: g.width, padW: g.kernelWidth - 1 - g.padW },
+    ...{ channels: g.features, height: g.outHeight, width: g.outWidth },
+    ...{ features: g.channels, outHeight: g.height, outWidth: g.width },
   }
-  if (!takesWinograd(sizes) || sizes.padH < 0 || sizes.padW < 0) return null
+  const turned = { ...sizes, padH: g.kernelHeight - 1 - g.padH, padW: g.kernelWidth - 1 - g.padW }
+  const way = !isStrict() && takesWinograd(turned) && turned.padH >= 0 && turned.padW >= 0 ? 'winograd' : 'direct'
+  if (way === 'direct' && !isDirect(sizes, true, g.outHeight * g.outWidth)) return null
   const steps = stepsOf(gradOut)
-  return { kernel: kernelFor('input', sizes, steps, () => convolutionKernel(sizes, steps, true, false)), tensors: [out, gradOut, weight] }
+  const build = (): CompiledKernel => convolutionKernel(way, way === 'winograd' ? turned : sizes, steps, true, false)
+  return { kernel: kernelFor(`input ${way}`, sizes, steps, build), tensors: [out, gradOut, weight] }
 }
 
 function weightGradient(sizes: ConvolutionSizes, { out, input, gradOut }: Operands<'weight'>): Run | null {
-  if (!takesWinogradWeight(sizes)) return null
+  if (isStrict() || !takesWinogradWeight(sizes)) return null
   const steps = stepsOf(input)
   return { kernel: kernelFor('weight', sizes, steps, () => weightKernel(sizes, steps)), tensors: [out, input, gradOut] }
 }
@@ -121,9 +142,9 @@ function runOf(g: ConvGeometry, operands: ConvOperands): Run | null {
   }
 }
 
-/** Runs one direction by Winograd's algorithm; returns false, and does nothing, where that does not apply, in strict code, and where there is no room for it. */
-export function runWinograd(g: ConvGeometry, operands: ConvOperands): boolean {
-  if (g.groups !== 1 || g.kernelHeight !== 3 || isStrict()) return false
+/** Runs one direction by a schedule; returns false, and does nothing, where none takes it, and where there is no room for its memory. */
+export function runScheduled(g: ConvGeometry, operands: ConvOperands): boolean {
+  if (g.groups !== 1) return false
   const run = runOf(g, operands)
   if (run === null) return false
   let scratch: number

@@ -1,0 +1,377 @@
+// Convolutions as products of matrices, of any window, stride and dilation, and transposed ones, which are the gradients of images: the weight [feature, depth] times the windows [depth, column], where
+// the depth is (channel, y, x) in this order, and a column is a pixel of the result. Sums are added up one after the other, so that they are the same in any tile.
+//
+// Windows are gathered from a copy of the images with a border of zeros, or from the images, into quads of four columns, depth-major, as many as stay in the cache. Rows of weights are read as they are where
+// the depth is contiguous. Small planes of several images are columns of one product, so that large weights are read once.
+import {
+  at,
+  call,
+  constant,
+  declare,
+  declareArray,
+  element,
+  forLoop,
+  iota,
+  load,
+  local,
+  localArray,
+  loopVar,
+  read,
+  scratch,
+  setElement,
+  sizeOf,
+  store,
+} from '../loopIr.ts'
+import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { BorderedPlanes } from './borderedPlanes.ts'
+import type { Planes, Reach } from './borderedPlanes.ts'
+import { axisParts } from './convolution.ts'
+import type { AxisPart, ConvolutionProblem, ConvolutionSizes, Taps } from './convolution.ts'
+import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
+import type { Terms } from './notation.ts'
+import type { Schedule } from './schedule.ts'
+import { substituted } from './substitute.ts'
+
+const BYTES = 4
+/** Taps of a row that are written out; and for columns, whose elements are moved one by one. */
+const WRITTEN_OUT = 8
+const WRITTEN_OUT_COLUMNS = 2
+/** Each part has code of its own. */
+const MOST_PARTS = 4
+
+export interface DirectProblem extends ConvolutionProblem {
+  /** Whether it is the gradient of the images: out[image, feature, y, x] sums image[image, c, (y + padH - ky * dilationH) / strideH, …] * weight[feature, c, ky, kx] where the division is exact. */
+  readonly transposed: boolean
+}
+
+interface DirectTile {
+  /** Features by quads of columns of the register tile, and features where there is a single quad. */
+  readonly rows: number
+  readonly quads: number
+  readonly rowsOfQuad: number
+  /** The limit for gathered windows, and columns that a block has in any case. */
+  readonly blockBytes: number
+  readonly leastColumns: number
+}
+
+/** Results whose windows have the same elements. */
+interface Part {
+  readonly y: AxisPart
+  readonly x: AxisPart
+  readonly depth: number
+  /** Columns from one row of results to the next: in whole quads, or as many as there are. */
+  readonly rowStride: number
+  /** Where its packed weights begin. */
+  readonly weights: number
+}
+
+/** More columns than pixels, as a fraction of them, for which rows are filled up to whole quads. */
+const MOST_WASTE = 1 / 6
+
+const partsOf = ({ sizes, transposed }: DirectProblem): readonly Part[] => {
+  const [rows, cols] = axisParts(sizes, transposed)
+  let weights = 0
+  return rows.flatMap((y) =>
+    cols.map((x) => {
+      const depth = sizes.channels * y.taps.count * x.taps.count
+      const whole = up(x.count, QUAD)
+      const part = { y, x, depth, rowStride: whole <= x.count * (1 + MOST_WASTE) ? whole : x.count, weights }
+      weights += depth * sizes.features
+      return part
+    }),
+  )
+}
+
+const isInQuads = ({ rowStride }: Part): boolean => rowStride % QUAD === 0
+
+/** What the windows of parts reach along one side. */
+function reachOf(parts: readonly AxisPart[]): Reach {
+  const ends = parts.flatMap(({ count, read: step, taps }) => {
+    const last = taps.offset + (taps.count - 1) * taps.offsetStep
+    return taps.count === 0 ? [] : [Math.min(taps.offset, last), (count - 1) * step + Math.max(taps.offset, last)]
+  })
+  return { low: Math.min(...ends), high: Math.max(...ends) }
+}
+
+/** Whether the schedule computes such a convolution, or transposed one. */
+export const takesDirect = (s: ConvolutionSizes, transposed: boolean): boolean =>
+  [s.batch, s.channels, s.features, s.outHeight, s.outWidth, s.kernelHeight, s.kernelWidth].every((size) => size > 0) &&
+  (!transposed || Math.min(s.strideH, s.outHeight) * Math.min(s.strideW, s.outWidth) <= MOST_PARTS)
+
+export const direct: Schedule<DirectProblem, DirectProblem, DirectTile> = {
+  name: 'direct convolution',
+  match: ({ sizes, transposed }) => takesDirect(sizes, transposed),
+  spec: (problem) => problem,
+  tiles: () => [{ rows: 4, quads: 2, rowsOfQuad: 8, blockBytes: 512 * 1024, leastColumns: 64 }],
+  build: (problem, tile) => new Direct(problem, tile).kernel(),
+}
+
+class Direct {
+  readonly #p: DirectProblem
+  readonly #tile: DirectTile
+  readonly #parts: readonly Part[]
+  /** Images whose columns are in one product. */
+  readonly #together: number
+  readonly #outer: LoopVar
+  readonly #inner: LoopVar
+  readonly #copy: BorderedPlanes | null
+  readonly #planes: Planes
+  readonly #packed: Scratch | null
+  readonly #windows: Scratch
+  readonly #sums: Scratch
+  readonly #table: Scratch
+
+  constructor(problem: DirectProblem, tile: DirectTile) {
+    this.#p = problem
+    this.#tile = tile
+    const { sizes, image, weight, transposed } = problem
+    const { batch, channels, features, kernelHeight, kernelWidth } = sizes
+    this.#parts = partsOf(problem)
+    const read = this.#parts.filter(({ depth }) => depth > 0)
+    const [rows, cols] = [reachOf(read.map(({ y }) => y)), reachOf(read.map(({ x }) => x))]
+    const isInside = rows.low >= 0 && rows.high < sizes.height && cols.low >= 0 && cols.high < sizes.width
+    const isCopied =
+      !isInside || read.some((part) => isInQuads(part) && part.rowStride > part.x.count) || (image.col !== 1 && kernelHeight * kernelWidth > 1)
+    const copied = isCopied ? channels * (rows.high - rows.low + 1) * (cols.high - cols.low + 1) : 0
+    const ofImage = Math.max(...this.#parts.map(({ y, rowStride, depth }) => y.count * rowStride * depth))
+    this.#together = largestDivisor(batch, (n) => n * (ofImage + copied) * BYTES <= tile.blockBytes)
+    ;[this.#outer, this.#inner] = [loopVar('images', batch, this.#together), loopVar('image', this.#together)]
+    const step = Math.max(1, ...read.map(({ x }) => x.read))
+    this.#copy = isCopied ? new BorderedPlanes(sizes, image, rows, cols, this.#together, step) : null
+    this.#planes = this.#copy?.planes ?? { ...image, memory: image.buffer, image: image.outer }
+    const isDeep =
+      weight.col === 1 && (kernelHeight === 1 || weight.row === kernelWidth) && (channels === 1 || weight.channel === kernelHeight * kernelWidth)
+    const all = features * channels * kernelHeight * kernelWidth
+    this.#packed = isDeep && !transposed ? null : scratch('weights', 'float32', all)
+    const blocks = read.map((part) => this.#columns(part))
+    this.#windows = scratch('windows', 'float32', Math.max(0, ...read.map(({ depth }, i) => depth * (blocks[i] ?? 0))), 'thread')
+    this.#sums = scratch('sums', 'float32', Math.max(tile.rows, tile.rowsOfQuad) * Math.max(0, ...blocks), 'thread')
+    this.#table = scratch('table', 'int32', Math.max(0, ...blocks))
+  }
+
+  kernel(): Kernel {
+    const { name, params } = this.#p
+    const parts = [this.#packed, this.#copy?.memory ?? null, this.#windows, this.#sums, this.#table].filter((memory) => memory !== null)
+    const pack = this.#packed === null ? [] : this.#parts.flatMap((part) => this.#packWeights(part))
+    const copied = this.#copy?.copy(this.#inner, this.#ofImages(this.#p.image.outer)) ?? []
+    const images = [...copied, ...this.#parts.flatMap((part, i) => this.#part(part, this.#parts[i - 1]))]
+    return { name, params, scratch: parts, body: [...pack, ...(this.#copy?.clear() ?? []), forLoop(this.#outer, 'serial', images)] }
+  }
+
+  #ofImages(stride: number): Terms {
+    return [
+      [this.#outer, stride],
+      [this.#inner, stride],
+    ]
+  }
+
+  /** Rows of results in a block. */
+  #rows({ y, rowStride, depth }: Part): number {
+    const { blockBytes, leastColumns } = this.#tile
+    if (this.#together > 1) return y.count
+    return largestDivisor(y.count, (n) => n * rowStride * depth * BYTES <= blockBytes || n * rowStride <= leastColumns)
+  }
+
+  /** Columns in a block, in whole quads, and in whole register tiles. */
+  #quadColumns(part: Part): number {
+    return up(this.#together * this.#rows(part) * part.rowStride, QUAD)
+  }
+
+  #quads(part: Part): number {
+    return this.#quadColumns(part) === QUAD ? 1 : this.#tile.quads
+  }
+
+  #columns(part: Part): number {
+    return up(this.#quadColumns(part), QUAD * this.#quads(part))
+  }
+
+  #part(part: Part, before: Part | undefined): readonly Stmt[] {
+    const { y, depth } = part
+    const block = loopVar('block', y.count, this.#rows(part))
+    if (depth === 0)
+      return [
+        forLoop(
+          block,
+          'serial',
+          this.#epilogue(part, block, 0, loopVar('r', this.#p.sizes.features), [], () => constant('float32', 0)),
+        ),
+      ]
+    const gather = isInQuads(part) ? this.#gatherRows(part, block) : this.#gatherColumns(part, block)
+    // A part without windows has written no table.
+    const isKnown = before !== undefined && before.depth > 0 && before.rowStride === part.rowStride && this.#rows(before) === this.#rows(part)
+    const table = isInQuads(part) || isKnown ? [] : this.#writeTable(part)
+    return [...table, forLoop(block, 'parallel', [...gather, ...this.#product(part, block)])]
+  }
+
+  // ---- weights ----
+
+  /** [feature][channel][y][x]. */
+  #packWeights({ y, x, depth, weights: first }: Part): readonly Stmt[] {
+    const { sizes, weight } = this.#p
+    if (this.#packed === null || depth === 0) return []
+    const [f, c, ky, kx] = [
+      loopVar('feature', sizes.features),
+      loopVar('channel', sizes.channels),
+      loopVar('ky', y.taps.count),
+      loopVar('kx', x.taps.count),
+    ]
+    const start = weight.start + y.taps.first * weight.row + x.taps.first * weight.col
+    const source = from(start, [f, weight.outer], [c, weight.channel], [ky, y.taps.step * weight.row], [kx, x.taps.step * weight.col])
+    const area = y.taps.count * x.taps.count
+    const move = store(this.#packed, from(first, [f, depth], [c, area], [ky, x.taps.count], [kx, 1]), load(weight.buffer, source))
+    return nest('serial', [f, c], this.#overTaps(ky, kx, [move]))
+  }
+
+  /** Loops over the elements of a window: along x they are written out where they are few. */
+  #overTaps(ky: LoopVar, kx: LoopVar, body: readonly Stmt[], most: number = WRITTEN_OUT): readonly Stmt[] {
+    return [forLoop(ky, 'serial', [forLoop(kx, Number(kx.extent) <= most ? 'unroll' : 'serial', body)])]
+  }
+
+  // ---- windows ----
+
+  /** Where an element of a window is read, apart from its pixel. */
+  #tap(y: Taps, x: Taps, c: LoopVar, ky: LoopVar, kx: LoopVar): { readonly start: number; readonly terms: Terms } {
+    const { start, channel, row, col } = this.#planes
+    return {
+      start: start + y.offset * row + x.offset * col,
+      terms: [
+        [c, channel],
+        [ky, y.offsetStep * row],
+        [kx, x.offsetStep * col],
+      ],
+    }
+  }
+
+  /** Where the images of a block begin, and its rows. */
+  #ofBlock({ y }: Part, block: LoopVar): Terms {
+    const { row } = this.#planes
+    return [...(this.#copy === null ? this.#ofImages(this.#planes.image) : [[this.#inner, this.#planes.image] as const]), [block, y.read * row]]
+  }
+
+  #window({ y, x, depth }: Part): { readonly loops: readonly [LoopVar, LoopVar, LoopVar]; readonly depth: Terms } {
+    const area = y.taps.count * x.taps.count
+    const [c, ky, kx] = [loopVar('channel', depth / area), loopVar('ky', y.taps.count), loopVar('kx', x.taps.count)]
+    return {
+      loops: [c, ky, kx],
+      depth: [
+        [c, area * QUAD],
+        [ky, x.taps.count * QUAD],
+        [kx, QUAD],
+      ],
+    }
+  }
+
+  /** [quad][depth][column], where no quad goes from a row to the next. */
+  #gatherRows(part: Part, block: LoopVar): readonly Stmt[] {
+    const { y, x, depth, rowStride } = part
+    const { row, col } = this.#planes
+    const rows = this.#rows(part)
+    const [oy, x0, q] = [loopVar('oy', rows), loopVar('x0', rowStride, QUAD), loopVar('q', QUAD)]
+    const {
+      loops: [c, ky, kx],
+      depth: terms,
+    } = this.#window(part)
+    const { start, terms: tap } = this.#tap(y.taps, x.taps, c, ky, kx)
+    const pixel = from(start, ...this.#ofBlock(part, block), [oy, y.read * row], [x0, x.read * col], [q, x.read * col], ...tap)
+    const place = from(0, [this.#inner, rows * rowStride * depth], [oy, rowStride * depth], [x0, depth], ...terms, [q, 1])
+    const move = forLoop(q, 'lanes', [store(this.#windows, place, load(this.#planes.memory, pixel))])
+    return nest('serial', [this.#inner, oy, x0, c], this.#overTaps(ky, kx, [move]))
+  }
+
+  /** Where the pixel of each column of a block lies, from the pixel of the first one. */
+  #writeTable(part: Part): readonly Stmt[] {
+    const { y, x } = part
+    const { image, row, col } = this.#planes
+    const rows = this.#rows(part)
+    const [oy, ox] = [loopVar('oy', rows), loopVar('ox', x.count)]
+    const times = (loop: LoopVar, stride: number): Expr => call('mul', iota(loop), sizeOf(stride))
+    const sum = [times(this.#inner, image), times(oy, y.read * row), times(ox, x.read * col)].reduce((a, b) => call('add', a, b))
+    const place = from(0, [this.#inner, rows * x.count], [oy, x.count], [ox, 1])
+    const tail = loopVar('tail', this.#quadColumns(part) - this.#together * rows * x.count)
+    const zero = store(this.#table, from(this.#together * rows * x.count, [tail, 1]), constant('int32', 0))
+    return [
+      ...nest('serial', [this.#inner, oy, ox], [store(this.#table, place, sum)]),
+      ...(tail.extent === 0 ? [] : [forLoop(tail, 'serial', [zero])]),
+    ]
+  }
+
+  /** [quad][depth][column], of neighbouring columns. */
+  #gatherColumns(part: Part, block: LoopVar): readonly Stmt[] {
+    const { y, x, depth } = part
+    const n = loopVar('n', this.#quadColumns(part), QUAD)
+    const {
+      loops: [c, ky, kx],
+      depth: terms,
+    } = this.#window(part)
+    const { start, terms: tap } = this.#tap(y.taps, x.taps, c, ky, kx)
+    const outer: Terms = this.#copy === null ? [[this.#outer, this.#planes.image]] : []
+    const offsets = Array.from({ length: QUAD }, (_, i) => local(`offset${i}`, 'int32'))
+    const moves = offsets.map((offset, i) => {
+      const pixel: Index = { ...from(start, ...outer, [block, y.read * this.#planes.row], ...tap), dynamic: [{ value: read(offset), stride: 1 }] }
+      return store(this.#windows, from(i, [n, depth], ...terms), load(this.#planes.memory, pixel))
+    })
+    const declared = offsets.map((offset, i) => declare(offset, load(this.#table, from(i, [n, 1]))))
+    return [forLoop(n, 'serial', [...declared, ...nest('serial', [c], this.#overTaps(ky, kx, moves, WRITTEN_OUT_COLUMNS))])]
+  }
+
+  // ---- products ----
+
+  #product(part: Part, block: LoopVar): readonly Stmt[] {
+    const { features } = this.#p.sizes
+    const rows = this.#quads(part) === 1 ? this.#tile.rowsOfQuad : this.#tile.rows
+    const whole = down(features, rows)
+    return [...this.#features(part, block, 0, whole, rows), ...this.#features(part, block, whole, features - whole, features - whole)]
+  }
+
+  /** `count` features from `first` on, `rows` at a time: their sums over the columns of the block, and then the epilogue. */
+  #features(part: Part, block: LoopVar, first: number, count: number, rows: number): readonly Stmt[] {
+    if (count === 0) return []
+    const { weight } = this.#p
+    const { depth } = part
+    const [columns, quads] = [this.#columns(part), this.#quads(part)]
+    const [f, n, k] = [loopVar('f', count, rows), loopVar('n', columns, QUAD * quads), loopVar('k', depth)]
+    const [r, h, q] = [loopVar('r', rows), loopVar('h', quads), loopVar('q', QUAD)]
+    const sums = localArray('sum', 'float32', [rows, quads, QUAD])
+    const line = this.#packed === null ? weight.outer : depth
+    const weights =
+      this.#packed === null
+        ? load(weight.buffer, from(weight.start + first * line, [f, line], [r, line], [k, 1]))
+        : load(this.#packed, from(part.weights + first * line, [f, line], [r, line], [k, 1]))
+    const windows = load(this.#windows, at([n, depth], [h, QUAD * depth], [k, QUAD], [q, 1]))
+    const overTile = (body: readonly Stmt[]): readonly Stmt[] => nest('unroll', [r, h], [forLoop(q, 'lanes', body)])
+    const product = [
+      declareArray(sums, constant('float32', 0)),
+      forLoop(k, 'serial', overTile([setElement(sums, [r, h, q], call('mulAdd', weights, windows, element(sums, r, h, q)))])),
+      ...overTile([store(this.#sums, at([r, columns], [n, 1], [h, QUAD], [q, 1]), element(sums, r, h, q))]),
+    ]
+    const line2 = loopVar('line', rows)
+    return [
+      forLoop(f, 'serial', [
+        forLoop(n, 'serial', product),
+        ...this.#epilogue(part, block, first, line2, [[f, 1]], (terms) => load(this.#sums, from(0, [line2, columns], ...terms))),
+      ]),
+    ]
+  }
+
+  // ---- results ----
+
+  /** The epilogue for the features `first` + the loop `line` + `outer`. `sum` gives the sum at a column. */
+  #epilogue(part: Part, block: LoopVar, first: number, line: LoopVar, outer: Terms, sum: (column: Terms) => Expr): readonly Stmt[] {
+    const { features, pixels, images, epilogue, sizes } = this.#p
+    const { y, x, rowStride } = part
+    const rows = this.#rows(part)
+    const isRun = rowStride === x.count && y.step === 1 && x.step === 1
+    const [oy, ox] = [loopVar('oy', isRun ? 1 : rows), loopVar('ox', isRun ? rows * x.count : x.count)]
+    const value = sum([
+      [this.#inner, rows * rowStride],
+      [oy, rowStride],
+      [ox, 1],
+    ])
+    const places = new Map([
+      [images, from(0, ...this.#ofImages(1))],
+      [features, from(first, ...outer, [line, 1])],
+      [pixels, from(y.first * sizes.outWidth + x.first, [block, y.step * sizes.outWidth], [oy, y.step * sizes.outWidth], [ox, x.step])],
+    ])
+    return nest('serial', [line, this.#inner, oy], [forLoop(ox, 'simd', substituted(epilogue(value), places))])
+  }
+}
