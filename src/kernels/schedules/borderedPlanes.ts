@@ -22,6 +22,18 @@ export interface Planes {
   readonly col: number
 }
 
+/** What is copied. */
+interface Copied {
+  readonly sizes: ConvolutionSizes
+  readonly image: ConvolutionOperand
+  readonly rows: Reach
+  readonly cols: Reach
+  /** Images that are copied at a time. */
+  readonly together: number
+  /** Rows may be read in whole vectors, whose elements are so far apart. */
+  readonly step: number
+}
+
 export class BorderedPlanes {
   readonly memory: Scratch
   readonly planes: Planes
@@ -32,8 +44,7 @@ export class BorderedPlanes {
   readonly #row: number
   readonly #plane: number
 
-  /** `together` images are copied at a time. Rows may be read in whole vectors, whose elements are `step` apart. */
-  constructor(sizes: ConvolutionSizes, image: ConvolutionOperand, rows: Reach, cols: Reach, together: number, step: number) {
+  constructor({ sizes, image, rows, cols, together, step }: Copied) {
     this.#s = sizes
     this.#image = image
     this.#rows = rows

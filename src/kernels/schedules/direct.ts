@@ -137,7 +137,7 @@ class Direct {
     this.#together = largestDivisor(batch, (n) => n * (ofImage + copied) * BYTES <= tile.blockBytes)
     ;[this.#outer, this.#inner] = [loopVar('images', batch, this.#together), loopVar('image', this.#together)]
     const step = Math.max(1, ...read.map(({ x }) => x.read))
-    this.#copy = isCopied ? new BorderedPlanes(sizes, image, rows, cols, this.#together, step) : null
+    this.#copy = isCopied ? new BorderedPlanes({ sizes, image, rows, cols, step, together: this.#together }) : null
     this.#planes = this.#copy?.planes ?? { ...image, memory: image.buffer, image: image.outer }
     const isDeep =
       weight.col === 1 && (kernelHeight === 1 || weight.row === kernelWidth) && (channels === 1 || weight.channel === kernelHeight * kernelWidth)
@@ -188,14 +188,16 @@ class Direct {
   #part(part: Part, before: Part | undefined): readonly Stmt[] {
     const { y, depth } = part
     const block = loopVar('block', y.count, this.#rows(part))
-    if (depth === 0)
+    if (depth === 0) {
+      const line = loopVar('line', this.#p.sizes.features)
       return [
         forLoop(
           block,
           'serial',
-          this.#epilogue(part, block, 0, loopVar('r', this.#p.sizes.features), [], () => constant('float32', 0)),
+          this.#epilogue(part, block, line, at([line, 1]), () => constant('float32', 0)),
         ),
       ]
+    }
     const gather = isInQuads(part) ? this.#gatherRows(part, block) : this.#gatherColumns(part, block)
     // A part without windows has written no table.
     const isKnown = before !== undefined && before.depth > 0 && before.rowStride === part.rowStride && this.#rows(before) === this.#rows(part)
@@ -344,19 +346,19 @@ class Direct {
       forLoop(k, 'serial', overTile([setElement(sums, [r, h, q], call('mulAdd', weights, windows, element(sums, r, h, q)))])),
       ...overTile([store(this.#sums, at([r, columns], [n, 1], [h, QUAD], [q, 1]), element(sums, r, h, q))]),
     ]
-    const line2 = loopVar('line', rows)
+    const one = loopVar('line', rows)
     return [
       forLoop(f, 'serial', [
         forLoop(n, 'serial', product),
-        ...this.#epilogue(part, block, first, line2, [[f, 1]], (terms) => load(this.#sums, from(0, [line2, columns], ...terms))),
+        ...this.#epilogue(part, block, one, from(first, [f, 1], [one, 1]), (terms) => load(this.#sums, at([one, columns], ...terms))),
       ]),
     ]
   }
 
   // ---- results ----
 
-  /** The epilogue for the features `first` + the loop `line` + `outer`. `sum` gives the sum at a column. */
-  #epilogue(part: Part, block: LoopVar, first: number, line: LoopVar, outer: Terms, sum: (column: Terms) => Expr): readonly Stmt[] {
+  /** The epilogue for the features `feature` of the loop `line`. `sum` gives the sum at a column. */
+  #epilogue(part: Part, block: LoopVar, line: LoopVar, feature: Index, sum: (column: Terms) => Expr): readonly Stmt[] {
     const { features, pixels, images, epilogue, sizes } = this.#p
     const { y, x, rowStride } = part
     const rows = this.#rows(part)
@@ -369,7 +371,7 @@ class Direct {
     ])
     const places = new Map([
       [images, from(0, ...this.#ofImages(1))],
-      [features, from(first, ...outer, [line, 1])],
+      [features, feature],
       [pixels, from(y.first * sizes.outWidth + x.first, [block, y.step * sizes.outWidth], [oy, y.step * sizes.outWidth], [ox, x.step])],
     ])
     return nest('serial', [line, this.#inner, oy], [forLoop(ox, 'simd', substituted(epilogue(value), places))])
