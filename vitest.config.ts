@@ -61,8 +61,8 @@ const running = {
 
 /** Files that share processes: one file runs after another in each, and must leave everything as it was. */
 const sharing = { isolate: false, setupFiles: [...running.setupFiles, 'test/helpers/leftBehind.ts'] }
-/** How long files run: after the others, and as most of them wait for processes that they started, half as many again as there are cores. */
-const later = { maxWorkers: Math.ceil(availableParallelism() * 1.5), sequence: { groupOrder: 1 } }
+/** How long files run: after the others, and as most of them wait for processes that they started, twice as many as there are cores. */
+const later = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } }
 
 /**
  * The parts of the suite: what `npm test` runs and what it leaves to `npm run test:all`, each in processes that files share, and in a process for each file that needs one. None

@@ -68,18 +68,24 @@ export const own: readonly string[] = [...alone].filter((name) => !long.includes
 export const longShared: readonly string[] = long.filter((name) => !alone.has(name))
 export const longOwn: readonly string[] = long.filter((name) => alone.has(name))
 
-/** The files that take longest, which are started first. */
+/** The files that take longest, which are started first, in this order. */
 export const slowest: readonly string[] = [
-  'test/distributed/threads.test.ts',
   'test/debug/deaths.test.ts',
-  'test/distributed/deaths.test.ts',
-  'test/debug/hostilePaths.test.ts',
-  'test/debug/backends.test.ts',
-  'test/debug/levels.test.ts',
+  'test/distributed/failures.test.ts',
   'test/distributed/run.test.ts',
-  'test/fx/samples/samples.test.ts',
+  'test/debug/backends.test.ts',
+  'test/debug/histories.test.ts',
+  'test/built/csp.test.ts',
+  'test/dynamo/routing.test.ts',
+  'test/distributed/deaths.test.ts',
   'test/fuzz/compile.test.ts',
   'test/built/subpaths.test.ts',
+  'test/debug/hostilePaths.test.ts',
+  'test/distributed/mpi.test.ts',
+  'test/debug/limits.test.ts',
+  'test/debug/twoBackends.test.ts',
+  'test/distributed/fsdpOptions.test.ts',
   'test/memory/soak.test.ts',
-  'test/dynamo/routing.test.ts',
+  'test/memory/faults.test.ts',
+  'test/distributed/threads.test.ts',
 ]

@@ -7,6 +7,7 @@ import type { Tensor } from 'tensorfx'
 import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { build } from 'esbuild'
+import { bundledHome } from '../../scripts/bundled.mjs'
 import { samples } from '../helpers/models.ts'
 import { node, root } from './node.ts'
 
@@ -29,14 +30,17 @@ function save(name: string, gm: fx.GraphModule, inputs: readonly Tensor[]): fx.G
 
 /** What a program prints in which `model` is the saved model and `inputs` are its inputs. */
 const run = (name: string, code: string, imports = ''): string =>
-  node(`
+  node(
+    `
     ${imports}
     import { loadModel, readSafetensors, tensor } from 'tensorfx/core'
     import { readFileSync } from 'node:fs'
     const load = (options) => loadModel(new Uint8Array(readFileSync(${JSON.stringify(join(folder, `${name}.model`))})), options)
     const inputs = [...readSafetensors(new Uint8Array(readFileSync(${JSON.stringify(join(folder, `${name}.inputs`))}))).tensors.values()]
     const failure = (fn) => { try { fn() } catch (error) { return error.name + ': ' + error.message } return 'no error' }
-    ${code}`)
+    ${code}`,
+    { cwd: bundledHome },
+  )
 
 const printed = 'console.log(JSON.stringify([load()(...inputs)].flat().map((y) => [y.shape, y.dtype, y.toArray()])))'
 const expected = (result: Tensor | readonly Tensor[]): unknown => [result].flat().map((y) => [y.shape, y.dtype, y.toArray()])

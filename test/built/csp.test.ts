@@ -2,12 +2,12 @@
 // headers.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
-import { root } from './node.ts'
+import { bundledHome } from '../../scripts/bundled.mjs'
 
 /** Runs a program as a module in Node, with and without permission to generate code. */
 function both(code: string): { readonly free: string; readonly bound: string; readonly warnings: readonly string[] } {
   const run = (flags: readonly string[]): { readonly out: string; readonly err: string } => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', code], { cwd: root, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', code], { cwd: bundledHome, encoding: 'utf8' })
     if (status !== 0) throw new Error(stderr)
     return { out: stdout, err: stderr }
   }
@@ -104,6 +104,6 @@ it("without 'wasm-unsafe-eval' the error names the directive", () => {
     WebAssembly.Module = function () { throw new WebAssembly.CompileError('Wasm code generation disallowed by embedder') }
     const { torch } = await import('./dist/index.js')
     try { torch.ones([2]).add(1) } catch (error) { console.log(error.name, '|', error.message, '|', error.cause.name) }`
-  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: root, encoding: 'utf8' })
+  const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: bundledHome, encoding: 'utf8' })
   expect(stdout).toMatch(/^UnsupportedError \| WebAssembly is not allowed here.* add 'wasm-unsafe-eval' to script-src .* \| CompileError\n$/)
 })

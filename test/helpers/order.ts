@@ -1,5 +1,5 @@
 // In which order the files of a run are started. What has a process of its own comes first: a process that files share would end before such a file, and the next file would load the
-// sources again. What takes longest comes before the rest, so that no core is idle at the end. All else is in another order each time: a file that leaves something behind is found.
+// sources again. What takes longest comes before the rest, as listed, so that no core is idle at the end. All else is in another order each time: a file that leaves something behind is found.
 import { relative } from 'node:path'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification, Vitest } from 'vitest/node'
@@ -18,7 +18,7 @@ export class Order extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ project, moduleId }: TestSpecification): readonly number[] => [
       Number(project.config.isolate === false),
-      Number(!slowest.some((name) => moduleId.endsWith(name))),
+      slowest.findIndex((name) => moduleId.endsWith(name)) + 1 || slowest.length + 1,
       hashOf(`${this.#seed} ${relative(this.ctx.config.root, moduleId)}`),
     ]
     const placed = files.map((file) => ({ file, at: place(file) }))
