@@ -7,7 +7,10 @@ import { bundledHome } from '../../scripts/bundled.mjs'
 /** Runs a program as a module in Node, with and without permission to generate code. */
 function both(code: string): { readonly free: string; readonly bound: string; readonly warnings: readonly string[] } {
   const run = (flags: readonly string[]): { readonly out: string; readonly err: string } => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', code], { cwd: bundledHome, encoding: 'utf8' })
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, '--input-type=module', '-e', code], {
+      cwd: bundledHome,
+      encoding: 'utf8',
+    })
     if (status !== 0) throw new Error(stderr)
     return { out: stdout, err: stderr }
   }
