@@ -155,14 +155,17 @@ export function checkFlows(
   if (names.length === 0) throw new ArgumentError(`there is no walk in ${out}. Write one: tensorfx flow FILE#function.`)
   const walks = names.map((flow) => {
     const saved = join(out, `${flow}${END}`)
-    return { flow, cards: existsSync(saved) ? savedIn(saved).cards : [], prose: [...proseOf(join(out, `${flow}${PROSE}`))] }
+    const walk = existsSync(saved) ? savedIn(saved) : null
+    return { flow, root: walk?.root ?? null, cards: walk?.cards ?? [], prose: [...proseOf(join(out, `${flow}${PROSE}`))] }
   })
   const ts = loadCompiler(folder)
   const project = readProject(ts, folder, options)
   const { places, sources } = readPlaces(
     ts,
     project,
-    walks.flatMap(({ cards, prose }) => [...cards.map(({ id }) => moduleOf(id)), ...prose.map(([id]) => moduleOf(id))]),
+    walks.flatMap(({ root, cards, prose }) =>
+      [...(root === null ? [] : [root]), ...cards.map(({ id }) => id), ...prose.map(([id]) => id)].map(moduleOf),
+    ),
   )
   let all: ReturnType<typeof readPlaces> | null = null
   const wholeProject = (): ReturnType<typeof readPlaces> => (all ??= readPlaces(ts, project, project.sources))
@@ -175,7 +178,8 @@ export function checkFlows(
           )
     return { flow, id, kind: found === undefined ? 'gone' : 'renamed', lines: found === undefined ? [] : [found[0]] }
   }
-  const stale = walks.flatMap(({ flow, cards, prose }) => {
+  const stale = walks.flatMap(({ flow, root, cards, prose }) => {
+    const isKnown = root === null || places.has(root) || cards.some(({ id }) => id === root)
     const changed = cards.flatMap(({ id, hash, source }): readonly StaleCard[] => {
       const now = places.get(id)
       if (now === undefined) return [missing(flow, id, source)]
@@ -186,7 +190,7 @@ export function checkFlows(
       if (now?.hash === hash || changed.some((one) => one.id === id)) return []
       return [now === undefined ? missing(flow, id, null) : { flow, id, kind: 'prose', lines: [] }]
     })
-    return [...changed, ...texts]
+    return [...(isKnown ? [] : [missing(flow, root, null)]), ...changed, ...texts]
   })
   return { flows: names.length, cards: walks.reduce((sum, { cards, prose }) => sum + Math.max(cards.length, prose.length), 0), stale }
 }
