@@ -9,13 +9,13 @@ const here = new URL('playground/', import.meta.url)
 /** Where the worker seems to be: frames of stacks that come from there are the package's own. */
 const PLACE = 'https://tensorfx.invalid/dist'
 
-async function bundle(name, format = 'iife') {
+async function bundle(name, options = {}) {
   const { outputFiles } = await build({
     entryPoints: [new URL(name, here).pathname],
     bundle: true,
     // Names of classes stand in what modules print.
     ...{ minifyWhitespace: true, minifySyntax: true },
-    format,
+    format: 'iife',
     platform: 'browser',
     target: 'es2022',
     charset: 'utf8',
@@ -26,6 +26,7 @@ async function bundle(name, format = 'iife') {
     write: false,
     logLevel: 'error',
     tsconfigRaw: {},
+    ...options,
   })
   return outputFiles[0].text
 }
@@ -34,7 +35,7 @@ async function bundle(name, format = 'iife') {
 export function whyNot(code) {
   const imported = [...code.matchAll(/from '([^']+)'|^import '([^']+)'|import\('([^']+)'\)/gm)].map(([, a, b, c]) => a ?? b ?? c)
   if (imported.some((name) => name.startsWith('node:')) || /\bprocess\./.test(code)) return 'needs Node'
-  if (imported.some((name) => /^tensorfx\/(?:distributed|checkpoint|register)/.test(name))) return 'needs Node'
+  if (imported.some((name) => /^tensorfx\/(?:distributed|register)/.test(name))) return 'needs Node'
   return null
 }
 
@@ -86,11 +87,15 @@ const quoted = (value) => JSON.stringify(value).replaceAll('<', String.raw`\u003
 
 /** The scripts of the page by name. */
 export async function playgroundFiles(root) {
-  const [worker, page] = await Promise.all([bundle('worker.mjs'), bundle('page.mjs')])
+  const [program, worker, page] = await Promise.all([
+    bundle('program.mjs', { globalName: 'playgroundProgram' }),
+    bundle('worker.mjs'),
+    bundle('page.mjs'),
+  ])
   const { own, guides } = playgroundExamples(root)
   const examples = Object.fromEntries([...own, ...guides.filter(({ why }) => why === null).map(({ name, source }) => [name, source])])
   return [
-    ['playground-worker.js', `window.playgroundWorker = ${quoted(`${worker}\n//# sourceURL=${PLACE}/worker.js\n`)}\n`],
+    ['playground-worker.js', `window.playgroundWorker = ${quoted(`${program}\n${worker}\n//# sourceURL=${PLACE}/worker.js\n`)}\n`],
     ['playground-examples.js', `window.playgroundExamples = ${quoted(examples)}\n`],
     ['playground-page.js', page],
   ]

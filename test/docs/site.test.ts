@@ -1,4 +1,5 @@
 // The parts of the site that need no built package: Markdown as pages, programs of the playground, how it prints values, and the search. scripts/testSite.mjs drives the whole.
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import { found } from '../../src/docs/page/search.ts'
@@ -73,6 +74,21 @@ describe('a program of the playground', () => {
 
   it('is refused with a line if it is not a program', () => {
     expect(() => programOf('const a = 1\nconst b = )')).toThrow(/2:/)
+  })
+})
+
+describe('the playground has', () => {
+  /** Entries that need Node or other scripts, that only generated code imports, and groups of operators, which export nothing. */
+  const NOT_THERE = /^tensorfx\/(?:distributed|register|debug\/worker|rewriter\/runtime|lint-rules|package\.json|ops\/\w+)/
+
+  it('every entry point that runs in a page', () => {
+    const text = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+    const { exports }: { readonly exports: Readonly<Record<string, unknown>> } = JSON.parse(text('package.json'))
+    const entries = Object.keys(exports).map((name) => name.replace('.', 'tensorfx'))
+    const there = [...text('scripts/site/playground/entries.mjs').matchAll(/^ {2}(?:'([\w/]+)': \w+|(tensorfx)),$/gm)].map(
+      ([, name, front]) => name ?? front,
+    )
+    expect(there.toSorted()).toEqual(entries.filter((name) => !NOT_THERE.test(name)).toSorted())
   })
 })
 

@@ -3,11 +3,13 @@ import * as tensorfx from '../../../dist/index.js'
 import * as aot from '../../../dist/entries/aot.js'
 import * as autograd from '../../../dist/entries/autograd.js'
 import * as core from '../../../dist/entries/core.js'
+import * as checkpoint from '../../../dist/entries/checkpoint.js'
 import * as compile from '../../../dist/entries/compile.js'
 import * as debug from '../../../dist/entries/debug.js'
 import * as trace from '../../../dist/entries/debug/trace.js'
 import * as dispatch from '../../../dist/entries/dispatch.js'
 import * as func from '../../../dist/entries/func.js'
+import * as distributions from '../../../dist/entries/distributions.js'
 import * as fx from '../../../dist/entries/fx.js'
 import * as experimental from '../../../dist/entries/fx/experimental.js'
 import * as gradualTypes from '../../../dist/entries/fx/experimental/migrateGradualTypes.js'
@@ -31,12 +33,14 @@ export const ENTRIES = {
   tensorfx,
   'tensorfx/aot': aot,
   'tensorfx/autograd': autograd,
+  'tensorfx/checkpoint': checkpoint,
   'tensorfx/compile': compile,
   'tensorfx/core': core,
   'tensorfx/data': data,
   'tensorfx/debug': debug,
   'tensorfx/debug/trace': trace,
   'tensorfx/dispatch': dispatch,
+  'tensorfx/distributions': distributions,
   'tensorfx/func': func,
   'tensorfx/fx': fx,
   'tensorfx/fx/experimental': experimental,

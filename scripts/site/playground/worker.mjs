@@ -1,8 +1,9 @@
 // The worker of the playground: runs one program, and then what a button asks for. It ends with the page's answer; a program that never ends is ended with its worker.
 import { ENTRIES } from './entries.mjs'
-import { programOf } from './program.mjs'
 import { show } from './show.mjs'
 
+// program.mjs is a bundle of its own before this one: names at the top of a bundle change those of parameters within, which graphs show.
+const { programOf } = globalThis.playgroundProgram
 const { compile, torch } = ENTRIES.tensorfx
 const { explain } = ENTRIES['tensorfx/compile']
 const { GraphModule } = ENTRIES['tensorfx/fx']
@@ -18,6 +19,8 @@ const say = (text, level = 'log') => self.postMessage({ kind: 'print', level, te
 function entry(name) {
   const found = ENTRIES[name]
   if (found !== undefined) return found
+  // Groups of operators export nothing, and all of them are here.
+  if (name.startsWith('tensorfx/ops/')) return {}
   throw new Error(
     name.startsWith('node:')
       ? `This program imports ${name}, which only Node has. Run it in Node.`
