@@ -11,6 +11,7 @@ export interface Example {
   readonly before: readonly string[]
 }
 export const pages: readonly string[]
+export const ERROR_EXAMPLE: RegExp
 export function pageText(name: string): string
 export function examplesOf(page: string): Example[]
 export function withoutTypes(code: string): string

@@ -15,6 +15,9 @@ export const pageText = (name) => readFileSync(root + name, 'utf8')
 
 const BLOCK = /```(js|ts)( continue)?\n([\s\S]*?)```\n(\n```text\n([\s\S]*?)```\n)?/g
 
+/** A section of docs/error-examples.md: a code, a program that throws it, and the message. */
+export const ERROR_EXAMPLE = /^## (TFX_\w+)\n\n```js\n([\s\S]*?)```\n(?:\n```text\n([\s\S]*?)```\n)?/gm
+
 /** The examples of a page. */
 export function examplesOf(page) {
   const found = []

@@ -1,7 +1,9 @@
-// A page for each code of an error: what it means, the fix, examples that throw it (docs/mistakes.md, whose tests run them), and every message with the line that throws it.
+// A page for each code of an error: what it means, the fix, examples that throw it (of docs/error-examples.md and docs/mistakes.md, whose tests run them), and every message with the
+// line that throws it.
 import { readFileSync } from 'node:fs'
 import { parseInline } from '../../dist/docs/pages/markdownText.js'
 import { code, heading, link, soft, text } from '../../dist/docs/pages/page.js'
+import { ERROR_EXAMPLE, pageText } from '../docs/examples.mjs'
 import { errorClasses } from '../errorReference.mjs'
 
 const MISTAKE = /^### (.*)\n\n```js wrong\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```\n\n```js right\n([\s\S]*?)```/gm
@@ -16,9 +18,18 @@ function mistakes(root) {
 
 const ts = (source) => ({ kind: 'code', language: 'ts', text: source })
 
+const programBlocks = ({ source, message }) => [
+  heading(2, 'example', 'An example'),
+  ts(source.trimEnd()),
+  { kind: 'quote', blocks: [text(code(message.trimEnd()))] },
+]
+
 /** The pages, with a sentence about each. */
 export function errorPages(root, lookup) {
   const examples = mistakes(root)
+  const programs = new Map(
+    [...pageText('docs/error-examples.md').matchAll(ERROR_EXAMPLE)].map(([, id, source, message]) => [id, { source, message }]),
+  )
   const thrown = lookup.model.symbols.flatMap((symbol) => symbol.throws.map((one) => ({ ...one, by: symbol })))
   return errorClasses().map(({ name, code: id, meaning, fix, from }) => {
     const mine = examples.filter(({ error }) => error === name)
@@ -32,11 +43,12 @@ export function errorPages(root, lookup) {
       blocks: [
         text(target === null ? code(name) : link(target, code(name)), ', from ', code(from ?? ''), '. ', ...parseInline(meaning ?? '', resolve)),
         text({ kind: 'strong', text: ['Fix.'] }, ' ', ...parseInline(`${fix.slice(0, 1).toUpperCase()}${fix.slice(1)}`, resolve)),
-        ...(mine.length === 0 ? [] : [heading(2, 'examples', 'Examples'), text('With ', link({ page: 'mistakes' }, 'these tensors'), '.')]),
+        ...(programs.has(id) ? programBlocks(programs.get(id)) : []),
+        ...(mine.length === 0 ? [] : [heading(2, 'mistakes', 'Mistakes'), text('With ', link({ page: 'mistakes' }, 'these tensors'), ':')]),
         ...mine
           .slice(0, 6)
           .flatMap((one, i) => [
-            heading(3, `example-${i + 1}`, one.title),
+            heading(3, `mistake-${i + 1}`, one.title),
             ts(one.wrong),
             { kind: 'quote', blocks: [text(code(one.thrown))] },
             text('Instead:'),
