@@ -58,6 +58,11 @@ export const layers = [
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
   { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop'] },
+  {
+    place: 'train',
+    holds: 'a training loop of parts: metrics, early stopping, writers',
+    imports: [...aot, 'nn', 'optim', 'interop', 'formats', 'version', 'checkpoint', 'data', 'aot', 'dynamo', 'library', 'distributed'],
+  },
   { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
   {
     place: 'docs',

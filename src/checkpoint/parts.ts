@@ -25,8 +25,8 @@ export interface CheckpointParts {
   readonly data?: OneOrMore<HasState>
 }
 
-/** The parts in the order in which they are loaded. */
-const KEYS = ['optimizer', 'schedulers', 'scaler', 'generators', 'data', 'model'] as const
+/** The parts in the order in which they are loaded. Schedules set learning rates when they load; the optimizer's state has those of the time, also where several schedules set them. */
+const KEYS = ['schedulers', 'optimizer', 'scaler', 'generators', 'data', 'model'] as const
 type Key = (typeof KEYS)[number]
 
 /** A part: how to read and set its state. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `tensorfx` command.
 import { runTensorfx } from './commands.ts'
-import { progressOf } from './progress.ts'
+import { progressOf } from '../protocol/progressDisplay.ts'
 import { terminalOf } from './terminal.ts'
 
 const progress = progressOf(process.stderr, process.env)

@@ -120,6 +120,17 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(klDivergence(new Normal(0, 1), new Normal(1, 1)).item())`,
     '0.5',
   ],
+  './train': [
+    `import { Linear } from 'tensorfx/nn'
+     import { SGD } from 'tensorfx/optim'
+     import { fit } from 'tensorfx/train'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const model = new Linear(2, 1)
+     const step = (model, x) => ({ loss: model(x).square().sum() })
+     const { history } = await fit({ model, optimizer: new SGD(model.parameters(), { lr: 0.1 }), data: [tensor([[1, 1]])], step, epochs: 2, log: false })
+     console.log(history.length, history[1].values.loss < history[0].values.loss)`,
+    '2 true',
+  ],
   './data': [
     `import { DataLoader, TensorDataset } from 'tensorfx/data'
      const { tensor } = await import('./test/built/parts.mjs')

@@ -22,6 +22,7 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   pytree: () => import('tensorfx/pytree'),
   rewriter: () => import('tensorfx/rewriter'),
   checkpoint: () => import('tensorfx/checkpoint'),
+  train: () => import('tensorfx/train'),
   distributions: () => import('tensorfx/distributions'),
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),

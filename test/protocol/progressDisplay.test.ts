@@ -7,7 +7,7 @@ import type { Progress } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import { genLayoutAutotuner, optimizeForInference } from 'tensorfx/fx/experimental'
 import { toOnnx } from 'tensorfx/interop/onnx'
-import { ProgressDisplay, progressOf } from '../../src/cli/progress.ts'
+import { ProgressDisplay, progressOf } from '../../src/protocol/progressDisplay.ts'
 
 const state = (done: number, total: number | null = 40, text = ''): Progress => ({ task: 'export', done, total, text })
 

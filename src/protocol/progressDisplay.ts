@@ -1,18 +1,18 @@
 // Progress of long work on standard error: a bar on a terminal, where each state replaces the one before; elsewhere a line every few seconds.
-import type { OnProgress, Progress } from '../protocol/progress.ts'
-import { terminalOf } from './terminal.ts'
-import type { Terminal } from './terminal.ts'
+import type { OnProgress, Progress } from './progress.ts'
 
 /** Where progress is shown. */
 export interface ProgressStream {
   readonly write: (text: string) => void
-  /** Null for a file or a pipe. */
-  readonly terminal: Terminal | null
+  /** The terminal: characters in a line, null if it does not say. Null for a file or a pipe. */
+  readonly terminal: { readonly columns: number | null } | null
+  /** Milliseconds between two lines where there is no terminal. Default 5,000. */
+  readonly betweenLines?: number
   /** The clock, in milliseconds. Default `performance.now`. */
   readonly now?: () => number
 }
 
-/** On a terminal, a state is shown at most once in this many milliseconds; elsewhere the second number is between two lines. */
+/** On a terminal, a state is shown at most once in this many milliseconds; elsewhere the second number is the usual one between two lines. */
 const REDRAWN = 80
 const BETWEEN_LINES = 5_000
 /** The width of a bar, in characters, and of a terminal that does not say its own. */
@@ -41,8 +41,8 @@ export class ProgressDisplay {
   /** Shows a state, if it is time for one. */
   readonly report: OnProgress = (progress) => {
     const now = this.#now()
-    const { terminal } = this.#stream
-    if (now - this.#shown < (terminal === null ? BETWEEN_LINES : REDRAWN)) return
+    const { terminal, betweenLines = BETWEEN_LINES } = this.#stream
+    if (now - this.#shown < (terminal === null ? betweenLines : REDRAWN)) return
     this.#shown = now
     const seconds = (now - this.#start) / 1000
     if (terminal === null) return this.#stream.write(`${stateText(progress, seconds, null)}\n`)
@@ -86,9 +86,11 @@ function stateText({ task, done, total, text }: Progress, seconds: number, width
 export const progressOf = (
   stream: { readonly isTTY?: boolean; readonly columns?: number; write(text: string): unknown },
   env: Readonly<Record<string, string | undefined>>,
+  betweenLines?: number,
 ): ProgressDisplay =>
   new ProgressDisplay({
     write: (text) => void stream.write(text),
     // Where the cursor cannot go back, there are lines.
-    terminal: stream.isTTY === true && env['TERM'] !== 'dumb' ? terminalOf(stream, env) : null,
+    terminal: stream.isTTY === true && env['TERM'] !== 'dumb' ? { columns: stream.columns ?? null } : null,
+    ...(betweenLines === undefined ? {} : { betweenLines }),
   })

@@ -1,0 +1,11 @@
+// A training loop of parts that can be used alone.
+export { EarlyStopping } from './earlyStopping.ts'
+export type { EarlyStoppingOptions, EarlyStoppingState } from './earlyStopping.ts'
+export { fit } from './fit.ts'
+export type { Batches, EpochReport, FitCheckpoints, FitOptions, FitResult, Schedule, StepResult } from './fitOptions.ts'
+export { AUC, Accuracy, ConfusionMatrix, F1Score, MeanSquaredError, Metric, Perplexity, R2Score } from './metrics.ts'
+export type { AccuracyOptions } from './metrics.ts'
+export { TensorBoardWriter } from './tensorBoard.ts'
+export type { EntryOptions, ScalarOptions } from './tensorBoard.ts'
+export { CsvWriter, JsonLinesWriter } from './writers.ts'
+export type { Report, Writer } from './writers.ts'
