@@ -1,34 +1,22 @@
 // Convolutions by Winograd's algorithm, for every tile, against the reference interpreter and against plain sums: sizes around tiles, layouts, padding, epilogues, and what infinities reach.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { withStrict } from '../../src/kernels/engine.ts'
 import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../src/kernels/loopIr.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from '../../src/kernels/schedules/convolution.ts'
 import { takesWinograd, winograd } from '../../src/kernels/schedules/winograd.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
+import { sizesOf } from './convolutionSizes.ts'
 import { runOracle, runWasm } from './harness.ts'
 import type { Args } from './harness.ts'
 
-let state = 11
-const random = (below: number): number => {
-  state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-  return Math.floor((state / 2 ** 32) * below)
-}
-const pick = <T>(values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
+const { int: random, pick } = randomFrom(11)
 
 interface Case {
   readonly problem: ConvolutionProblem
   readonly args: Args
   readonly expected: readonly number[]
-}
-
-const sizesOf = (sizes: Partial<ConvolutionSizes>): ConvolutionSizes => {
-  const { height = 8, width = 8, padH = 1, padW = 1 } = sizes
-  return {
-    ...{ batch: 1, channels: 16, features: 16, height, width, padH, padW, kernelHeight: 3, kernelWidth: 3, strideH: 1, strideW: 1 },
-    ...{ dilationH: 1, dilationW: 1, outHeight: height + 2 * padH - 2, outWidth: width + 2 * padW - 2 },
-    ...sizes,
-  }
 }
 
 /** out[n, o, y, x] = max(sum + bias[o], pixel - 40), of images in one of three layouts and of a plain or turned weight. `value` draws the elements. */

@@ -1,5 +1,6 @@
 // The gradient of a convolution's weight by Winograd's algorithm, against the reference interpreter and against plain sums: sizes around tiles, layouts, padding, epilogues.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { withStrict } from '../../src/kernels/engine.ts'
 import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../src/kernels/loopIr.ts'
 import type { ConvolutionSizes } from '../../src/kernels/schedules/convolution.ts'
@@ -7,15 +8,11 @@ import { takesWinogradWeight, winogradWeight } from '../../src/kernels/schedules
 import type { WeightGradientProblem } from '../../src/kernels/schedules/winogradWeight.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
+import { sizesOf } from './convolutionSizes.ts'
 import { runOracle, runWasm } from './harness.ts'
 import type { Args } from './harness.ts'
 
-let state = 5
-const random = (below: number): number => {
-  state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-  return Math.floor((state / 2 ** 32) * below)
-}
-const pick = <T>(values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
+const { int: random, pick } = randomFrom(5)
 /** Multiples of 4: with them the transforms are exact. */
 const whole = (): number => 4 * (random(7) - 3)
 
@@ -73,15 +70,6 @@ function caseOf(sizes: ConvolutionSizes, value: () => number): Case {
       expected.push(Math.max(sum + (B[o] ?? NaN), e - 20))
     }
   return { problem, args: { out: new Float32Array(9 * features * channels), image: X, gradient: G, bias: B }, expected }
-}
-
-const sizesOf = (sizes: Partial<ConvolutionSizes>): ConvolutionSizes => {
-  const { height = 8, width = 8, padH = 1, padW = 1 } = sizes
-  return {
-    ...{ batch: 1, channels: 16, features: 16, height, width, padH, padW, kernelHeight: 3, kernelWidth: 3, strideH: 1, strideW: 1 },
-    ...{ dilationH: 1, dilationW: 1, outHeight: height + 2 * padH - 2, outWidth: width + 2 * padW - 2 },
-    ...sizes,
-  }
 }
 
 /** The tiles, and the same with blocks of one row. */
