@@ -1,8 +1,9 @@
 // npm run test:browser: builds the page of examples/browser and drives it in headless Chromium; then pages on tensorfx/core, pages that show graphs
 // and runs, and pages with a Content-Security-Policy. Where there is none, it says so and succeeds.
 import { existsSync, mkdirSync } from 'node:fs'
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { launch } from './browser.mjs'
 
 // WebGPU on the processor, so that it is compared on machines without a graphics card too.
@@ -11,7 +12,7 @@ if (browser === null) process.exit(0)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 if (!existsSync(`${root}dist/index.js`)) execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' })
-const { build, preview } = await import('vite')
+const { preview } = await import('vite')
 const { checkGraphPages } = await import('./pages/graphPages.mjs')
 const { checkFilePages } = await import('./pages/filePages.mjs')
 const { checkReportPages } = await import('./pages/reportPages.mjs')
@@ -19,12 +20,19 @@ const { checkProfilePages } = await import('./pages/profilePages.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
 const { checkCorePages } = await import('./corePages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
-await build({ configFile, logLevel: 'error' })
-const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
-const address = server.resolvedUrls.local[0]
 
-/** Drives the page of examples/browser. Returns the number of failures, as all checks do. */
+/** Builds the page of examples/browser, in a process of its own, which leaves this one to the other checks, and drives it. Returns the number of failures, as all checks do. */
 async function checkExample() {
+  await promisify(execFile)(process.execPath, [`${root}node_modules/vite/bin/vite.js`, 'build', '--config', configFile, '--logLevel', 'error'])
+  const server = await preview({ configFile, logLevel: 'error', preview: { port: 0, host: '127.0.0.1' } })
+  try {
+    return await driveExample(server.resolvedUrls.local[0])
+  } finally {
+    await server.close()
+  }
+}
+
+async function driveExample(address) {
   const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } })
   let failures = 0
   page.on('pageerror', (error) => {
@@ -60,6 +68,5 @@ try {
   failures += await checkGraphPages(browser, `${root}demo-report/pages`, options)
 } finally {
   await browser.close()
-  await server.close()
 }
 process.exit(failures === 0 ? 0 : 1)
