@@ -1,6 +1,6 @@
 // Drives the site and its playground from a disk, without a network, at three widths, light and dark: nothing is cut off, the search forgives typing errors, programs run, compile and are
 // explained and minified, an endless loop stops, an address brings a program back. Examples of the guides run in the playground, a tenth each day.
-import { mkdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { playgroundExamples } from '../site/playground.mjs'
@@ -209,8 +209,12 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
       .split('\n')
       .map((line) => /\["((?:[^"\\]|\\.)*)"/.exec(line)?.[1]),
   )
-  const surface = readFileSync(join(root, 'test/goldens/public-surface/tensorfx.fx.txt'), 'utf8')
-  const missing = [...surface.matchAll(/^(?:class|function|interface|type|const) (\w+)/gm)].map(([, name]) => name).filter((name) => !names.has(name))
+  const surfaces = join(root, 'test/goldens/public-surface')
+  const missing = readdirSync(surfaces).flatMap((file) =>
+    [...readFileSync(join(surfaces, file), 'utf8').matchAll(/^(?:class|function|interface|type|const) (\w+)(?![\w.])/gm)].flatMap(([, name]) =>
+      names.has(name) ? [] : [`${name} (${file})`],
+    ),
+  )
   check(`the search knows every public name, but not ${missing.join(', ')}`, missing.length === 0)
   return failed.length
 }

@@ -88,6 +88,17 @@ function indexPage(lookup) {
   }
 }
 
+/** The namespaces that an entry exports (`export * as nn`); some have an entry of their own. */
+export const namespacesOf = (lookup, { page, names }) =>
+  names
+    .filter(({ symbol }) => symbol === null)
+    .map(({ name }) => {
+      const other = lookup.entries.find((one) => one.entry === `${lookup.model.name}/${name}`)
+      return other === undefined
+        ? { name, target: { page }, what: 'functions of its own' }
+        : { name, target: { page: other.page }, what: `everything in ${other.entry}` }
+    })
+
 const CRUMB = { text: 'API', page: 'api/index' }
 
 function entryPage(lookup, { entry, module, page, names }) {
@@ -100,16 +111,13 @@ function entryPage(lookup, { entry, module, page, names }) {
     ...(purpose === '' ? [] : parseMarkdown(purpose, (word) => lookup.resolve(module.path, word))),
     text(soft(link(lookup.lineTarget(module.path, 1), module.path))),
   ]
-  // `export * as nn`: its names are those of another entry.
-  const asNamespace = names
-    .filter(({ symbol }) => symbol === null)
-    .flatMap(({ name }) => lookup.entries.filter((other) => other.entry === `${lookup.model.name}/${name}`).map((other) => [name, other]))
-  if (asNamespace.length > 0)
+  const whole = namespacesOf(lookup, { page, names })
+  if (whole.length > 0)
     blocks.push(
-      heading(2, '.whole', 'Whole entry points'),
+      heading(2, '.whole', 'Namespaces'),
       table(
-        ['name', 'is'],
-        asNamespace.map(([name, other]) => [[code(name)], ['everything in ', link({ page: other.page }, code(other.entry))]]),
+        ['name', 'has'],
+        whole.map(({ name, target, what }) => [[link(target, code(name))], [what]]),
       ),
     )
   const kinds = [

@@ -2,6 +2,7 @@
 import { firstSentence } from '../../dist/docs/pages/markdownText.js'
 import { addressOf } from '../../dist/docs/write/markdown.js'
 import { parentOf } from '../../dist/docs/pages/lookup.js'
+import { namespacesOf } from './api.mjs'
 import { plain } from './markdown.mjs'
 
 const address = (target) => addressOf('', target, '.html')
@@ -26,6 +27,7 @@ export function searchEntries({ lookup, docs, operators, errors }) {
     ...symbols,
     ...operators.map(({ title, path, summary }) => [title, 'operator', address({ page: path }), short(summary), 1]),
     ...errors.map(({ title, path, summary }) => [title, 'error', address({ page: path }), short(summary), 1]),
+    ...lookup.entries.flatMap((entry) => namespacesOf(lookup, entry).map(({ name, target, what }) => [name, 'namespace', address(target), what, 1])),
     ...lookup.entries.map(({ entry, page }) => [entry, 'entry point', address({ page }), '', 1]),
     ...headings,
     ...lookup.model.modules.map(({ path, header }) => [path, 'module', address({ page: lookup.pageOf(path) }), short(header), 0]),
