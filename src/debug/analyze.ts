@@ -13,6 +13,7 @@ import { pathOf } from './node.ts'
 import { TensorFiles, folderOf } from './tensorFiles.ts'
 import { contained, isolated, isolatedInputs } from './isolated.ts'
 
+/** Options of {@link analyze}. */
 export interface AnalyzeOptions {
   /** Run the backend twice, and report what differs. Default true. */
   readonly checkDeterministic?: boolean

@@ -17,10 +17,12 @@ import { contained, isolated, isolatedInputs } from './isolated.ts'
 import { Rounding, judgedWithRuns, moveInputs } from './rounding.ts'
 import { judgedSame } from './same.ts'
 
+/** Compiled code, as the debugger calls it. */
 export type Compiled = (...inputs: readonly unknown[]) => unknown
 
 /** What a call did wrong. `inputs`: it changed one; `outputs`: it changed what earlier calls returned; `aliases`: an output lies in an input; `repeats`: the same inputs gave another result. */
 export const RULES = ['numbers', 'inputs', 'outputs', 'aliases', 'repeats'] as const
+/** One of {@link RULES}. */
 export type Rule = (typeof RULES)[number]
 
 export interface Finding {

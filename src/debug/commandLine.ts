@@ -13,6 +13,7 @@ const COMMANDS = {
   get_args: 'load the graph and its inputs, and say what they are',
 } as const
 
+/** A subcommand of repro scripts. */
 export type Command = keyof typeof COMMANDS
 
 const isCommand = (word: string): word is Command => Object.hasOwn(COMMANDS, word)

@@ -3,6 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { checkArgument, checkCount, checkString, hostProcess, isFunction, isObject } from '../protocol/index.ts'
 import { nodeModule } from './node.ts'
 
+/** A place for dumps: folders and files by path. */
 export interface FileStore {
   /** Writes a file and its folders; an existing file is replaced. If it throws, the old file is still there. */
   write(path: string, content: string | Uint8Array): void

@@ -21,6 +21,7 @@ import { operatorImports } from './operatorImports.ts'
 import { launcherPaths, reproText, writeRepro } from './reproScript.ts'
 import type { ReproOptions } from './reproScript.ts'
 
+/** Options of {@link saveGraphRepro} and its relatives: what fails, and how it is judged. */
 export interface GraphReproOptions {
   /** The backend, a registered name. With the suffix `_accuracy`, wrong numbers are the failure. Default 'inductor'. */
   readonly compilerName?: string
@@ -122,6 +123,7 @@ export function dumpCompilerGraphState(
 /** The folder of the launchers and checkpoints that this process writes. PyTorch's minifier_dir. */
 export const minifierDir = (): string => joinPath(debugDirectory(config.debugDirRoot), 'minifier')
 
+/** Options of {@link isolateFails}. */
 export interface IsolateFailsOptions extends Pick<GraphReproOptions, 'accuracy' | 'checkStr'> {
   /** How to start a helper; default a child process in Node. */
   readonly startHelper?: StartHelper

@@ -5,6 +5,7 @@ import type { StartHelper } from './isolate/helper.ts'
 import type { FailureSpec } from './judge.ts'
 import type { MinifierOptions, MinifierResult } from './minifier.ts'
 
+/** Options of `minifyBackendFailure`. */
 export interface HuntOptions extends Pick<MinifierOptions, 'offloadToDisk' | 'saveDir' | 'skipOffload'> {
   /** The failing backend: a registered name, or a function (then candidates are judged in this process). */
   readonly backend: string | Backend
@@ -61,6 +62,7 @@ export interface Lead {
   readonly path: string | null
 }
 
+/** What `minifyBackendFailure` found: the smallest graph that fails, and its script. */
 export interface HuntResult extends MinifierResult {
   /** The last script written, or null when nothing was. */
   readonly path: string | null

@@ -18,6 +18,7 @@ export interface LoadedStorage {
   readonly nbytes: number
 }
 
+/** What a tensor of a script is beyond its storage and shape. */
 export interface TensorOptions {
   readonly strides?: readonly number[]
   /** The position of the first element in the storage, in elements. Default 0. */
@@ -28,6 +29,7 @@ export interface TensorOptions {
   readonly parameter?: boolean
 }
 
+/** Options of {@link InputReader}. */
 export interface InputReaderOptions {
   /** Storages that are in files become random numbers. Default false. */
   readonly random?: boolean

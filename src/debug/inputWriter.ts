@@ -25,6 +25,7 @@ import { base64Literal, literalsOf, repeatedLiteral } from './storageText.ts'
 /** Bytes of all storages together that a script holds itself. */
 const INLINE_BYTES = 4096
 
+/** Options of {@link InputWriter}. */
 export interface InputWriterOptions {
   /** Storages are written into the script as long as they have no more bytes than this together. Default 4096. Without a folder all are. */
   readonly inlineBytes?: number

@@ -25,6 +25,7 @@ import { Tensor } from '../tensor/index.ts'
 /** Whether the candidate still fails in the same way. `earlier` are the inputs of the calls before, if there were any; see {@link MinifierOptions}. */
 export type ModuleFails = (gm: GraphModule, inputs: readonly unknown[], earlier: Calls) => boolean | Promise<boolean>
 
+/** Options of {@link minifier}. */
 export interface MinifierOptions {
   /** Called with every state that is reached, the original first. */
   readonly dumpState?: (gm: GraphModule, inputs: readonly unknown[], earlier: Calls) => void
@@ -74,6 +75,7 @@ export interface MinifierStep {
   readonly queries: number
 }
 
+/** What {@link minifier} found. */
 export interface MinifierResult {
   readonly gm: GraphModule
   readonly inputs: readonly unknown[]

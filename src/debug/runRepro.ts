@@ -31,6 +31,7 @@ import { whyNotImportable } from './operatorImports.ts'
 import { failureOfLastRun } from './record.ts'
 import { tracedScript } from './tracedScript.ts'
 
+/** What a repro script says of itself: the graph’s backend, the failure, and where its inputs are. */
 export interface RunReproOptions {
   readonly after: 'dynamo' | 'aot'
   readonly command: Command
@@ -57,6 +58,7 @@ export interface RunReproOptions {
   readonly written?: Written
 }
 
+/** Reads the inputs of a repro script, in order. `version` is that of the format. */
 export interface LoadArgs {
   (reader: InputReader): void
   version?: number

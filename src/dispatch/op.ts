@@ -13,6 +13,7 @@ export type Result = Tensor | readonly Tensor[]
 /** What an operator's `meta` returns: one spec per result. */
 export type ResultSpec = TensorSpec | readonly TensorSpec[]
 
+/** What an operator is like, for passes and tests that treat such operators alike. */
 export type OpTag =
   | 'pointwise'
   | 'reduction'
@@ -74,6 +75,7 @@ export type DTypeSet = 'numeric' | 'integral' | 'integer' | 'floating' | 'int32'
 /** What `compute` gets for an argument: an Expr for a tensor or a number, the value itself for anything else. */
 export type PointwiseArg = Expr | Arg
 
+/** How an operator computes each element from those of its operands. */
 export interface PointwiseRule {
   readonly promotion: PromotionRule
   /** The common dtypes of operands that it is defined for. Default: all. */
@@ -105,6 +107,7 @@ export interface IndexRule {
   check(...args: readonly Arg[]): void
 }
 
+/** An operator with everything that is known of it. */
 export interface OpDef {
   /** Small dense integer, unique per process. */
   readonly id: number

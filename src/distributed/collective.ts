@@ -7,6 +7,7 @@ import type { Tensor } from '../tensor/index.ts'
 
 /** How values of several ranks become one. PyTorch's `ReduceOp`. */
 export const REDUCE_OPS = ['sum', 'avg', 'product', 'min', 'max', 'band', 'bor', 'bxor'] as const
+/** One of {@link REDUCE_OPS}. */
 export type ReduceOp = (typeof REDUCE_OPS)[number]
 /** The operators that backends know; an average is a sum, divided afterwards. */
 export type BackendReduceOp = Exclude<ReduceOp, 'avg'>

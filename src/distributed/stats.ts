@@ -81,6 +81,7 @@ export function recordInstant(name: string, description: string): void {
 export const collectiveStats = (): Readonly<Record<string, CollectiveCount>> =>
   Object.fromEntries([...counts].map(([kind, count]) => [kind, { ...count }]))
 
+/** Sets {@link collectiveStats} back to zero. */
 export function resetCollectiveStats(): void {
   checkCount('resetCollectiveStats', arguments, 0)
   counts.clear()

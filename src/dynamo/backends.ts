@@ -36,6 +36,7 @@ export interface Backend {
   (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
 }
 
+/** What a backend says of itself when it is registered. */
 export interface BackendOptions {
   /** URL of a module that registers the backend when imported (`import.meta.url`): isolated processes import it. */
   readonly module?: string

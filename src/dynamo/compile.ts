@@ -25,6 +25,7 @@ export interface ComputeOptions {
   readonly strict?: boolean
 }
 
+/** Options of {@link compile}. */
 export interface CompileOptions {
   /** A registered backend's name or a function (gm, exampleInputs) => compiled. Default 'inductor'. */
   readonly backend?: string | Backend

@@ -3,6 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { checkedLimit, hostLimit, memoryLimit, recordLines, recordsLines, setMemoryLimit } from '../kernels/index.ts'
 import { checkCallable, checkCount, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
 
+/** The settings of compile and of its debugger. Each can be set by a variable of the environment, `TENSORFX_REPRO_AFTER` for `reproAfter`. */
 export interface Config {
   /** Where the debugger watches: 'dynamo' (the captured graph), 'aot' (forward and backward graphs), or null. */
   reproAfter: 'dynamo' | 'aot' | null

@@ -41,7 +41,11 @@ function installed<F extends (...args: never[]) => unknown>(fn: F): F {
   return call as F
 }
 
+/** Compiles a function or a module. PyTorch’s `torch.compile`. */
 export const compile: typeof dynamo.compile = /* @__PURE__ */ installed(dynamo.compile)
+/** Runs a function once and says which graphs it would be compiled to, and why they end. PyTorch’s `torch._dynamo.explain`. */
 export const explain: typeof dynamo.explain = /* @__PURE__ */ installed(dynamo.explain)
+/** The backend of a name. */
 export const lookupBackend: typeof dynamo.lookupBackend = /* @__PURE__ */ installed(dynamo.lookupBackend)
+/** The names of the backends. */
 export const listBackends: typeof dynamo.listBackends = /* @__PURE__ */ installed(dynamo.listBackends)

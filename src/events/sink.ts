@@ -1,7 +1,9 @@
 // Where messages go: logs of the compiler, warnings about failing compiles, and the minifier's progress. One place, so that tests and pages can listen.
 import { checkCallable, checkCount } from '../protocol/index.ts'
 
+/** How important a message is. */
 export type LogLevel = 'info' | 'warning' | 'error'
+/** Gets the messages of compile and of its debugger. */
 export type LogSink = (level: LogLevel, message: string) => void
 
 const toConsole: LogSink = (level, message) => {

@@ -354,6 +354,7 @@ export type EventBody =
   | MinifyStepEvent
   | MinifyEndEvent
 
+/** The kind of an event. */
 export type EventKind = EventBody['kind']
 
 /** An event of one of the kinds `K`; by default, of any. */

@@ -76,6 +76,7 @@ export const historyOwner: StateKind<Tensor, HistoryOwner> = {
   change: (was, is) => `gave a history to ${HISTORY_OWNERS[was]}, now to ${HISTORY_OWNERS[is]}`,
 }
 
+/** The memory of a tensor from outside. */
 export const memory: StateKind<Tensor, object | null> = {
   name: 'the memory of a tensor from outside',
   compile: 'operator',

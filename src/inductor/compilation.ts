@@ -32,6 +32,7 @@ const texts: { readonly [K in keyof StageResults]: (result: StageResults[K]) => 
   program: (program) => program.source,
 }
 
+/** The state of one compilation, to which each stage adds its result. */
 export class Compilation {
   /** The name of the compiled program, unique in the process. */
   readonly name: string

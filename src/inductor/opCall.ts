@@ -22,6 +22,7 @@ const isBoolean = (value: unknown): value is boolean => typeof value === 'boolea
 const isTensor = (value: unknown): value is Tensor => value instanceof Tensor
 const isNumberList = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every(isNumber)
 
+/** A call of an operator, with its arguments by name. */
 export class OpCall {
   readonly op: OpDef
   /** One per argument of the schema, in its order; numbers may be ScalarSymbols. */

@@ -141,6 +141,7 @@ export function countUse(use: string, bytes: number): void {
 /** What is not a tensor and has memory, with its bytes. */
 export const scratchUses = (): readonly (readonly [use: string, bytes: number])[] => [...otherUses].filter(([, bytes]) => bytes > 0)
 
+/** The bytes of all that is not a tensor and has memory. */
 export const scratchBytes = (): number => scratchUses().reduce((sum, [, bytes]) => sum + bytes, 0)
 
 /** Measures the peak anew, until {@link peakSince} gets what this returns. Such spans may nest. */

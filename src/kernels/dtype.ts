@@ -25,6 +25,7 @@ export type ElementValue = number | bigint
 /** Booleans, integers, floating-point numbers: in promotion the later kind wins. */
 export type DTypeKind = 'bool' | 'integer' | 'floating'
 
+/** What is known of a dtype. */
 export interface DTypeInfo {
   /** Bytes per element. */
   readonly size: 1 | 2 | 4 | 8
@@ -64,6 +65,7 @@ const floating = (short: string, size: 2 | 4 | 8, array: StorageArrayConstructor
   compute,
 })
 
+/** What is known of each dtype. */
 export const dtypeInfo: Readonly<Record<DType, DTypeInfo>> = {
   bool: { size: 1, kind: 'bool', floating: false, signed: false, short: 'b8', lowest: 0, highest: 1, array: Uint8Array, compute: 'bool' },
   uint8: integer('u8', 1, Uint8Array, 'int32'),

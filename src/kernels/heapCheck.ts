@@ -27,6 +27,7 @@ interface Live {
 /** The heap is not as it should be: a kernel wrote outside its tensors, or memory was used after it was freed. */
 const broken = (what: string): InternalError => new InternalError(`checked heap: ${what}`)
 
+/** The checked heap: margins around every tensor, freed memory that stays NaN for a while, and the bounds of every launch. */
 export class HeapCheck implements HeapGuard {
   readonly #blocks = new Map<number, Live>()
   readonly #kept: Live[] = []

@@ -57,6 +57,7 @@ export interface ScalarParam {
   readonly dtype: DType
 }
 
+/** What a kernel gets: the address of a tensor, a size, or a number. */
 export type Param = BufferParam | SizeParam | ScalarParam
 
 /**
@@ -167,6 +168,7 @@ export interface ReduceLanesExpr {
   readonly place: ArrayPlace
 }
 
+/** What a kernel computes. */
 export type Expr = ConstExpr | ScalarExpr | IotaExpr | SizeExpr | LoadExpr | CallExpr | CastExpr | LocalExpr | ElementExpr | ReduceLanesExpr
 
 /** A mutable scalar variable, in scope from its declaration to the end of the enclosing body. Accumulators are locals. */
@@ -207,6 +209,7 @@ export type Combine = 'add' | 'mul' | 'min' | 'max'
  */
 export type LoopMode = 'serial' | 'simd' | 'parallel' | 'unroll' | 'lanes'
 
+/** A loop. */
 export interface ForStmt {
   readonly kind: 'for'
   readonly loop: LoopVar
@@ -231,18 +234,21 @@ export interface SetElementStmt {
   readonly value: Expr
 }
 
+/** Puts a new local variable into scope. */
 export interface DeclareStmt {
   readonly kind: 'declare'
   readonly local: Local
   readonly init: Expr
 }
 
+/** Sets a local variable. */
 export interface AssignStmt {
   readonly kind: 'assign'
   readonly local: Local
   readonly value: Expr
 }
 
+/** Combines a value with a local variable, and stores the result in it. */
 export interface AccumulateStmt {
   readonly kind: 'accumulate'
   readonly local: Local
@@ -262,6 +268,7 @@ export interface StoreStmt {
 /** An emitter has a case for each of them, and for each {@link LoopMode}: it ends with `unknownStatement`, which does not compile where one is missing. */
 export type Stmt = ForStmt | DeclareStmt | AssignStmt | AccumulateStmt | DeclareArrayStmt | SetElementStmt | StoreStmt
 
+/** A kernel: what it gets, and what it does. */
 export interface Kernel {
   readonly name: string
   /** In call order. */
@@ -273,17 +280,22 @@ export interface Kernel {
 
 // ---- Builders. They infer dtypes and fold trivial constants, so that calls read like formulas. ----
 
+/** A tensor that a kernel reads or writes. */
 export const bufferParam = (name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam => ({
   kind: 'buffer',
   name,
   dtype,
   access,
 })
+/** A size that is known when the kernel is called. */
 export const sizeParam = (name: string): SizeParam => ({ kind: 'size', name })
 /** The dtype in which a kernel takes a number to compute with in `dtype`. As a bool, 0.5 would arrive cut down to 0, though it is true. */
 export const numberType = (dtype: DType): DType => (dtype === 'bool' ? 'float64' : dtype)
+/** A number that a kernel gets. */
 export const scalarParam = (name: string, dtype: DType): ScalarParam => ({ kind: 'scalar', name, dtype })
+/** The variable of a loop: from 0 up to `extent`, in steps. */
 export const loopVar = (name: string, extent: Size, step: number = 1): LoopVar => ({ kind: 'loop', name, extent, step })
+/** Memory of a kernel: for each call, or for each thread. */
 export const scratch = (name: string, dtype: DType, elements: Size, per: Scratch['per'] = 'call'): Scratch => ({
   kind: 'scratch',
   name,
@@ -291,7 +303,9 @@ export const scratch = (name: string, dtype: DType, elements: Size, per: Scratch
   elements,
   per,
 })
+/** A local variable. */
 export const local = (name: string, dtype: DType): Local => ({ name, dtype })
+/** A local array of a known shape. */
 export const localArray = (name: string, dtype: DType, shape: readonly number[]): LocalArray => ({ name, dtype, shape })
 
 /** An index from pairs [loop, stride]; a stride of 0 is dropped. */
@@ -312,11 +326,14 @@ export function constant(dtype: DType, value: ElementValue): ConstExpr {
   const number = Number(exact)
   return { kind: 'const', dtype, value: dtype === 'int64' && !Number.isSafeInteger(number) ? exact : number }
 }
+/** The value of a number that the kernel gets. */
 export const scalar = (param: ScalarParam): ScalarExpr => ({ kind: 'scalar', dtype: param.dtype, param })
+/** The variable of a loop as a number. */
 export const iota = (loop: LoopVar): IotaExpr => ({ kind: 'iota', dtype: 'int32', loop })
 /** A size as a value. */
 export const sizeOf = (size: Size): ConstExpr | SizeExpr =>
   typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size }
+/** An element of memory; where `mask` is false, 0. */
 export const load = (buffer: Memory, index: Index, mask: Expr | null = null): LoadExpr => ({
   kind: 'load',
   dtype: buffer.dtype,
@@ -324,8 +341,10 @@ export const load = (buffer: Memory, index: Index, mask: Expr | null = null): Lo
   index,
   mask,
 })
+/** The value of a local variable. */
 export const read = (variable: Local): LocalExpr => ({ kind: 'local', dtype: variable.dtype, local: variable })
 
+/** An element of a local array. */
 export const element = (array: LocalArray, ...indices: readonly ArrayIndex[]): ElementExpr => ({
   kind: 'element',
   dtype: array.dtype,
@@ -360,6 +379,7 @@ export function call(op: ScalarOp, ...args: readonly Expr[]): Expr {
   return { kind: 'call', dtype: yieldsBool ? 'bool' : first.dtype, op, args }
 }
 
+/** A loop. `grain`: how many iterations of a parallel loop are worth another thread. */
 export const forLoop = (loop: LoopVar, mode: LoopMode, body: readonly Stmt[], grain: number = 1): ForStmt => ({
   kind: 'for',
   loop,
@@ -370,21 +390,27 @@ export const forLoop = (loop: LoopVar, mode: LoopMode, body: readonly Stmt[], gr
 /** Loops inside each other, the outermost first. */
 export const serialLoops = (loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] =>
   loops.reduceRight((inner: readonly Stmt[], loop) => [forLoop(loop, 'serial', inner)], body)
+/** Puts a local variable into scope. */
 export const declare = (variable: Local, init: Expr): DeclareStmt => ({ kind: 'declare', local: variable, init })
+/** Sets a local variable. */
 export const assign = (variable: Local, value: Expr): AssignStmt => ({ kind: 'assign', local: variable, value })
+/** Combines a value with a local variable. */
 export const accumulate = (variable: Local, combine: Combine, value: Expr): AccumulateStmt => ({
   kind: 'accumulate',
   local: variable,
   combine,
   value,
 })
+/** Puts a local array into scope, each of whose elements is `init`. */
 export const declareArray = (array: LocalArray, init: Expr): DeclareArrayStmt => ({ kind: 'declareArray', array, init })
+/** Sets an element of a local array. */
 export const setElement = (array: LocalArray, indices: readonly ArrayIndex[], value: Expr): SetElementStmt => ({
   kind: 'setElement',
   array,
   place: placeOf(indices),
   value,
 })
+/** Writes an element of memory; with `combine`, what it holds is combined with the value. */
 export const store = (buffer: Memory, index: Index, value: Expr, combine: Combine | null = null): StoreStmt => ({
   kind: 'store',
   buffer,

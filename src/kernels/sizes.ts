@@ -17,6 +17,7 @@ export interface DerivedSize {
   readonly b: Size
 }
 
+/** A size of a kernel: known now, when the kernel is called, or computed from such. */
 export type Size = number | SizeParam | DerivedSize
 
 const operations: Readonly<Record<SizeOp, (a: number, b: number) => number>> = {
@@ -39,8 +40,11 @@ function derived(op: SizeOp, a: Size, b: Size): Size {
   return { kind: 'derived', op, a, b }
 }
 
+/** The sum of two sizes. */
 export const sizeSum = (a: Size, b: Size): Size => derived('add', a, b)
+/** The difference of two sizes. */
 export const sizeDifference = (a: Size, b: Size): Size => derived('sub', a, b)
+/** The product of two sizes. */
 export const sizeProduct = (a: Size, b: Size): Size => derived('mul', a, b)
 /** The largest multiple of `step` up to `size`. */
 export const roundedDown = (size: Size, step: number): Size => derived('roundDown', size, step)

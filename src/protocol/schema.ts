@@ -17,6 +17,7 @@ export interface SchemaType {
 /** A default value as schemas write it. */
 export type SchemaDefault = number | string | boolean | null | readonly SchemaDefault[]
 
+/** An argument of a schema. */
 export interface SchemaArgument {
   /** In camelCase, as the options object spells it. */
   readonly name: string
@@ -28,6 +29,7 @@ export interface SchemaArgument {
   readonly default: SchemaDefault | undefined
 }
 
+/** The schema of an operator, parsed. */
 export interface FunctionSchema {
   readonly name: string
   readonly overload: string

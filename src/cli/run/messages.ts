@@ -31,6 +31,7 @@ export const RANK_MESSAGE: Decoder<RankMessage> = object({
 /** What the launcher asks for: that a signal goes to the rank. */
 export const SIGNAL_MESSAGE: Decoder<{ readonly signal: string }> = object({ signal: TEXT })
 
+/** Sends a message. */
 export const send = (socket: Socket, message: object): void => void socket.write(`${JSON.stringify(message)}\n`)
 
 /** Calls `receive` for each message. */

@@ -79,4 +79,5 @@ export interface UnknownOrigin {
   readonly why: string
 }
 
+/** Where a value that went wrong came from. */
 export type FlightOrigin = OperatorOrigin | TensorOrigin | CompilerOrigin | JumpOrigin | UnknownOrigin

@@ -10,6 +10,7 @@ import { PendingQuery } from './pendingQuery.ts'
 import type { QueryEnd, ReportedUsage } from './pendingQuery.ts'
 import { QueryEncoder } from './protocol.ts'
 
+/** Options of {@link Isolator}: how long a query may take. */
 export interface IsolatorOptions {
   /**
    * Milliseconds before a query counts as hanging, after the imports: of processor time where the helper reports it, otherwise of time. A candidate that uses no

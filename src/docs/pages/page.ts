@@ -13,6 +13,7 @@ export type Inline =
   /** A place that links lead to. */
   | { readonly kind: 'anchor'; readonly id: string; readonly text: readonly Inline[] }
 
+/** A piece of a page. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: number; readonly text: readonly Inline[]; readonly id: string | null }
   | { readonly kind: 'text'; readonly text: readonly Inline[] }

@@ -30,6 +30,7 @@ export const ELEMENT_TYPES: Readonly<Record<DType, number>> = {
 
 /** An attribute of a node: whole numbers are ints unless they are given as `{ float }`. */
 type Attribute = number | string | readonly number[] | { readonly float: number }
+/** The attributes of a node, by name. */
 export type Attributes = Readonly<Record<string, Attribute>>
 
 /** AttributeProto.AttributeType. */

@@ -98,6 +98,7 @@ export const takesDirect = (s: ConvolutionSizes, transposed: boolean): boolean =
   [s.batch, s.channels, s.features, s.outHeight, s.outWidth, s.kernelHeight, s.kernelWidth].every((size) => size > 0) &&
   (!transposed || Math.min(s.strideH, s.outHeight) * Math.min(s.strideW, s.outWidth) <= MOST_PARTS)
 
+/** The schedule of convolutions as products of matrices. */
 export const direct: Schedule<DirectProblem, DirectProblem, DirectTile> = {
   name: 'direct convolution',
   match: ({ sizes, transposed }) => takesDirect(sizes, transposed),

@@ -59,6 +59,7 @@ export const takesWinograd = (s: ConvolutionSizes): boolean =>
   s.outWidth >= LEAST_PLANE &&
   s.batch * Math.ceil(s.outHeight / TILE) * Math.ceil(s.outWidth / TILE) >= LEAST_TILES
 
+/** The schedule of 3x3 convolutions by Winograd’s F(2,3). */
 export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = {
   name: 'winograd',
   match: ({ sizes }) => takesWinograd(sizes),

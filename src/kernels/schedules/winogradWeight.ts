@@ -42,8 +42,10 @@ const AREA = 9
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
 
+/** Whether the gradient of a convolution’s weight is computed by {@link winogradWeight}. */
 export const takesWinogradWeight = (sizes: ConvolutionSizes): boolean => takesWinograd(sizes) && sizes.channels * sizes.features <= MOST_WEIGHTS
 
+/** The schedule of the gradient of a 3x3 convolution’s weight by Winograd’s algorithm. */
 export const winogradWeight: Schedule<WeightGradientProblem, WeightGradientProblem, WeightTile> = {
   name: 'winogradWeight',
   match: ({ sizes }) => takesWinogradWeight(sizes),

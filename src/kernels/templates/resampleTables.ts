@@ -1,5 +1,6 @@
 // The tables of the kernels for lines of another length: which elements of a line four neighbours of the result are made of, and their weights.
 
+/** The elements of a vector. */
 export const LANES = 4
 /**
  * The table has an entry for each part of each four elements, of this many words: bytes for the swizzle, weights, where the four elements of the line begin and where

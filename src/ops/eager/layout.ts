@@ -2,6 +2,7 @@
 import { collapseDims, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 
+/** The loops over several operands: sizes and strides, with dimensions merged where all operands allow it. */
 export interface Layout {
   readonly dims: readonly number[]
   /** One list per operand, in the order given. */

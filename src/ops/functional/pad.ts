@@ -13,6 +13,7 @@ import { indexSelect } from '../view/indexing.ts'
 /** What the border holds: one value, the mirror image without the edge, the edge, or the other side. */
 export type PadMode = 'constant' | 'reflect' | 'replicate' | 'circular'
 
+/** Options of `pad`. */
 export interface PadOptions {
   /** Default 'constant'. */
   readonly mode?: PadMode

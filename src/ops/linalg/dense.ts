@@ -13,6 +13,7 @@ export const dense = (rows: number, columns: number, fn: (i: number, j: number) 
   data: Float64Array.from({ length: rows * columns }, (_, k) => fn(Math.floor(k / columns), k % columns)),
 })
 
+/** An element of a matrix. */
 export const at = (a: Dense, i: number, j: number): number => a.data[i * a.columns + j] ?? 0
 const put = (a: Dense, i: number, j: number, value: number): void => {
   a.data[i * a.columns + j] = value

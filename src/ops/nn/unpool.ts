@@ -14,6 +14,7 @@ import type { Sizes, WindowTable } from './windowTables.ts'
 
 const F = 'torch.nn.functional'
 
+/** Options of `maxUnpool1d`, `maxUnpool2d` and `maxUnpool3d`. */
 export interface MaxUnpoolOptions {
   readonly stride?: Sizes | null
   readonly padding?: Sizes
