@@ -1,5 +1,5 @@
 // Direct convolutions and transposed ones, for every tile: against plain sums in the order channel, y, x, whose bits they have in strict code, and against the reference interpreter. Windows, strides,
-// dilations, borders, layouts of images and weights, epilogues.
+// dilations, groups, borders, layouts of images and weights, epilogues.
 import { describe, expect, test } from 'vitest'
 import { withStrict } from '../../src/kernels/engine.ts'
 import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../src/kernels/loopIr.ts'
@@ -26,7 +26,7 @@ interface Case {
 }
 
 /** out[n, o, y, x] = max(sum + bias[o], pixel - 40). */
-function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => number): Case {
+function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => number, groups: number = 1): Case {
   const {
     batch,
     channels,
@@ -51,13 +51,13 @@ function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => numbe
     bufferParam('bias', 'float32'),
   ]
   const [plane, area] = [outHeight * outWidth, kernelHeight * kernelWidth]
-  const [images, rows, pixels] = [loopVar('n', batch), loopVar('o', features), loopVar('p', plane)]
-  const gap = random(3)
+  const [images, rows, pixels] = [loopVar('n', batch), loopVar('o', groups * features), loopVar('p', plane)]
+  const [gap, all] = [random(3), groups * channels]
   const place = pick([
-    { outer: channels * height * width, channel: height * width, row: width, col: 1 },
-    { outer: channels * height * width, channel: height * width, row: width, col: 1 },
-    { outer: channels * height * width, channel: 1, row: width * channels, col: channels },
-    { outer: channels * height * (width + gap), channel: height * (width + gap), row: width + gap, col: 1 },
+    { outer: all * height * width, channel: height * width, row: width, col: 1 },
+    { outer: all * height * width, channel: height * width, row: width, col: 1 },
+    { outer: all * height * width, channel: 1, row: width * all, col: all },
+    { outer: all * height * (width + gap), channel: height * (width + gap), row: width + gap, col: 1 },
   ])
   const weights = pick([
     { start: 0, outer: area * channels, channel: area, row: kernelWidth, col: 1 },
@@ -65,13 +65,13 @@ function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => numbe
     { start: area - 1, outer: area, channel: area * features, row: -kernelWidth, col: -1 },
   ])
   const problem: DirectProblem = {
-    ...{ name: 'direct', sizes, images, features: rows, pixels, transposed },
+    ...{ name: 'direct', sizes, images, features: rows, pixels, transposed, groups },
     image: { buffer: image, start: 0, ...place },
     weight: { buffer: weight, ...weights },
     epilogue: (sum) => [
       store(
         out,
-        at([images, features * plane], [rows, plane], [pixels, 1]),
+        at([images, groups * features * plane], [rows, plane], [pixels, 1]),
         call('max', call('add', sum, load(bias, at([rows, 1]))), cast(call('sub', iota(pixels), constant('int32', 40)), 'float32')),
       ),
     ],
@@ -79,8 +79,8 @@ function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => numbe
   }
   const data = (count: number): Float32Array => Float32Array.from({ length: count }, value)
   // The rows of the last layout end with the last pixel.
-  const extent = (batch - 1) * place.outer + (channels - 1) * place.channel + (height - 1) * place.row + (width - 1) * place.col + 1
-  const [X, W, B] = [data(extent), data(area * channels * features), data(features)]
+  const extent = (batch - 1) * place.outer + (all - 1) * place.channel + (height - 1) * place.row + (width - 1) * place.col + 1
+  const [X, W, B] = [data(extent), data(groups * area * channels * features), data(groups * features)]
   /** Where an element of a window is read along one side; null between pixels. */
   const source = (result: number, k: number, stride: number, pad: number, dilation: number): number | null => {
     if (!transposed) return result * stride + k * dilation - pad
@@ -89,7 +89,7 @@ function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => numbe
   }
   const expected: number[] = []
   for (let n = 0; n < batch; n++)
-    for (let o = 0; o < features; o++)
+    for (let o = 0; o < groups * features; o++)
       for (let p = 0; p < plane; p++) {
         let sum = 0
         for (let c = 0; c < channels; c++)
@@ -98,12 +98,16 @@ function caseOf(sizes: ConvolutionSizes, transposed: boolean, value: () => numbe
               const y = source(Math.floor(p / outWidth), ky, strideH, padH, dilationH)
               const x = source(p % outWidth, kx, strideW, padW, dilationW)
               if (y === null || x === null || y < 0 || y >= height || x < 0 || x >= width) continue
-              const w = W[weights.start + o * weights.outer + c * weights.channel + ky * weights.row + kx * weights.col] ?? NaN
-              sum = Math.fround(sum + Math.fround((X[n * place.outer + c * place.channel + y * place.row + x * place.col] ?? NaN) * w))
+              const group = Math.floor(o / features)
+              const first = weights.start + group * features * channels * area
+              const w = W[first + (o % features) * weights.outer + c * weights.channel + ky * weights.row + kx * weights.col] ?? NaN
+              sum = Math.fround(
+                sum + Math.fround((X[n * place.outer + (group * channels + c) * place.channel + y * place.row + x * place.col] ?? NaN) * w),
+              )
             }
         expected.push(Math.max(Math.fround(sum + (B[o] ?? NaN)), p - 40))
       }
-  return { problem, args: { out: new Float32Array(batch * features * plane), image: X, weight: W, bias: B }, expected }
+  return { problem, args: { out: new Float32Array(batch * groups * features * plane), image: X, weight: W, bias: B }, expected }
 }
 
 /** Random sizes; null where the window does not fit. */
@@ -130,7 +134,7 @@ function drawn(transposed: boolean): ConvolutionSizes | null {
 /** The tiles, with blocks of few columns, and with one image at a time. */
 const tiles = direct.tiles('wasm').flatMap((tile) => [tile, { ...tile, blockBytes: 0 }, { ...tile, blockBytes: 4096, leastColumns: 1 }])
 
-const runs = Number(process.env['TENSORFX_FUZZ'] ?? 40)
+const runs = Number(process.env['TENSORFX_FUZZ'] ?? 30)
 
 /** Whole numbers, whose sums are exact: rounding tells nothing. */
 const whole = (): number => random(17) - 8
@@ -142,7 +146,7 @@ describe('direct convolutions', () => {
     for (let i = 0; i < runs; i++) {
       const sizes = drawn(transposed)
       if (sizes === null) continue
-      const { problem, args, expected } = caseOf(sizes, transposed, whole)
+      const { problem, args, expected } = caseOf(sizes, transposed, whole, pick([1, 1, 2, 3]))
       for (const tile of tiles) {
         const kernel = direct.build(direct.spec(problem), tile)
         verifyKernel(kernel)
@@ -160,7 +164,7 @@ describe('direct convolutions', () => {
     for (let i = 0; i < runs / 2; i++) {
       const sizes = drawn(transposed)
       if (sizes === null) continue
-      const { problem, args, expected } = caseOf(sizes, transposed, number)
+      const { problem, args, expected } = caseOf(sizes, transposed, number, pick([1, 3]))
       for (const tile of tiles) {
         const kernel = direct.build(direct.spec(problem), tile)
         const result =
@@ -174,11 +178,11 @@ describe('direct convolutions', () => {
     }
   })
 
-  test('need at most 8 KB of code, and 12 KB where features fill no register tile', () => {
+  test('need at most 8 KB of code, and 13 KB where features fill no register tile', () => {
     for (const transposed of [false, true])
       for (const [features, most] of [
         [24, 8192],
-        [23, 12_288],
+        [23, 13_312],
       ] as const)
         for (let i = 0; i < 8; i++) {
           const sizes = drawn(transposed)

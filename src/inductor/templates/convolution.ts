@@ -74,7 +74,7 @@ export const convolution: Template = defineTemplate<Convolution>({
       b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
     })
     const problem = problemOf(spec, convolved)
-    const plain = { ...problem, transposed: false }
+    const plain = { ...problem, transposed: false, groups: 1 }
     const scheduled = [
       ...(!isStrict() && winograd.match(problem) ? [spareOf(winograd, problem)] : []),
       ...(direct.match(plain) ? [spareOf(direct, plain)] : []),

@@ -1,4 +1,4 @@
-// Convolutions as products of matrices, of any window, stride and dilation, and transposed ones, which are the gradients of images: the weight [feature, depth] times the windows [depth, column], where
+// Convolutions as products of matrices, of any window, stride, dilation and number of groups, and transposed ones, which are the gradients of images: the weight [feature, depth] times the windows [depth, column], where
 // the depth is (channel, y, x) in this order, and a column is a pixel of the result. Sums are added up one after the other, so that they are the same in any tile.
 //
 // Windows are gathered from a copy of the images with a border of zeros, or from the images, into quads of four columns, depth-major, as many as stay in the cache. Rows of weights are read as they are where
@@ -42,6 +42,8 @@ const MOST_PARTS = 4
 export interface DirectProblem extends ConvolutionProblem {
   /** Whether it is the gradient of the images: out[image, feature, y, x] sums image[image, c, (y + padH - ky * dilationH) / strideH, …] * weight[feature, c, ky, kx] where the division is exact. */
   readonly transposed: boolean
+  /** The number of groups, each of which has `sizes.channels` channels and `sizes.features` features of its own. Their weights follow each other. */
+  readonly groups: number
 }
 
 interface DirectTile {
@@ -111,6 +113,8 @@ class Direct {
   readonly #p: DirectProblem
   readonly #tile: DirectTile
   readonly #parts: readonly Part[]
+  /** The loop over groups; null for one. */
+  readonly #group: LoopVar | null
   /** Images whose columns are in one product. */
   readonly #together: number
   readonly #outer: LoopVar
@@ -128,6 +132,7 @@ class Direct {
     const { sizes, image, weight, transposed } = problem
     const { batch, channels, features, kernelHeight, kernelWidth } = sizes
     this.#parts = partsOf(problem)
+    this.#group = problem.groups === 1 ? null : loopVar('group', problem.groups)
     const read = this.#parts.filter(({ depth }) => depth > 0)
     const [rows, cols] = [reachOf(read.map(({ y }) => y)), reachOf(read.map(({ x }) => x))]
     const isInside = rows.low >= 0 && rows.high < sizes.height && cols.low >= 0 && cols.high < sizes.width
@@ -154,9 +159,26 @@ class Direct {
     const { name, params } = this.#p
     const parts = [this.#packed, this.#copy?.memory ?? null, this.#windows, this.#sums, this.#table].filter((memory) => memory !== null)
     const pack = this.#packed === null ? [] : this.#parts.flatMap((part) => this.#packWeights(part))
-    const copied = this.#copy?.copy(this.#inner, this.#ofImages(this.#p.image.outer)) ?? []
+    const copied =
+      this.#copy?.copy(this.#inner, [...this.#ofImages(this.#p.image.outer), ...this.#ofGroup(this.#p.sizes.channels * this.#p.image.channel)]) ?? []
     const images = [...copied, ...this.#parts.flatMap((part, i) => this.#part(part, this.#parts[i - 1]))]
-    return { name, params, scratch: parts, body: [...pack, ...(this.#copy?.clear() ?? []), forLoop(this.#outer, 'serial', images)] }
+    const group = [...pack, forLoop(this.#outer, 'serial', images)]
+    return {
+      name,
+      params,
+      scratch: parts,
+      body: [...(this.#copy?.clear() ?? []), ...(this.#group === null ? group : nest('serial', [this.#group], group))],
+    }
+  }
+
+  #ofGroup(stride: number): Terms {
+    return this.#group === null ? [] : [[this.#group, stride]]
+  }
+
+  /** What the group adds to the index of a weight. */
+  get #weightsOfGroup(): Terms {
+    const { features, channels, kernelHeight, kernelWidth } = this.#p.sizes
+    return this.#ofGroup(features * channels * kernelHeight * kernelWidth)
   }
 
   #ofImages(stride: number): Terms {
@@ -219,7 +241,14 @@ class Direct {
       loopVar('kx', x.taps.count),
     ]
     const start = weight.start + y.taps.first * weight.row + x.taps.first * weight.col
-    const source = from(start, [f, weight.outer], [c, weight.channel], [ky, y.taps.step * weight.row], [kx, x.taps.step * weight.col])
+    const source = from(
+      start,
+      ...this.#weightsOfGroup,
+      [f, weight.outer],
+      [c, weight.channel],
+      [ky, y.taps.step * weight.row],
+      [kx, x.taps.step * weight.col],
+    )
     const area = y.taps.count * x.taps.count
     const move = store(this.#packed, from(first, [f, depth], [c, area], [ky, x.taps.count], [kx, 1]), load(weight.buffer, source))
     return nest('serial', [f, c], this.#overTaps(ky, kx, [move]))
@@ -248,7 +277,12 @@ class Direct {
   /** Where the images of a block begin, and its rows. */
   #ofBlock({ y }: Part, block: LoopVar): Terms {
     const { row } = this.#planes
-    return [...(this.#copy === null ? this.#ofImages(this.#planes.image) : [[this.#inner, this.#planes.image] as const]), [block, y.read * row]]
+    return [
+      ...(this.#copy === null
+        ? [...this.#ofImages(this.#planes.image), ...this.#ofGroup(this.#p.sizes.channels * this.#planes.channel)]
+        : [[this.#inner, this.#planes.image] as const]),
+      [block, y.read * row],
+    ]
   }
 
   #window({ y, x, depth }: Part): { readonly loops: readonly [LoopVar, LoopVar, LoopVar]; readonly depth: Terms } {
@@ -307,7 +341,8 @@ class Direct {
       depth: terms,
     } = this.#window(part)
     const { start, terms: tap } = this.#tap(y.taps, x.taps, c, ky, kx)
-    const outer: Terms = this.#copy === null ? [[this.#outer, this.#planes.image]] : []
+    const outer: Terms =
+      this.#copy === null ? [[this.#outer, this.#planes.image], ...this.#ofGroup(this.#p.sizes.channels * this.#planes.channel)] : []
     const offsets = Array.from({ length: QUAD }, (_, i) => local(`offset${i}`, 'int32'))
     const moves = offsets.map((offset, i) => {
       const pixel: Index = { ...from(start, ...outer, [block, y.read * this.#planes.row], ...tap), dynamic: [{ value: read(offset), stride: 1 }] }
@@ -338,7 +373,7 @@ class Direct {
     const line = this.#packed === null ? weight.outer : depth
     const weights =
       this.#packed === null
-        ? load(weight.buffer, from(weight.start + first * line, [f, line], [r, line], [k, 1]))
+        ? load(weight.buffer, from(weight.start + first * line, ...this.#weightsOfGroup, [f, line], [r, line], [k, 1]))
         : load(this.#packed, from(part.weights + first * line, [f, line], [r, line], [k, 1]))
     const windows = load(this.#windows, at([n, depth], [h, QUAD * depth], [k, QUAD], [q, 1]))
     const overTile = (body: readonly Stmt[]): readonly Stmt[] => nest('unroll', [r, h], [forLoop(q, 'lanes', body)])
@@ -372,7 +407,7 @@ class Direct {
     ])
     const places = new Map([
       [images, from(0, ...this.#ofImages(1))],
-      [features, feature],
+      [features, { ...feature, terms: [...feature.terms, ...at(...this.#ofGroup(sizes.features)).terms] }],
       [pixels, from(y.first * sizes.outWidth + x.first, [block, y.step * sizes.outWidth], [oy, y.step * sizes.outWidth], [ox, x.step])],
     ])
     return nest('serial', [line, this.#inner, oy], [forLoop(ox, 'simd', substituted(epilogue(value), places))])

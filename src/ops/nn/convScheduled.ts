@@ -64,16 +64,17 @@ const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
 const LEAST_PRODUCTS = 2 ** 18
 
 /** Whether the convolution is computed directly; `plane` is that of the result of the forward convolution. */
-const isDirect = (sizes: ConvolutionSizes, transposed: boolean, plane: number): boolean =>
-  takesDirect(sizes, transposed) && sizes.batch * sizes.channels * sizes.features * sizes.kernelHeight * sizes.kernelWidth * plane >= LEAST_PRODUCTS
+const isDirect = (sizes: ConvGeometry, transposed: boolean, plane: number): boolean =>
+  takesDirect(sizes, transposed) &&
+  sizes.batch * sizes.groups * sizes.channels * sizes.features * sizes.kernelHeight * sizes.kernelWidth * plane >= LEAST_PRODUCTS
 
 type Way = 'winograd' | 'direct'
 
 /** The convolution of images with a contiguous weight, or the gradient of images: with a weight that is turned, or as a transposed convolution. */
-function convolutionKernel(way: Way, sizes: ConvolutionSizes, steps: Steps, isGradient: boolean, hasBias: boolean): CompiledKernel {
-  const { batch, channels, features: count, kernelHeight, kernelWidth } = sizes
+function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradient: boolean, hasBias: boolean): CompiledKernel {
+  const { batch, groups, channels, features: count, kernelHeight, kernelWidth } = sizes
   const [plane, area] = [sizes.outHeight * sizes.outWidth, kernelHeight * kernelWidth]
-  const [images, features, pixels] = [loopVar('image', batch), loopVar('feature', count), loopVar('pixel', plane)]
+  const [images, features, pixels] = [loopVar('image', batch), loopVar('feature', groups * count), loopVar('pixel', plane)]
   const plain = { buffer: WEIGHT, start: 0, outer: area * channels, channel: area, row: kernelWidth, col: 1 }
   const swapped = { buffer: WEIGHT, start: 0, outer: area, channel: area * count, row: kernelWidth, col: 1 }
   const turned = { ...swapped, start: area - 1, row: -kernelWidth, col: -1 }
@@ -81,11 +82,15 @@ function convolutionKernel(way: Way, sizes: ConvolutionSizes, steps: Steps, isGr
     ...{ name: `conv_${way}`, sizes, images, features, pixels, image: operandOf(IMAGE, steps) },
     weight: !isGradient ? plain : way === 'winograd' ? turned : swapped,
     epilogue: (sum: Expr) => [
-      store(OUT, at([images, count * plane], [features, plane], [pixels, 1]), hasBias ? call('add', sum, load(BIAS, at([features, 1]))) : sum),
+      store(
+        OUT,
+        at([images, groups * count * plane], [features, plane], [pixels, 1]),
+        hasBias ? call('add', sum, load(BIAS, at([features, 1]))) : sum,
+      ),
     ],
     params: [OUT, IMAGE, WEIGHT, ...(hasBias ? [BIAS] : [])],
   }
-  return way === 'winograd' ? compileScheduled(winograd, problem) : compileScheduled(direct, { ...problem, transposed: isGradient })
+  return way === 'winograd' ? compileScheduled(winograd, problem) : compileScheduled(direct, { ...problem, groups, transposed: isGradient })
 }
 
 function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
@@ -100,8 +105,8 @@ function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
   })
 }
 
-function forward(sizes: ConvolutionSizes, { out, input, weight, bias }: Operands<'forward'>): Run | null {
-  const way = !isStrict() && takesWinograd(sizes) ? 'winograd' : 'direct'
+function forward(sizes: ConvGeometry, { out, input, weight, bias }: Operands<'forward'>): Run | null {
+  const way = !isStrict() && sizes.groups === 1 && takesWinograd(sizes) ? 'winograd' : 'direct'
   if (way === 'direct' && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
   const steps = stepsOf(input)
   const build = (): CompiledKernel => convolutionKernel(way, sizes, steps, false, bias !== null)
@@ -112,21 +117,21 @@ function forward(sizes: ConvolutionSizes, { out, input, weight, bias }: Operands
 }
 
 function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'input'>): Run | null {
-  const sizes: ConvolutionSizes = {
+  const sizes: ConvGeometry = {
     ...g,
     ...{ channels: g.features, height: g.outHeight, width: g.outWidth },
     ...{ features: g.channels, outHeight: g.height, outWidth: g.width },
   }
   const turned = { ...sizes, padH: g.kernelHeight - 1 - g.padH, padW: g.kernelWidth - 1 - g.padW }
-  const way = !isStrict() && takesWinograd(turned) && turned.padH >= 0 && turned.padW >= 0 ? 'winograd' : 'direct'
+  const way = !isStrict() && g.groups === 1 && takesWinograd(turned) && turned.padH >= 0 && turned.padW >= 0 ? 'winograd' : 'direct'
   if (way === 'direct' && !isDirect(sizes, true, g.outHeight * g.outWidth)) return null
   const steps = stepsOf(gradOut)
   const build = (): CompiledKernel => convolutionKernel(way, way === 'winograd' ? turned : sizes, steps, true, false)
   return { kernel: kernelFor(`input ${way}`, sizes, steps, build), tensors: [out, gradOut, weight] }
 }
 
-function weightGradient(sizes: ConvolutionSizes, { out, input, gradOut }: Operands<'weight'>): Run | null {
-  if (isStrict() || !takesWinogradWeight(sizes)) return null
+function weightGradient(sizes: ConvGeometry, { out, input, gradOut }: Operands<'weight'>): Run | null {
+  if (isStrict() || sizes.groups !== 1 || !takesWinogradWeight(sizes)) return null
   const steps = stepsOf(input)
   return { kernel: kernelFor('weight', sizes, steps, () => weightKernel(sizes, steps)), tensors: [out, input, gradOut] }
 }
@@ -144,7 +149,6 @@ function runOf(g: ConvGeometry, operands: ConvOperands): Run | null {
 
 /** Runs one direction by a schedule; returns false, and does nothing, where none takes it, and where there is no room for its memory. */
 export function runScheduled(g: ConvGeometry, operands: ConvOperands): boolean {
-  if (g.groups !== 1) return false
   const run = runOf(g, operands)
   if (run === null) return false
   let scratch: number
