@@ -2,7 +2,7 @@
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
-import { currentEngine } from './engine.ts'
+import { currentEngine, isStrict } from './engine.ts'
 import { heapGuard, heapMemory } from './heap.ts'
 import type { Kernel, Stmt } from './loopIr.ts'
 import { printKernel } from './print.ts'
@@ -63,7 +63,7 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
 
 /** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
-  const key = `${currentEngine()} ${printKernel(kernel)}`
+  const key = `${isStrict() ? 'strict' : currentEngine()} ${printKernel(kernel)}`
   let known = kernelsByText.get(key)
   if (known === undefined) {
     verify(kernel)

@@ -17,13 +17,16 @@ export interface Accumulator {
   result(): Val
 }
 
-/** The accumulator of a combination; its vectors are those in flight. */
-export function accumulatorOf(code: VectorCode, functions: ModuleFunctions, combine: Combine, dtype: DType): Accumulator {
+/**
+ * The accumulator of a combination. Its vectors are those in flight, or only one if the loop needs the registers: values are then combined with each other first, which is another
+ * order, that strict code must not have.
+ */
+export function accumulatorOf(code: VectorCode, functions: ModuleFunctions, combine: Combine, dtype: DType, isOne: boolean): Accumulator {
   if (dtypeInfo[dtype].compute === 'float32' && (combine === 'max' || combine === 'min')) return extremeOf(code, combine)
   return new Combined(
     code,
     (a, b) => emitCombine(code, functions, combine, dtype, a, b),
-    code.copy(constantVal(code, dtype, identityOf(combine, dtype).value)),
+    code.copy(constantVal(code, dtype, identityOf(combine, dtype).value), isOne ? 1 : code.vectors),
   )
 }
 
@@ -56,7 +59,16 @@ class Combined implements Accumulator {
   }
 
   add(value: Val): void {
-    write(this.#code, this.#parts, this.#combine(this.#parts, value))
+    const code = this.#code
+    const values =
+      this.#parts.length > 1
+        ? value
+        : inPairs(
+            code,
+            code.perVector((v) => code.at(value, v)),
+            this.#combine,
+          )
+    write(code, this.#parts, this.#combine(this.#parts, values))
   }
 
   merged(): Accumulator {

@@ -7,7 +7,9 @@ import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideA
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
+import { FUNCTION } from '../scalarOpRecord.ts'
 import { scalarOp } from '../scalarOps.ts'
+import { isStrict } from '../engine.ts'
 import { Addressing } from './addressing.ts'
 import type { RunningLoop } from './addressing.ts'
 import { accumulatorOf } from './accumulators.ts'
@@ -269,13 +271,16 @@ export class StatementEmitter {
     const { x, elements } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
-    const unroll = least >= elements * UNROLL && this.worthUnrolling(stmt) ? UNROLL : 1
+    const cost = costOf(stmt)
+    const unroll = least >= elements * UNROLL && cost <= UNROLL_LIMIT ? UNROLL : 1
+    // What functions need of registers leaves few for sums.
+    const isOne = cost >= FUNCTION && !isStrict()
     // Locals declared outside a simd loop are only accumulated into; see the specification.
     const sums: (readonly [Local, Combine])[] = []
     for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable)) sums.push([variable, how])
     if (least >= elements) {
       x.inLanes(stmt.loop, true, unroll, () => {
-        this.accumulators = new Map(sums.map(([variable, how]) => [variable, accumulatorOf(x.code, x.functions, how, variable.dtype)]))
+        this.accumulators = new Map(sums.map(([variable, how]) => [variable, accumulatorOf(x.code, x.functions, how, variable.dtype, isOne)]))
         if (unroll > 1) this.iterations(stmt, scope, elements * unroll)
       })
       x.inLanes(stmt.loop, true, 1, () => {
@@ -336,20 +341,20 @@ export class StatementEmitter {
       })
     })
   }
+}
 
-  private worthUnrolling(stmt: ForStmt): boolean {
-    let cost = 0
-    let simple = true
-    for (const [, index] of accessesOf(stmt.body)) {
-      const stride = strideAlong(index.terms, stmt.loop)
-      if (index.dynamic.length > 0 || (stride !== 0 && stride !== 1)) simple = false
-    }
-    forEachExpr(stmt.body, (expr) => {
-      if (expr.kind === 'call') cost += scalarOp(expr.op).cost
-      if (expr.kind === 'load' && expr.mask !== null) simple = false
-    })
-    return simple && cost <= UNROLL_LIMIT
+/** What an iteration costs, about; Infinity where elements are gathered one by one. */
+function costOf(stmt: ForStmt): number {
+  let cost = 0
+  for (const [, index] of accessesOf(stmt.body)) {
+    const stride = strideAlong(index.terms, stmt.loop)
+    if (index.dynamic.length > 0 || (stride !== 0 && stride !== 1)) cost = Infinity
   }
+  forEachExpr(stmt.body, (expr) => {
+    if (expr.kind === 'call') cost += scalarOp(expr.op).cost
+    if (expr.kind === 'load' && expr.mask !== null) cost = Infinity
+  })
+  return cost
 }
 
 /** Whether a loop has no 64-bit dtypes and no variables of the code around it. */

@@ -97,11 +97,11 @@ export class VectorCode {
   }
 
   /** New locals, one per vector in flight, with the value of `value`. */
-  copy(value: Val): Val {
+  copy(value: Val, vectors: number = this.vectors): Val {
     return this.perVector((v) => {
       this.f.get(this.at(value, v))
       return this.pop()
-    })
+    }, vectors)
   }
 
   /** A constant, loaded once at the start of the function. */

@@ -9,6 +9,7 @@ import {
   declare,
   forLoop,
   identityOf,
+  isStrict,
   load,
   local,
   loopVar,
@@ -34,7 +35,7 @@ const linesKernel = kernelCache((kind: Kind, dtype: DType, alongLines: boolean):
   const [outer, n, lines] = [sizeParam('outer'), sizeParam('n'), sizeParam('lines')]
   const step = alongLines ? 1 : lines
   const [o, line] = [loopVar('o', outer), loopVar('line', lines)]
-  const [greatest, sum, logarithm] = [local('greatest', dtype), local('sum', dtype), local('logarithm', dtype)]
+  const [greatest, sum, logarithm, inverse] = [local('greatest', dtype), local('sum', dtype), local('logarithm', dtype), local('inverse', dtype)]
   const pass = (name: string, body: (place: Index) => readonly Stmt[]): Stmt => {
     const c: LoopVar = loopVar(name, n)
     return forLoop(c, alongLines ? 'simd' : 'serial', body(at([o, sizeProduct(n, step)], [c, step], ...(alongLines ? [] : [[line, 1] as const]))))
@@ -52,7 +53,9 @@ const linesKernel = kernelCache((kind: Kind, dtype: DType, alongLines: boolean):
       const power = call('exp', shifted(place))
       return [store(out, place, power), accumulate(sum, 'add', power)]
     })
-    return [exponentials, pass('c2', (place) => [store(out, place, call('div', load(out, place), read(sum)))])]
+    if (dtype !== 'float32' || isStrict()) return [exponentials, pass('c2', (place) => [store(out, place, call('div', load(out, place), read(sum)))])]
+    const invert = declare(inverse, call('div', constant(dtype, 1), read(sum)))
+    return [exponentials, invert, pass('c2', (place) => [store(out, place, call('mul', load(out, place), read(inverse)))])]
   }
 
   function ofLogarithms(): readonly Stmt[] {
