@@ -1,4 +1,5 @@
 // Softmax, its logarithm, and the logarithm of a sum of exponentials.
+import { isStrict } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
@@ -10,7 +11,7 @@ import { abs, add, div, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
-import { exp, log } from '../pointwise/unary.ts'
+import { exp, log, reciprocal } from '../pointwise/unary.ts'
 import { reshape } from '../view/reshape.ts'
 import { detach } from '../view/windows.ts'
 import { all, amax } from './extremes.ts'
@@ -65,7 +66,9 @@ export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, option
     if (self.numel === 0) return mul(self, 1)
     const x = widened(self)
     const e = exp(sub(x, amax(x, dim, true)))
-    return to(div(e, sum(e, dim, true)), self.dtype)
+    const total = sum(e, dim, true)
+    // As in the kernel: one division for a line.
+    return to(e.dtype === 'float32' && !isStrict() ? mul(e, reciprocal(total)) : div(e, total), self.dtype)
   },
   derivative: ([g], { args: [, dim], outputs: [out] }) => [softmaxGradient(g, out, dim), null, null],
 })
