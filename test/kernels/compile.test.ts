@@ -1,6 +1,7 @@
 // Compiling: the cache, the heap's memory, epilogues inside other people's loops, and the promise about bits.
 import { describe, expect, test } from 'vitest'
 import {
+  accumulate,
   allocate,
   at,
   bufferParam,
@@ -19,6 +20,7 @@ import {
   read,
   sizeParam,
   store,
+  withStrict,
 } from '../../src/kernels/index.ts'
 import type { Expr, Kernel } from '../../src/kernels/index.ts'
 import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
@@ -89,6 +91,32 @@ describe('vectors in flight', () => {
 
   test('are no more than a loop of known length fills', () => {
     expect([stores(exps(0), 3), stores(exps(0), 4), stores(exps(0), 15), stores(exps(0), 16)]).toEqual([0, 1, 1, 5])
+  })
+
+  test('have a sum each, but one for all where values are costly, unless the code is strict', () => {
+    const [i, total] = [loopVar('i', n), local('total', 'float32')]
+    const x = load(a, at([i, 1]))
+    // x times e^0: costly, and exact.
+    const kernel = (value: Expr): Kernel => ({
+      name: 'k',
+      params: [out, a, n],
+      body: [declare(total, constant('float32', 0)), forLoop(i, 'simd', [accumulate(total, 'add', value)]), store(out, at(), read(total))],
+    })
+    const costly = call('mul', x, call('exp', call('mul', x, constant('float32', 0))))
+    const values = Float32Array.from({ length: 64 }, (_, k) => Math.sin(k) * 10 ** (k % 7))
+    const add = (p: readonly number[], q: readonly number[]): number[] => p.map((v, lane) => Math.fround(v + (q[lane] ?? NaN)))
+    const pairs = ([p = [], q = [], r = [], s = []]: readonly number[][]): number[] => add(add(p, q), add(r, s))
+    const [each, one] = [[0, 1, 2, 3].map(() => [0, 0, 0, 0]), [0, 0, 0, 0]]
+    for (let k = 0; k < 64; k += 16) {
+      const vectors = [0, 4, 8, 12].map((v) => [...values.subarray(k + v, k + v + 4)])
+      each.forEach((sum, v) => sum.splice(0, 4, ...add(sum, vectors[v] ?? [])))
+      one.splice(0, 4, ...add(one, pairs(vectors)))
+    }
+    const lanes = ([p = 0, q = 0, r = 0, s = 0]: readonly number[]): number => Math.fround(Math.fround(p + r) + Math.fround(q + s))
+    const sumOf = (value: Expr, isStrict: boolean): number =>
+      withStrict(isStrict, () => Number(runWasm(kernel(value), { out: new Float32Array(1), a: values, n: 64 })['out']?.[0]))
+    expect([sumOf(x, false), sumOf(costly, true), sumOf(costly, false)]).toEqual([lanes(pairs(each)), lanes(pairs(each)), lanes(one)])
+    expect(lanes(one)).not.toBe(lanes(pairs(each)))
   })
 })
 
