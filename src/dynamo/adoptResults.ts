@@ -69,7 +69,7 @@ export function takeResults(
   sources.forEach((source, i) => {
     const target = present(targets[i], 'a tensor to write to')
     const storage = target.realize()
-    if (compiled.writtenInPlace.has(i)) return
+    if (compiled.writtenInPlace.has(i)) return storage.noteWrite()
     if (!keeps(storage)) return copyInto(source, target)
     let fresh = source.realize()
     if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {

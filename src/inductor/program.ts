@@ -6,6 +6,7 @@ import { dtypeInfo } from '../kernels/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
+import { PackedWeight, packed, wherePacked } from './packing.ts'
 import { addressOf, arena, keep, temporary, whereRoom } from './runtime.ts'
 import type { EmittedGroup, Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
@@ -97,15 +98,27 @@ class ProgramWriter {
   }
 
   #kernel(step: Extract<Step, { kind: 'kernel' }>, scratchAt: number): void {
-    const args = step.operands.map((operand) => {
+    const weight = this.#packedOf(step)
+    const args = step.operands.map((operand, position) => {
       if (operand.kind === 'scalar') return inputAt(operand.input.placeholder)
       const address = this.#addressFor(operand.buffer)
       if (operand.written) this.#markWritten(operand.buffer)
-      return operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
+      const first = operand.offset === 0 ? address : sum(address, operand.offset * dtypeInfo[operand.buffer.dtype].size)
+      return weight !== null && position === step.packed?.position
+        ? call('packed', packed, constant(weight), inputAt(operand.buffer.input), first)
+        : first
     })
     if (step.scratchBytes > 0) args.push(sum(BASE, scratchAt))
-    const kernel = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compile)
+    const usual = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compile)
+    const kernel = weight === null ? usual : wherePacked(weight, usual)
     this.#calls.push({ kind: 'run', kernel, args, label: step.name, id: step.id })
+  }
+
+  /** The weight that the kernel can take packed; null if there is none, or if the program itself writes to it. */
+  #packedOf({ packed: of, operands }: Extract<Step, { kind: 'kernel' }>): PackedWeight | null {
+    const operand = of === null ? undefined : operands[of.position]
+    if (of === null || operand?.kind !== 'buffer' || operand.buffer.input < 0) return null
+    return [...this.#placement.inPlace.values()].includes(operand.buffer.input) ? null : new PackedWeight(of.kernel)
   }
 
   /** If the buffer is off the heap, it must be copied back. */

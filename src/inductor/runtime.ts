@@ -28,6 +28,9 @@ export function end(copies: BlockCopies): void {
   copies.discard()
 }
 
+/** Whether a program is running. */
+export const isRunning = (): boolean => running.length > 0
+
 /** Keeps the results of an eager kernel until the program ends. */
 export function keep<T>(results: T): T {
   running.at(-1)?.push(results)

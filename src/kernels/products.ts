@@ -1,10 +1,13 @@
 // The kernels of matrix products: the schedule for few rows or columns where it takes the product, otherwise the one for all.
+import { present } from '../errors/index.ts'
 import type { CompiledKernel } from './boundedCache.ts'
-import { isStrict } from './engine.ts'
+import { compileKernel } from './compile.ts'
+import { currentEngine, isStrict, withStrict } from './engine.ts'
 import type { GemmSpec } from './gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
-import { gemm, gemmScratchBytes } from './schedules/gemm.ts'
+import { gemm, gemmScratchBytes, packedElements, packedGemm } from './schedules/gemm.ts'
 import { skinnyAcross, skinnyAlong, skinnyScratchBytes } from './schedules/skinny.ts'
+import type { PackedKernel } from './templates/template.ts'
 
 /** A compiled product. */
 export interface ProductKernel {
@@ -20,4 +23,17 @@ export function compileProduct(spec: GemmSpec): ProductKernel {
     if (skinnyAcross.match(spec)) return { compiled: compileScheduled(skinnyAcross, spec), scratchBytes: skinnyScratchBytes }
   }
   return { compiled: compileScheduled(gemm, spec), scratchBytes: gemmScratchBytes }
+}
+
+/** The product where B was packed before; null where that does not pay. */
+export function packedProduct(spec: GemmSpec): PackedKernel | null {
+  const strict = isStrict()
+  const elements = !strict && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
+  if (elements === null) return null
+  const compile: PackedKernel['compile'] = () =>
+    withStrict(strict, () => {
+      const { pack, product } = packedGemm(spec, present(gemm.tiles(currentEngine())[0], 'a tile'))
+      return { pack: compileKernel(pack), run: compileKernel(product).run }
+    })
+  return { operand: spec.b.buffer, bytes: 4 * elements, compile }
 }

@@ -15,6 +15,7 @@ export class Storage {
   #block: Block | null
   #nbytes: number
   #version = 0
+  #writes = 0
   /** The storage whose block and version are meant: itself, or the one that it moved to. */
   #home: Storage = this
   /** The number of storages made so far. @internal */
@@ -65,6 +66,19 @@ export class Storage {
 
   set version(version: number) {
     this.#home.#version = version
+    this.noteWrite()
+  }
+
+  /**
+   * Another number after every change of the data: also after those that leave the version as it was, or raise it before they take place. For copies of the data in another form. @internal
+   */
+  get writes(): number {
+    return this.#home.#writes
+  }
+
+  /** Counts a change of the data. @internal */
+  noteWrite(): void {
+    this.#home.#writes++
   }
 
   /** The memory, up to date. @internal */
@@ -108,6 +122,7 @@ export class Storage {
     const home = this.#home
     home.#block = block
     home.#nbytes = nbytes
+    this.noteWrite()
   }
 
   /** Calls `watcher` before the next write, with the version before it. @internal */
@@ -118,6 +133,7 @@ export class Storage {
 
   /** To be called before the data changes; with the version before the write if that was recorded earlier. @internal */
   announceWrite(version: number = this.version): void {
+    this.noteWrite()
     Storage.beforeAnyWrite?.(this, version)
     if (this.#watchers === null) return
     const watchers = this.#watchers
@@ -133,5 +149,6 @@ export class Storage {
   /** Writes bytes from `start` on. It does not raise the version. */
   writeBytes(bytes: Uint8Array, start = 0): void {
     writeBlock(this.block, start, bytes)
+    this.noteWrite()
   }
 }

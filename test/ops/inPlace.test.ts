@@ -35,9 +35,13 @@ function run(
     }),
   )
   if (inPlace && given[0] instanceof Tensor) given[0] = given[0].clone()
+  const before = given[0] instanceof Tensor ? given[0].realize().writes : NaN
   const result = op.fn(...given)
   if (!(result instanceof Tensor)) throw new Error('not a tensor')
-  if (inPlace) expect(result).toBe(given[0])
+  if (inPlace) {
+    expect(result).toBe(given[0])
+    expect(result.realize().writes, 'copies of the data must be made anew').toBeGreaterThan(before)
+  }
   if (!result.requiresGrad) return { result, gradients: [] }
   try {
     return { result, gradients: torch.autograd.grad(result.mul(sample(result.shape, 7)).sum(), variables, { allowUnused: true }) }

@@ -10,6 +10,7 @@ import type { Placement } from '../placement.ts'
 import { emitLoops } from './loops.ts'
 import type { Operand } from './operands.ts'
 import { emitTemplate } from './template.ts'
+import type { PackedOperand } from './template.ts'
 
 /** One step of the program. */
 export type Step =
@@ -25,6 +26,8 @@ export type Step =
       readonly scratchBytes: number
       /** What runs where there is no room for that; null where nothing needs less. */
       readonly spare: SpareKernel | null
+      /** What runs where an operand was packed before, and which it is; null where none is. */
+      readonly packed: PackedOperand | null
     }
   | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
 
@@ -68,12 +71,12 @@ export function emitGroup(name: string, group: Group, placement: Placement): Emi
       loops: null,
     }
   }
-  const { compiled, operands, scratchBytes, spare, loops, text } =
+  const { compiled, operands, scratchBytes, spare, packed, loops, text } =
     group.kind === 'template' ? templateKernel(name, group, ops, placement) : loopKernel(group, ops, placement)
   const stored = new Set(operands.flatMap((operand) => (operand.kind === 'buffer' && operand.written ? [operand.buffer] : [])))
   const label = ops.length <= MAX_LABEL ? ops.join(' ') : `${ops.slice(0, MAX_LABEL - 1).join(' ')} … (${ops.length} operators)`
   return {
-    step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes, spare },
+    step: { kind: 'kernel', name: label, id: name, compiled, operands, scratchBytes, spare, packed },
     report: { name, kind: group.kind, engine, ops, origins, text, ...costOf(group, stored) },
     loops,
   }
@@ -84,13 +87,14 @@ interface Emitted {
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
   readonly spare: SpareKernel | null
+  readonly packed: PackedOperand | null
   readonly loops: () => Kernel
   readonly text: string
 }
 
 function loopKernel(group: LoopGroup, ops: readonly string[], placement: Placement): Emitted {
   const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, placement)
-  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, spare: null, loops: () => kernel, text: printKernel(kernel) }
+  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, spare: null, packed: null, loops: () => kernel, text: printKernel(kernel) }
 }
 
 function templateKernel(name: string, group: TemplateGroup, [op, ...fused]: readonly string[], placement: Placement): Emitted {

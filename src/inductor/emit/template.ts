@@ -1,7 +1,7 @@
 // Emits a template group: the template's kernel, with the pointwise nodes of the group as its epilogue.
 import { InternalError } from '../../errors/index.ts'
 import { bufferParam, constant, declare, load, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
-import type { CompiledKernel, Expr, Kernel, Stmt, SpareKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, Expr, Kernel, PackedKernel, SpareKernel, Stmt } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { TemplateGroup } from '../groups.ts'
 import type { Access, Buffer } from '../ir.ts'
@@ -10,12 +10,20 @@ import { squeezed, stridesOver } from '../spaces.ts'
 import { Operands, indexOver, indicesOf } from './operands.ts'
 import type { Loop, Operand } from './operands.ts'
 
+/** An operand that may be packed before the kernel runs. */
+export interface PackedOperand {
+  readonly kernel: PackedKernel
+  /** Which of the operands. */
+  readonly position: number
+}
+
 export interface EmittedTemplate {
   readonly compiled: CompiledKernel
   /** What each parameter of the kernel stands for, in order; the scratch pointer comes last and is not listed. */
   readonly operands: readonly Operand[]
   readonly scratchBytes: number
   readonly spare: SpareKernel | null
+  readonly packed: PackedOperand | null
   /** The epilogue inside its loops, as a kernel, so that it can be verified. */
   readonly epilogue: () => Kernel
 }
@@ -33,13 +41,14 @@ export function emitTemplate(name: string, group: TemplateGroup, placement: Plac
   const variables = loops.map((loop) => loop.variable)
   const params = operands.params()
   const scratch = bufferParam('scratch', 'float32', 'readwrite')
-  const { compiled, scratchBytes, spare = null } = template.emit({ name, loops: variables, buffers, epilogue, params, scratch })
+  const { compiled, scratchBytes, spare = null, packed = null } = template.emit({ name, loops: variables, buffers, epilogue, params, scratch })
   const inLoops = (): Kernel => {
     const result = local('result', template.out.dtype)
     const body = [declare(result, constant(result.dtype, 0)), ...epilogue(read(result))]
     return { name, params, body: serialLoops(variables, body) }
   }
-  return { compiled, operands: operands.operands(), scratchBytes, spare, epilogue: inLoops }
+  const byPosition = packed === null ? null : { kernel: packed, position: params.indexOf(packed.operand) }
+  return { compiled, operands: operands.operands(), scratchBytes, spare, packed: byPosition, epilogue: inLoops }
 }
 
 /** The last two loops are called m and n, those before b0, b1, … */

@@ -1,6 +1,6 @@
 // Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import { compileProduct, knownScratchBytes } from '../../kernels/index.ts'
+import { compileProduct, knownScratchBytes, packedProduct } from '../../kernels/index.ts'
 import type { TemplateKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -39,8 +39,9 @@ function specOf({ left, right }: Product): TemplateSpec {
 }
 
 function emit({ left, right }: Product, io: TemplateIo): TemplateKernel {
-  const { compiled } = compileProduct(productOf(io, { depth: left.cols, a: left.layout, b: right.layout }))
-  return { compiled, scratchBytes: knownScratchBytes(compiled) }
+  const spec = productOf(io, { depth: left.cols, a: left.layout, b: right.layout })
+  const { compiled } = compileProduct(spec)
+  return { compiled, scratchBytes: knownScratchBytes(compiled), packed: packedProduct(spec) }
 }
 
 export const matmul: Template = defineTemplate<Product>({

@@ -1,9 +1,23 @@
 // Products of matrices: sums of a few rows by a few columns stay in registers while the depth goes by. B is packed into panels as wide as such a tile; A is read where it
 // lies if the depth runs along its rows, and packed otherwise. Each sum adds its products in the order of the depth, as one loop over it would.
-import { forEachExpr, touches64Bits } from '../analysis.ts'
+import { accessesOf, forEachExpr, touches64Bits } from '../analysis.ts'
 import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
-import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, serialLoops, setElement, store } from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Scratch, Size, Stmt } from '../loopIr.ts'
+import {
+  bufferParam,
+  call,
+  constant,
+  declareArray,
+  element,
+  forLoop,
+  load,
+  localArray,
+  loopVar,
+  scratch,
+  serialLoops,
+  setElement,
+  store,
+} from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
 import { roundedUp, sizeProduct, sizeSum } from '../sizes.ts'
 import { from, up } from './notation.ts'
 import type { Terms } from './notation.ts'
@@ -37,6 +51,32 @@ export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
 export const gemmScratchBytes = (m: number, n: number, k: number): number =>
   4 * (m * k + up(n, COLUMNS) * k + m * Math.max(up(n, COLUMNS), COLUMNS)) + 5 * 64
 
+/** With more rows than that, packing B in each call takes less than a fiftieth of the time: it is not worth a copy of B. */
+const MOST_ROWS = 128
+/** A smaller B is not worth memory of its own. */
+const LEAST_ELEMENTS = 1024
+
+/** A product whose B was packed before: the kernel that packs it (from B's parameter to another), and the product, whose parameter for B points to the packed elements. */
+export interface PackedGemm {
+  readonly pack: Kernel
+  readonly product: Kernel
+}
+
+/** The elements that B takes when it is packed before; null where that does not pay, or cannot be: sizes are not known, there are several B, or the epilogue reads B too. */
+export function packedElements({ rows, cols, depth, a, b, reduceBatch, epilogue }: GemmSpec): number | null {
+  const { extent: n } = cols
+  if (typeof rows.extent !== 'number' || typeof n !== 'number' || typeof depth !== 'number') return null
+  if (reduceBatch > 0 || b.gather !== undefined || !b.batchStrides.every((stride) => stride === 0)) return null
+  const isReadOtherwise = b.buffer === a.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === b.buffer)
+  return rows.extent > MOST_ROWS || n * depth < LEAST_ELEMENTS || isReadOtherwise ? null : up(n, COLUMNS) * depth
+}
+
+/** The kernels for a B that is packed before. */
+export function packedGemm(spec: GemmSpec, tile: GemmTile): PackedGemm {
+  const product = new Product(spec, tile, spec.b.buffer)
+  return { pack: product.packs(), product: product.kernel() }
+}
+
 /** A tile that runs over a part of the rows and a part of the columns. */
 interface RunningTile {
   readonly rows: Part
@@ -55,7 +95,7 @@ class Product {
   readonly #rows: readonly Part[]
   readonly #columns: readonly Part[]
   readonly #packedA: Scratch | null
-  readonly #packedB: Scratch
+  readonly #packedB: Memory
   /** The columns, rounded up to whole panels. */
   readonly #line: Size
   /** Where batches are summed over: the sums, in lines of whole panels. */
@@ -64,7 +104,8 @@ class Product {
   readonly #panel: Scratch
   readonly #isShort: boolean
 
-  constructor(spec: GemmSpec, tile: GemmTile) {
+  /** `packed`: where B lies, packed before. */
+  constructor(spec: GemmSpec, tile: GemmTile, packed: Memory | null = null) {
     const { rows, cols, depth, a, reduceBatch } = spec
     this.#spec = spec
     this.#tile = tile
@@ -72,7 +113,7 @@ class Product {
     this.#columns = paddedParts(cols.extent, tile.columns)
     this.#line = roundedUp(cols.extent, tile.columns)
     this.#packedA = a.colStride === 1 ? null : scratch('packedA', 'float32', sizeProduct(rows.extent, depth))
-    this.#packedB = scratch('packedB', 'float32', sizeProduct(this.#line, depth))
+    this.#packedB = packed ?? scratch('packedB', 'float32', sizeProduct(this.#line, depth))
     this.#sums = reduceBatch === 0 ? null : scratch('sums', 'float32', sizeProduct(rows.extent, this.#line))
     this.#panel = scratch('panel', 'float32', sizeProduct(rows.extent, tile.columns), 'thread')
     const epilogue = spec.epilogue(constant('float32', 0))
@@ -82,14 +123,24 @@ class Product {
     this.#isShort = expressions <= SHORT_EPILOGUE && !touches64Bits(epilogue)
   }
 
+  /** The kernel that packs B for this one. */
+  packs(): Kernel {
+    const { name, b } = this.#spec
+    const to = bufferParam('packed', 'float32', 'write')
+    return { name: `${name}_pack`, params: [b.buffer, to], body: this.#packB(to) }
+  }
+
+  #packB(to: Memory): readonly Stmt[] {
+    return packing(this.#right, this.#columns, { memory: to, depth: this.#spec.depth }, this.#tile.together)
+  }
+
   kernel(): Kernel {
     const { name, params, batch, reduceBatch, a, b, depth } = this.#spec
     const kept = batch.slice(0, batch.length - reduceBatch)
     const summed = batch.slice(kept.length)
-    const { together } = this.#tile
     const packed = this.#packedA
     const packA = packed === null ? [] : packing(this.#left, this.#rows, { memory: packed, depth })
-    const packB = packing(this.#right, this.#columns, { memory: this.#packedB, depth }, together)
+    const packB = this.#packedB.kind === 'scratch' ? this.#packB(this.#packedB) : []
     const isShared = ({ batchStrides }: MatrixOperand): boolean => batchStrides.every((stride) => stride === 0)
     const before = [...(isShared(a) ? packA : []), ...(isShared(b) ? packB : [])]
     const product = [...(isShared(a) ? [] : packA), ...(isShared(b) ? [] : packB), ...this.#columns.map((part) => this.#panels(part))]
@@ -97,7 +148,12 @@ class Product {
     const body = sums === null ? product : [clear(sums), ...serialLoops(summed, product), this.#finish(sums)]
     const memories = [packed, this.#packedB, sums, this.#columns.some((part) => this.#passes(part)) ? this.#panel : null]
     // The parameter for scratch memory is not listed: it becomes that of the kernel's own.
-    return { name, params: params.slice(0, -1), scratch: memories.filter((memory) => memory !== null), body: [...before, ...serialLoops(kept, body)] }
+    return {
+      name,
+      params: params.slice(0, -1),
+      scratch: memories.filter((memory) => memory?.kind === 'scratch'),
+      body: [...before, ...serialLoops(kept, body)],
+    }
   }
 
   get #left(): Lines {

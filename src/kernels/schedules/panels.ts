@@ -1,7 +1,7 @@
 // Packing for products: the lines of an operand (rows of A, columns of B) become panels of a few lines each, depth by depth, so that the product reads them in the order
 // in which it needs them. Line l at depth k lies at l * stride + k * depthStride.
 import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../loopIr.ts'
-import type { Expr, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
+import type { Expr, LoopVar, Memory, Size, Stmt } from '../loopIr.ts'
 import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
 import { QUAD, from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
@@ -46,7 +46,7 @@ export function paddedParts(extent: Size, width: number): readonly Part[] {
 
 /** Where packed lines lie: line l at depth k of a panel that begins with the line `first` at first * depth + k * width + l - first. */
 interface Packed {
-  readonly memory: Scratch
+  readonly memory: Memory
   readonly depth: Size
 }
 

@@ -6,7 +6,7 @@ import { compiledKernel } from '../compile.ts'
 import { currentEngine } from '../engine.ts'
 import { InternalError } from '../../errors/index.ts'
 import { local, read } from '../loopIr.ts'
-import type { Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
+import type { BufferParam, Local, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { printKernel } from '../print.ts'
 import { sizeText } from '../sizes.ts'
 import { ModuleBuilder } from '../wasm/assembler.ts'
@@ -25,12 +25,24 @@ export interface TemplateKernel {
   readonly scratchBytes: number
   /** What runs instead where there is no room for the scratch memory: a kernel with the same operands that needs less. */
   readonly spare?: SpareKernel
+  /** What runs instead where an operand was packed before. */
+  readonly packed?: PackedKernel | null
 }
 
 /** A kernel that is compiled when it is first needed, and the scratch memory that it will take. */
 export interface SpareKernel {
   readonly scratchBytes: number
   readonly compile: () => CompiledKernel
+}
+
+/** The same kernel where an operand was packed before. */
+export interface PackedKernel {
+  /** The operand. Its parameter of `run` points to the packed elements. */
+  readonly operand: BufferParam
+  /** What these take. */
+  readonly bytes: number
+  /** Compiles it, and the kernel that packs: it takes the address of the operand, and that of the packed elements. */
+  readonly compile: () => { readonly pack: CompiledKernel; readonly run: CompiledKernel['run'] }
 }
 
 /** A loop that a template runs, with the local of its counter. */

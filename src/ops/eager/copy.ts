@@ -17,4 +17,5 @@ const identity: PointwiseOp = {
 /** Writes the elements of `source` (cast) into `target`, which has the same shape. */
 export function copyInto(source: Tensor, target: Tensor): void {
   launchPointwise(identity, [source], target)
+  target.storage?.noteWrite()
 }
