@@ -4,7 +4,7 @@ import { linksOf } from '../../dist/docs/pages/page.js'
 import { addressOf } from '../../dist/docs/write/markdown.js'
 
 /** What a page of HTML by hand has and leads to. */
-export const linksOfHtml = (html) => ({
+const linksOfHtml = (html) => ({
   ids: [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id),
   addresses: [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, address]) => address.replaceAll('&amp;', '&')),
 })

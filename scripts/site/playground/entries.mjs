@@ -27,6 +27,7 @@ import * as ops from '../../../dist/entries/ops.js'
 import * as optim from '../../../dist/entries/optim.js'
 import * as pytree from '../../../dist/entries/pytree.js'
 import * as rewriter from '../../../dist/entries/rewriter.js'
+import * as train from '../../../dist/entries/train.js'
 import * as data from '../../../dist/entries/data.js'
 
 export const ENTRIES = {
@@ -59,4 +60,5 @@ export const ENTRIES = {
   'tensorfx/optim': optim,
   'tensorfx/pytree': pytree,
   'tensorfx/rewriter': rewriter,
+  'tensorfx/train': train,
 }

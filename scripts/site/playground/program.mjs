@@ -54,11 +54,7 @@ export function programOf(source) {
     switch (statement.type) {
       case 'ImportDeclaration':
         imports.push(constantsOf(statement))
-        text.overwrite(
-          statement.start,
-          statement.end,
-          statement.end - statement.start > 0 ? code.slice(statement.start, statement.end).replaceAll(/[^\n]/g, '') : '',
-        )
+        text.overwrite(statement.start, statement.end, code.slice(statement.start, statement.end).replaceAll(/[^\n]/g, ''))
         break
       case 'ExportNamedDeclaration':
         if (statement.declaration === null) text.overwrite(statement.start, statement.end, '')
@@ -75,6 +71,5 @@ export function programOf(source) {
         names.push(...declared(statement))
     }
   }
-  const shown = `show({ ${[...new Set(names)].join(', ')} })`
-  return `(async (require, show) => { 'use strict'; ${imports.join('; ')}; try { ${text.toString()}\n${shown}\n} catch (error) { throw error }\n})\n//# sourceURL=playground.ts`
+  return `(async (require, show) => { 'use strict'; ${imports.join('; ')}; ${text.toString()}\nshow({ ${[...new Set(names)].join(', ')} })\n})\n//# sourceURL=playground.ts`
 }
