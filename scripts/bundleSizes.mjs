@@ -30,7 +30,7 @@ const programs = [
     name: 'torch',
     code: "import { torch } from 'tensorfx'; console.log(torch)",
     recorded: 304.1,
-    why: 'attention by blocks with its backward, direct convolutions as schedules, and 2 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
+    why: 'attention by blocks with its backward, direct convolutions as schedules, and 3 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
   },
   {
     name: 'compile',

@@ -186,4 +186,8 @@ export class OneHotCategorical extends Distribution {
     const values = eye(n, { dtype: this.probs.dtype }).view([n, ...this.batchShape.map(() => 1), n])
     return expand ? values.expand([n, ...this.batchShape, n]) : values
   }
+
+  override toString(): string {
+    return `${this.constructor.name}(${String(this.categorical)})`
+  }
 }
