@@ -14,6 +14,7 @@ export interface EarlyStoppingOptions {
   readonly monitor?: string
 }
 
+/** What {@link EarlyStopping} has counted, for checkpoints. */
 export interface EarlyStoppingState {
   readonly best: number | null
   readonly waited: number
