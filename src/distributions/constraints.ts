@@ -28,10 +28,11 @@ function allOfLast(holds: Tensor, count: number): Tensor {
 class Rule implements Constraint {
   readonly eventDim: number
   readonly isDiscrete: boolean
-  readonly #text: string
+  /** A function where it has bounds, whose tensors are read for the text alone. */
+  readonly #text: string | (() => string)
   readonly #check: (value: Tensor) => Tensor
 
-  constructor(text: string, check: (value: Tensor) => Tensor, { eventDim = 0, isDiscrete = false } = {}) {
+  constructor(text: string | (() => string), check: (value: Tensor) => Tensor, { eventDim = 0, isDiscrete = false } = {}) {
     this.#text = text
     this.#check = check
     this.eventDim = eventDim
@@ -43,7 +44,7 @@ class Rule implements Constraint {
   }
 
   toString(): string {
-    return this.#text
+    return typeof this.#text === 'string' ? this.#text : this.#text()
   }
 }
 
@@ -58,27 +59,49 @@ export const real: Constraint = new Rule('Real()', (x) => x.eq(x))
 /** 0 and 1. */
 export const boolean: Constraint = new Rule('Boolean()', (x) => x.eq(0).logicalOr(x.eq(1)), { isDiscrete: true })
 /** Numbers above a bound. */
-export const greaterThan = (lower: Bound): Constraint => new Rule(`GreaterThan(lowerBound=${boundText(lower)})`, (x) => x.gt(lower))
+export const greaterThan = (lower: Bound): Constraint =>
+  new Rule(
+    () => `GreaterThan(lowerBound=${boundText(lower)})`,
+    (x) => x.gt(lower),
+  )
 /** Numbers of at least a bound. */
-export const greaterThanEq = (lower: Bound): Constraint => new Rule(`GreaterThanEq(lowerBound=${boundText(lower)})`, (x) => x.ge(lower))
+export const greaterThanEq = (lower: Bound): Constraint =>
+  new Rule(
+    () => `GreaterThanEq(lowerBound=${boundText(lower)})`,
+    (x) => x.ge(lower),
+  )
 /** Numbers below a bound. */
-export const lessThan = (upper: Bound): Constraint => new Rule(`LessThan(upperBound=${boundText(upper)})`, (x) => x.lt(upper))
+export const lessThan = (upper: Bound): Constraint =>
+  new Rule(
+    () => `LessThan(upperBound=${boundText(upper)})`,
+    (x) => x.lt(upper),
+  )
 /** Numbers between two bounds, which are allowed too. */
 export const interval = (lower: Bound, upper: Bound): Constraint =>
-  new Rule(`Interval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`, (x) => both(x.ge(lower), x.le(upper)))
+  new Rule(
+    () => `Interval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`,
+    (x) => both(x.ge(lower), x.le(upper)),
+  )
 /** Numbers from a bound on, below another. */
 export const halfOpenInterval = (lower: Bound, upper: Bound): Constraint =>
-  new Rule(`HalfOpenInterval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`, (x) => both(x.ge(lower), x.lt(upper)))
+  new Rule(
+    () => `HalfOpenInterval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`,
+    (x) => both(x.ge(lower), x.lt(upper)),
+  )
 /** Whole numbers between two bounds, which are allowed too. */
 export const integerInterval = (lower: Bound, upper: Bound): Constraint =>
   new Rule(
-    `IntegerInterval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`,
+    () => `IntegerInterval(lowerBound=${boundText(lower)}, upperBound=${boundText(upper)})`,
     (x) => both(isWhole(x), both(x.ge(lower), x.le(upper))),
     { isDiscrete: true },
   )
 /** Whole numbers of at least a bound. PyTorch's name for the text is IntegerGreaterThan. */
 export const integerGreaterThanEq = (lower: Bound): Constraint =>
-  new Rule(`IntegerGreaterThan(lowerBound=${boundText(lower)})`, (x) => both(isWhole(x), x.ge(lower)), { isDiscrete: true })
+  new Rule(
+    () => `IntegerGreaterThan(lowerBound=${boundText(lower)})`,
+    (x) => both(isWhole(x), x.ge(lower)),
+    { isDiscrete: true },
+  )
 
 export const positive: Constraint = greaterThan(0)
 export const nonnegative: Constraint = greaterThanEq(0)
@@ -123,10 +146,14 @@ export const positiveDefinite: Constraint = new Rule(
 
 /** The values of `base`, the last `count` dimensions as one. PyTorch's `constraints.independent`. */
 export const independent = (base: Constraint, count: number): Constraint =>
-  new Rule(`IndependentConstraint(${String(base)}, ${count})`, (x) => allOfLast(base.check(x), count), {
-    eventDim: base.eventDim + count,
-    isDiscrete: base.isDiscrete,
-  })
+  new Rule(
+    () => `IndependentConstraint(${String(base)}, ${count})`,
+    (x) => allOfLast(base.check(x), count),
+    {
+      eventDim: base.eventDim + count,
+      isDiscrete: base.isDiscrete,
+    },
+  )
 
 export const realVector: Constraint = independent(real, 1)
 

@@ -267,6 +267,10 @@ it('densities are compiled, and samples are drawn anew at each call', () => {
   const loss = compile((x: Tensor, loc: Tensor, scale: Tensor) => new d.Normal(loc, scale, { validateArgs: false }).logProb(x).sum())
   const [x, loc, scale] = [t([1, 2]), t([0, 1]), t([2, 3])]
   expect(loss(x, loc, scale).item()).toBeCloseTo(new d.Normal(loc, scale).logProb(x).sum().item(), 12)
+  // Bounds are read for a text or a check alone, so that nothing ends the graph.
+  const spread = compile((low: Tensor, high: Tensor) => new d.Uniform(low.add(1), high.add(1), { validateArgs: false }).entropy().mul(2))
+  expect(spread(torch.tensor(1), torch.tensor(3)).item()).toBeCloseTo(2 * Math.LN2, 6)
+  expect(spread.graphs().length).toBe(1)
   const draw = compile((shape: Tensor) => new d.Gamma(shape, 1, { validateArgs: false }).rsample())
   torch.manualSeed(1)
   const first = [draw(t([2, 3])), draw(t([2, 3]))]
