@@ -136,8 +136,8 @@ class Direct {
     const read = this.#parts.filter(({ depth }) => depth > 0)
     const [rows, cols] = [reachOf(read.map(({ y }) => y)), reachOf(read.map(({ x }) => x))]
     const isInside = rows.low >= 0 && rows.high < sizes.height && cols.low >= 0 && cols.high < sizes.width
-    const isCopied =
-      !isInside || read.some((part) => isInQuads(part) && part.rowStride > part.x.count) || (image.col !== 1 && kernelHeight * kernelWidth > 1)
+    const isFilledUp = read.some((part) => isInQuads(part) && part.rowStride > part.x.count)
+    const isCopied = read.length > 0 && (!isInside || isFilledUp || (image.col !== 1 && kernelHeight * kernelWidth > 1))
     const copied = isCopied ? channels * (rows.high - rows.low + 1) * (cols.high - cols.low + 1) : 0
     const ofImage = Math.max(...this.#parts.map(({ y, rowStride, depth }) => y.count * rowStride * depth))
     this.#together = largestDivisor(batch, (n) => n * (ofImage + copied) * BYTES <= tile.blockBytes)
