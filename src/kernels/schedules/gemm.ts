@@ -1,5 +1,5 @@
 // Products of matrices: sums of a few rows by a few columns stay in registers while the depth goes by. B is packed into panels as wide as such a tile; A is read where it
-// lies if the depth runs along its rows, and packed otherwise. Each sum adds its products in the order of the depth, as one loop over it would.
+// lies if the depth runs along its rows and the tile has no gain from packing it too. Each sum adds its products in the order of the depth, as one loop over it would.
 import { accessesOf, forEachExpr, touches64Bits } from '../analysis.ts'
 import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
 import {
@@ -32,6 +32,8 @@ interface GemmTile {
   readonly columns: number
   /** Panels of B that are packed side by side. */
   readonly together: number
+  /** Whether A is packed also where the depth runs along its rows: rows that lie apart take a pointer each. */
+  readonly packsRows: boolean
 }
 
 /** An epilogue of at most that many expressions is written out for each tile; others get their sums from memory, a panel at a time, so that their code is there once. */
@@ -43,7 +45,7 @@ export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
   name: 'gemm',
   match: ({ a, b }) => a.gather === undefined && b.gather === undefined,
   spec: (problem) => problem,
-  tiles: () => [{ rows: 4, columns: COLUMNS, together: 4 }],
+  tiles: (engine) => [{ rows: 4, columns: COLUMNS, together: 4, packsRows: engine === 'wasm' }],
   build: (spec, tile) => new Product(spec, tile).kernel(),
 }
 
@@ -112,7 +114,7 @@ class Product {
     this.#rows = rowParts(rows.extent, tile.rows)
     this.#columns = paddedParts(cols.extent, tile.columns)
     this.#line = roundedUp(cols.extent, tile.columns)
-    this.#packedA = a.colStride === 1 ? null : scratch('packedA', 'float32', sizeProduct(rows.extent, depth))
+    this.#packedA = a.colStride === 1 && !tile.packsRows ? null : scratch('packedA', 'float32', sizeProduct(rows.extent, depth))
     this.#packedB = packed ?? scratch('packedB', 'float32', sizeProduct(this.#line, depth))
     this.#sums = reduceBatch === 0 ? null : scratch('sums', 'float32', sizeProduct(rows.extent, this.#line))
     this.#panel = scratch('panel', 'float32', sizeProduct(rows.extent, tile.columns), 'thread')

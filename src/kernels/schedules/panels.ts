@@ -14,7 +14,7 @@ export interface Lines {
   readonly depthStride: Size
 }
 
-/** A part of the lines: `extent` of them from `first` on, in panels of `width`, a multiple of 4 where depths are neighbours. The last panel of a part that is `padded` is filled up with zeros. */
+/** A part of the lines: `extent` of them from `first` on, in panels of `width`. The last panel of a part that is `padded` is filled up with zeros. */
 export interface Part {
   readonly first: Size
   readonly extent: Size
@@ -70,7 +70,7 @@ class Packing {
     const { stride, depthStride } = this.#lines
     if (padded) return [this.#padded()]
     if (stride === 1) return wholeParts(this.#part.extent, [width * together, width]).map((group) => this.#neighbours(group))
-    if (depthStride === 1) return [this.#transposed()]
+    if (depthStride === 1 && width % QUAD === 0) return [this.#transposed()]
     const panel = loopVar('panel', this.#part.extent, width)
     return [forLoop(panel, 'parallel', [this.#copied(panel, 0)])]
   }
