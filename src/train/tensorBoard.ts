@@ -3,7 +3,9 @@ import { ArgumentError } from '../errors/index.ts'
 import { checkCount, checkMethod, checkOptions, valueText } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { bytesField, doubleField, doublesField, floatField, floatsField, integerField, record } from './protobuf.ts'
-import { checkReport, fileSystem } from './writers.ts'
+import { fileSystem } from './fileSystem.ts'
+import type { Fs } from './fileSystem.ts'
+import { checkReport } from './writers.ts'
 import type { Report, Writer } from './writers.ts'
 
 /** Options of one entry. */
@@ -97,7 +99,7 @@ const now = (): number => Date.now() / 1000
 export class TensorBoardWriter implements Writer {
   /** The path of the file. */
   readonly path: string
-  readonly #fs: typeof import('node:fs')
+  readonly #fs: Fs
   #file: number | null
 
   constructor(folder: string, options: EntryOptions = {}) {

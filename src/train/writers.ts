@@ -1,6 +1,8 @@
 // Writers of what a training reports: lines of CSV and of JSON. tensorBoard.ts has the one for TensorBoard.
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError } from '../errors/index.ts'
 import { checkCount, checkMethod, isPlainObject, valueText } from '../protocol/index.ts'
+import { fileSystem } from './fileSystem.ts'
+import type { Fs } from './fileSystem.ts'
 
 /** What a training reports at a step: numbers by name. */
 export type Report = Readonly<Record<string, number>>
@@ -11,15 +13,6 @@ export interface Writer {
   write(step: number, report: Report): void
   /** Everything is on the disk, and nothing follows. */
   close(): void
-}
-
-type Fs = typeof import('node:fs')
-
-/** The file system. Throws UnsupportedError where there is none. */
-export function fileSystem(where: string): Fs {
-  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
-  if (fs === undefined) throw new UnsupportedError(`${where}: there is no file system here; give fit an object { write(step, report), close() }.`)
-  return fs
 }
 
 /** Throws ArgumentError unless they are a step and numbers by name. */
