@@ -12,6 +12,11 @@ import { permutation } from './permutation.ts'
  * @throws ArgumentError unless the lengths add up to the number of samples.
  * @example const [train, validation] = randomSplit(dataset, [0.9, 0.1], { generator: new torch.Generator(7) })
  */
+export function randomSplit<T, const Lengths extends readonly number[]>(
+  dataset: MapDataset<T> | readonly T[],
+  lengths: Lengths,
+  options?: { readonly generator?: Generator },
+): { -readonly [Part in keyof Lengths]: Subset<T> }
 export function randomSplit<T>(
   dataset: MapDataset<T> | readonly T[],
   lengths: readonly number[],

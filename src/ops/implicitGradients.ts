@@ -1,6 +1,7 @@
 // Samples of gamma distributions, and how samples of gamma and Dirichlet distributions move with their parameters: implicit reparametrization, -(dF/da) / (dF/dx) for the distribution
-// function F. The slopes are PyTorch's approximations (torch._standard_gamma_grad, torch._dirichlet_grad), within 0.1% of the exact ones.
+// function F. The slopes are PyTorch's approximations (torch._standard_gamma_grad, torch._dirichlet_grad): that of a gamma sample is within 0.2% of the exact one.
 import { scalarOps } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
 import { tensorFromValues } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { defineOp } from './defineOp.ts'
@@ -17,6 +18,12 @@ const lgamma = (x: number): number => scalarOps.lgamma.reference('float64', x, N
 /** Sums over i and j of c[i][j] u^i v^j. */
 const polynomial = (c: readonly (readonly number[])[], u: number, v: number): number =>
   c.reduceRight((total, row) => total * u + row.reduceRight((inner, one) => inner * v + one, 0), 0)
+
+/** The shape and the dtype of `self`, which the result has. Throws unless the other operands have them too. */
+function likeSelf(op: string, self: Tensor, others: Readonly<Record<string, Tensor>>): { shape: readonly number[]; dtype: DType } {
+  for (const [name, tensor] of Object.entries(others)) checkOperand(op, name, tensor, self.sizes, self.dtype)
+  return { shape: self.sizes, dtype: self.dtype }
+}
 
 const elementsOf = (x: Tensor): readonly number[] => Array.from(x.contiguous().toTypedArray(), Number)
 
@@ -90,16 +97,14 @@ export const gammaSlope: Op['gammaSlope'] = defineOp({
   vmap: { leading: ['self', 'samples'] },
   onnx: { none: NO_ONNX },
   autocast: 'as is',
-  meta: (self, samples) => {
-    checkOperand('gammaSlope', 'samples', samples, self.sizes, self.dtype)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: (self, samples) => likeSelf('gammaSlope', self, { samples }),
   kernel: (self, samples) => {
+    const { shape, dtype } = likeSelf('gammaSlope', self, { samples })
     const x = elementsOf(samples)
     return tensorFromValues(
       elementsOf(self).map((a, i) => gammaSlopeOf(a, x[i] ?? NaN)),
-      self.sizes,
-      self.dtype,
+      shape,
+      dtype,
     )
   },
   derivative: ([g]) => [refusedGradient(g, NO_SECOND), refusedGradient(g, NO_SECOND)],
@@ -155,18 +160,15 @@ export const gammaSamples: Op['gammaSamples'] = defineOp({
   vmap: { leading: ['self', 'normal', 'accept', 'instead', 'power'] },
   onnx: { none: NO_ONNX },
   autocast: 'as is',
-  meta: (self, normal, accept, instead, power) => {
-    for (const [name, numbers] of Object.entries({ normal, accept, instead, power }))
-      checkOperand('gammaSamples', name, numbers, self.sizes, self.dtype)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: (self, normal, accept, instead, power) => likeSelf('gammaSamples', self, { normal, accept, instead, power }),
   kernel: (self, ...given) => {
+    const { shape, dtype } = likeSelf('gammaSamples', self, { normal: given[0], accept: given[1], instead: given[2], power: given[3] })
     const [normal = [], accept = [], instead = [], power = []] = given.map(elementsOf)
-    const least = TINY[self.dtype] ?? 0
+    const least = TINY[dtype] ?? 0
     return tensorFromValues(
       elementsOf(self).map((a, i) => Math.max(least, gammaSampleOf(a, normal[i] ?? NaN, accept[i] ?? NaN, instead[i] ?? NaN, power[i] ?? NaN))),
-      self.sizes,
-      self.dtype,
+      shape,
+      dtype,
     )
   },
   derivative: ([g], { args: [self], outputs: [samples] }) => [mul(g, gammaSlope(self, samples)), null, null, null, null],
@@ -291,17 +293,14 @@ export const betaSlope: Op['betaSlope'] = defineOp({
   vmap: { leading: ['self', 'concentration', 'total'] },
   onnx: { none: NO_ONNX },
   autocast: 'as is',
-  meta: (self, concentration, total) => {
-    checkOperand('betaSlope', 'concentration', concentration, self.sizes, self.dtype)
-    checkOperand('betaSlope', 'total', total, self.sizes, self.dtype)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: (self, concentration, total) => likeSelf('betaSlope', self, { concentration, total }),
   kernel: (self, concentration, total) => {
+    const { shape, dtype } = likeSelf('betaSlope', self, { concentration, total })
     const [a, totals] = [elementsOf(concentration), elementsOf(total)]
     return tensorFromValues(
       elementsOf(self).map((x, i) => betaSlopeOf(x, a[i] ?? NaN, totals[i] ?? NaN)),
-      self.sizes,
-      self.dtype,
+      shape,
+      dtype,
     )
   },
   derivative: ([g]) => [refusedGradient(g, NO_SECOND), refusedGradient(g, NO_SECOND), refusedGradient(g, NO_SECOND)],
@@ -322,21 +321,19 @@ export const dirichletSamples: Op['dirichletSamples'] = defineOp({
   vmap: { leading: ['self', 'gammas'] },
   onnx: { none: NO_ONNX },
   autocast: 'as is',
-  meta: (self, gammas) => {
-    checkOperand('dirichletSamples', 'gammas', gammas, self.sizes, self.dtype)
-    return { shape: self.sizes, dtype: self.dtype }
-  },
+  meta: (self, gammas) => likeSelf('dirichletSamples', self, { gammas }),
   kernel: (self, gammas) => {
+    const { shape, dtype } = likeSelf('dirichletSamples', self, { gammas })
     const numbers = elementsOf(gammas)
-    const size = self.sizes.at(-1) ?? 1
-    const least = TINY[self.dtype] ?? 0
+    const size = shape.at(-1) ?? 1
+    const least = TINY[dtype] ?? 0
     const sums = Array.from({ length: numbers.length / Math.max(1, size) }, (_, row) =>
       numbers.slice(row * size, (row + 1) * size).reduce((total, one) => total + one, 0),
     )
     return tensorFromValues(
       numbers.map((one, i) => Math.max(least, one / (sums[Math.floor(i / size)] ?? 1))),
-      self.sizes,
-      self.dtype,
+      shape,
+      dtype,
     )
   },
   derivative: ([g], { args: [self], outputs: [samples] }) => {

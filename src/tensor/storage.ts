@@ -115,9 +115,10 @@ export class Storage {
 
   /** Makes the memory longer: all tensors on it see the same elements as before, and more after them, which are 0. @internal */
   growTo(nbytes: number): void {
+    // The block first: it refuses what there is no room for.
+    const block = newBlock(nbytes)
     const bytes = new Uint8Array(nbytes)
     bytes.set(this.readBytes())
-    const block = newBlock(nbytes)
     writeBlock(block, 0, bytes)
     const home = this.#home
     home.#block = block

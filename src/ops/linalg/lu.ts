@@ -1,6 +1,6 @@
 // LU with partial pivoting: factors in one matrix, apart, and the systems that they solve.
-import { ArgumentError } from '../../errors/index.ts'
-import { exactElements, formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
+import { exactElements, formatShape, tensorFromValues, windowOf } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -14,7 +14,7 @@ import { amax } from '../reduction/extremes.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril, triu } from '../triangular.ts'
 import { transpose } from '../view/permute.ts'
-import { contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
+import { clone, contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
@@ -104,12 +104,19 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
   },
 })
 
+/** Throws ShapeError unless each list of pivots has at most one for each of m rows. */
+function checkPivots(pivots: Tensor, m: number): void {
+  const count = pivots.sizes.at(-1)
+  if (count === undefined || count > m)
+    throw new ShapeError(`torch.lu_unpack: argument 'pivots' must have the shape [.., k] with at most ${m} pivots, got ${formatShape(pivots.sizes)}.`)
+}
+
 /**
  * The order of the rows after the exchanges that `pivots` lists, counted from 1. Internal; PyTorch has no such operator.
  *
  * Shape: [.., k] gives [.., m]. It is int64.
  *
- * @throws ArgumentError if a pivot is no row.
+ * @throws ArgumentError if a pivot is no row, ShapeError for more pivots than rows, or none at all: a number.
  * @example torch.ops.tensorfx.rowOrder(torch.tensor([2, 2]).int(), 2).toArray() // [1, 0]
  */
 export const rowOrder: Op['rowOrder'] = defineOp({
@@ -118,24 +125,29 @@ export const rowOrder: Op['rowOrder'] = defineOp({
   vmap: { leading: ['pivots'] },
   onnx: { none: 'ONNX has no linear algebra beyond products' },
   autocast: 'as is',
-  meta: (pivots, m) => ({ shape: [...pivots.sizes.slice(0, -1), m], dtype: 'int64' }),
+  meta: (pivots, m) => {
+    checkPivots(pivots, m)
+    return { shape: [...pivots.sizes.slice(0, -1), m], dtype: 'int64' }
+  },
   kernel: (pivots, m) => {
+    checkPivots(pivots, m)
     const k = sizeAt(pivots.sizes, -1)
     const all = Array.from(exactElements(contiguous(pivots)), Number)
     const wrong = all.find((p) => !(p >= 1 && p <= m))
     if (wrong !== undefined) throw new ArgumentError(`torch.lu_unpack: a pivot is ${wrong}, but there are only rows 1 to ${m}.`)
     const lead = pivots.sizes.slice(0, -1)
-    const orders = Array.from({ length: lead.reduce((a, b) => a * b, 1) }, (_, b) => {
-      const order = Array.from({ length: m }, (__, i) => i)
-      for (let i = 0; i < k; i++) {
-        const p = (all[b * k + i] ?? 1) - 1
-        const row = order[i] ?? 0
-        order[i] = order[p] ?? 0
-        order[p] = row
-      }
-      return order
-    })
-    return tensorFromValues(orders.flat(), [...lead, m], 'int64')
+    // The memory first: a number of rows that it cannot hold is refused before anything is counted.
+    const orders = clone(expand(arange(m, { dtype: 'int64' }), [...lead, m]))
+    const { data, base } = windowOf(orders)
+    if (!(data instanceof BigInt64Array)) throw new InternalError('int64 lies in a BigInt64Array')
+    for (const [i, p] of all.entries()) {
+      const first = base + Math.floor(i / k) * m
+      const [row, other] = [first + (i % k), first + p - 1]
+      const kept = data[row] ?? 0n
+      data[row] = data[other] ?? 0n
+      data[other] = kept
+    }
+    return orders
   },
 })
 

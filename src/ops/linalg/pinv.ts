@@ -56,7 +56,7 @@ function numbersFor(batch: readonly number[], limit: number | Tensor): (matrix: 
  *
  * Shape: [.., m, n] gives [.., n, m].
  *
- * @throws ShapeError unless `self` holds matrices.
+ * @throws ShapeError unless `self` holds matrices, square ones with `hermitian`.
  * @throws DTypeError unless it is floating.
  * @example torch.ops.tensorfx.pseudoInverse(torch.tensor([[2], [0]]), null, null, false).toArray() // [[0.5, 0]]
  */
@@ -65,13 +65,13 @@ export const pseudoInverse: OpFunction<(self: Tensor, atol: Tolerance, rtol: Tol
   namespace: 'torch.ops.tensorfx',
   matrices: ['self'],
   autocast: 'as is',
-  meta: (self) => {
-    checkMatrix('torch.linalg.pinv', self)
+  meta: (self, _atol, _rtol, hermitian) => {
+    checkMatrix('torch.linalg.pinv', self, hermitian)
     return { shape: [...self.sizes.slice(0, -2), sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)], dtype: self.dtype }
   },
   kernel: (self, givenAtol, givenRtol, hermitian) => {
     const op = 'torch.linalg.pinv'
-    checkMatrix(op, self)
+    checkMatrix(op, self, hermitian)
     const [atol, rtol] = [toleranceOf(op, 'atol', givenAtol), toleranceOf(op, 'rtol', givenRtol)]
     const batch = self.sizes.slice(0, -2)
     const [absolute, relative] = [numbersFor(batch, atol ?? 0), numbersFor(batch, relativeLimit(self, atol, rtol))]

@@ -76,6 +76,18 @@ function check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): 
   for (const [name, operand] of Object.entries({ key, value, mask })) checkOperand(NAME, name, operand, operand?.sizes ?? [], query.dtype)
 }
 
+/** The same for the backward, whose kernels read the gradient and both results of the forward too. */
+function checkBackward(
+  { query, key, value, mask }: Omit<Attention, 'isCausal' | 'scale'>,
+  { grad, out, logsumexp }: Readonly<Record<'grad' | 'out' | 'logsumexp', Tensor>>,
+): void {
+  check(query, key, value, mask)
+  const rows = query.sizes.slice(0, -1)
+  const shape = [...rows, sizeAt(value.sizes, -1)]
+  for (const [name, operand] of Object.entries({ grad, out })) checkOperand(NAME, name, operand, shape, query.dtype)
+  checkOperand(NAME, 'logsumexp', logsumexp, rows, query.dtype)
+}
+
 type Gradients = readonly [query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null]
 
 /** The gradients, with operators. */
@@ -113,16 +125,13 @@ export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   meta: (grad, query, key, value, mask, out, logs) => {
-    check(query, key, value, mask)
-    const shape = [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)]
-    checkOperand(NAME, 'grad', grad, shape, query.dtype)
-    checkOperand(NAME, 'out', out, shape, query.dtype)
-    checkOperand(NAME, 'logsumexp', logs, query.sizes.slice(0, -1), query.dtype)
+    checkBackward({ query, key, value, mask }, { grad, out, logsumexp: logs })
     return [query, key, value].map((t) => ({ shape: t.sizes, dtype: t.dtype }))
   },
   halvesInFloat32: true,
   kernel: (grad, query, key, value, mask, out, logs, isCausal, scale): readonly [Tensor, Tensor, Tensor] => {
     const attention = { query, key, value, mask, isCausal, scale }
+    checkBackward(attention, { grad, out, logsumexp: logs })
     const byBlocks = takesBlocks(attention) ? attentionBackwardByBlocks({ ...attention, grad, out, logs }) : null
     if (byBlocks !== null) return byBlocks
     const [ofQuery, ofKey, ofValue] = formula(grad, attention)
@@ -180,6 +189,7 @@ export const blockAttention: Op['blockAttention'] = defineOp({
   },
   halvesInFloat32: true,
   kernel: (query, key, value, mask, isCausal, scale): readonly [Tensor, Tensor] => {
+    check(query, key, value, mask)
     const attention = { query, key, value, mask, isCausal, scale }
     return (takesBlocks(attention) ? attentionByBlocks(attention) : null) ?? composed(attention)
   },
