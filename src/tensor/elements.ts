@@ -109,6 +109,14 @@ export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonl
   return tensor
 }
 
+/** A new contiguous tensor whose element i, in row-major order, is `value(i)`. Its memory comes first: a shape that there is no room for is refused before anything is computed. */
+export function tensorFromFunction(shape: readonly number[], dtype: DType, value: (i: number) => ElementValue): Tensor {
+  const tensor = Tensor.empty([...shape], dtype)
+  const { data, base } = windowOf(tensor)
+  for (let i = 0; i < tensor.numel; i++) writeElement(dtype, data, base + i, value(i))
+  return tensor
+}
+
 /** Whether there are no bigints among the values. */
 function areNumbers(values: ArrayLike<ElementValue>): values is ArrayLike<number> {
   for (let i = 0; i < values.length; i++) if (typeof values[i] !== 'number') return false

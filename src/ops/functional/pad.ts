@@ -2,7 +2,7 @@
 import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { formatShape, tensorFromFunction } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -77,11 +77,10 @@ export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: P
         throw new ShapeError(
           `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.sizes)}).`,
         )
-      const positions = Array.from({ length: before + size + after }, (_, i) => SOURCES[mode](i - before, size))
       out = indexSelect(
         out,
         at,
-        withoutModes(() => tensorFromValues(positions, [positions.length], 'int64')),
+        withoutModes(() => tensorFromFunction([before + size + after], 'int64', (i) => SOURCES[mode](i - before, size))),
       )
     }
     return out
