@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { siteStyle } from '../../dist/docs/write/html.js'
 
 export const frameOf = (name, generator) => ({
-  ...{ name, generator },
+  name,
+  generator,
   menu: [
     { text: 'Start', page: 'start' },
     { text: 'Playground', page: 'playground' },

@@ -1,9 +1,9 @@
 // Attention by blocks of query rows, for one head at a time. Keys and values are packed in panels once for a head. Then each block of rows makes its scores in scratch memory, takes
 // their softmax in place, and multiplies them with the values: the matrix of all scores is never in memory. Where even the scores of one block are many, the keys come in pieces:
 // each piece corrects the sums of those before it by how much the greatest score has grown.
-import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, scalarParam, sizeParam, store } from '../loopIr.ts'
+import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, store } from '../loopIr.ts'
 import type { Expr, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
-import { PANEL, buffer, inRows, lowest, one, productOf, rowTiles, scoresOf, zero } from './attentionPanels.ts'
+import { PANEL, buffer, inRows, lowest, one, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import type { AttentionMask } from './attentionPanels.ts'
 
 const infinity = constant('float32', Infinity)
@@ -20,17 +20,7 @@ function blockParams() {
     factors: buffer('factors', 'readwrite'),
     greatest: buffer('greatest', 'readwrite'),
     sums: buffer('sums', 'readwrite'),
-    added: buffer('mask'),
-    rows: sizeParam('rows'),
-    keys: sizeParam('keys'),
-    all: sizeParam('all'),
-    depth: sizeParam('depth'),
-    width: sizeParam('width'),
-    room: sizeParam('room'),
-    queryStride: sizeParam('queryStride'),
-    maskStride: sizeParam('maskStride'),
-    first: sizeParam('first'),
-    scale: scalarParam('scale', 'float32'),
+    ...sharedParams(),
   }
 }
 
@@ -49,13 +39,10 @@ export function attend(mask: AttentionMask, given: AttentionKeys): Kernel {
   const isWhole = given === 'all'
   const params: Param[] = [p.out, ...(isWhole ? [p.logs] : []), p.query, p.keyPanels, p.valuePanels, p.scores, p.factors]
   if (!isWhole) params.push(p.greatest, p.sums)
-  if (mask === 'added') params.push(p.added)
-  params.push(p.rows, p.keys, p.all, p.depth, p.width, p.room, p.queryStride)
-  if (mask === 'added') params.push(p.maskStride)
-  if (mask === 'causal') params.push(p.first)
+  params.push(...sharedOrder(p, mask))
   return {
     name: `attend_${mask}${isWhole ? '' : '_piece'}`,
-    params: [...params, p.scale],
+    params,
     body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), ...(isWhole ? [resultsOf(p, mask)] : []), weighted(p, isWhole)],
   }
 }

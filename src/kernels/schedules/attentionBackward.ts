@@ -1,9 +1,9 @@
 // The gradients of attention, by blocks of query rows as in attention.ts. The weights are not kept: each block computes its scores once more, and from the logarithms of the sums that the
 // forward pass has saved, the weights. Their gradients lie beside them in scratch memory, so that a block adds to all three gradients while both are in the cache.
-import { accumulate, at, call, declare, forLoop, load, local, loopVar, read, scalar, scalarParam, sizeParam, store } from '../loopIr.ts'
+import { accumulate, at, call, declare, forLoop, load, local, loopVar, read, scalar, store } from '../loopIr.ts'
 import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { roundedUp } from '../sizes.ts'
-import { PANEL, buffer, inRows, productOf, rowTiles, scoresOf, zero } from './attentionPanels.ts'
+import { PANEL, buffer, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import type { AttentionMask, Rows } from './attentionPanels.ts'
 
 function blockParams() {
@@ -21,17 +21,7 @@ function blockParams() {
     scores: buffer('scores', 'readwrite'),
     slopes: buffer('slopes', 'readwrite'),
     means: buffer('means', 'readwrite'),
-    added: buffer('mask'),
-    rows: sizeParam('rows'),
-    keys: sizeParam('keys'),
-    all: sizeParam('all'),
-    depth: sizeParam('depth'),
-    width: sizeParam('width'),
-    room: sizeParam('room'),
-    queryStride: sizeParam('queryStride'),
-    maskStride: sizeParam('maskStride'),
-    first: sizeParam('first'),
-    scale: scalarParam('scale', 'float32'),
+    ...sharedParams(),
   }
 }
 
@@ -47,10 +37,7 @@ export function attendBackward(mask: AttentionMask): Kernel {
   const p = blockParams()
   const params: Param[] = [p.gradQuery, p.gradKey, p.gradValue, p.grad, p.out, p.logs, p.query, p.keyPanels, p.keyColumns, p.valuePanels]
   params.push(p.scores, p.slopes, p.means)
-  if (mask === 'added') params.push(p.added)
-  params.push(p.rows, p.keys, p.all, p.depth, p.width, p.room, p.queryStride)
-  if (mask === 'added') params.push(p.maskStride)
-  if (mask === 'causal') params.push(p.first)
+  params.push(...sharedOrder(p, mask))
   const { gradQuery, gradKey, gradValue, grad, query, keyColumns, scores, slopes, rows, keys, all, depth, width, room, queryStride } = p
   const inPanels: Right = { matrix: keyColumns, place: (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]) }
   const inRowsOf = (matrix: BufferParam, stride: Size): Right => ({ matrix, place: (column0, k, j) => at([k, stride], [column0, 1], [j, 1]) })
@@ -59,7 +46,7 @@ export function attendBackward(mask: AttentionMask): Kernel {
     addProduct(gradValue, keys, width, turned(scores), inRowsOf(grad, width)),
     addProduct(gradKey, keys, depth, turned(slopes), inRowsOf(query, queryStride)),
   ]
-  return { name: `attend_backward_${mask}`, params: [...params, p.scale], body: [scoresOf(p, mask), weightsOf(p, mask), slopesOf(p), ...products] }
+  return { name: `attend_backward_${mask}`, params, body: [scoresOf(p, mask), weightsOf(p, mask), slopesOf(p), ...products] }
 
   function turned(matrix: BufferParam): Rows {
     return { matrix, stride: 1, step: room, count: rows }

@@ -12,13 +12,14 @@ import {
   localArray,
   loopVar,
   scalar,
+  scalarParam,
   serialLoops,
   setElement,
   sizeOf,
   sizeParam,
   store,
 } from '../loopIr.ts'
-import type { BufferParam, Expr, Index, Kernel, LoopVar, Memory, ScalarParam, Size, Stmt } from '../loopIr.ts'
+import type { BufferParam, Expr, Index, Kernel, LoopVar, Memory, Param, ScalarParam, Size, Stmt } from '../loopIr.ts'
 import { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
 import { from } from './notation.ts'
 import type { Terms } from './notation.ts'
@@ -34,6 +35,30 @@ const ROWS = 4
 
 /** What scores are masked by: nothing, the place of the row (row r attends to keys 0 to r), or a matrix that is added. */
 export type AttentionMask = 'none' | 'causal' | 'added'
+
+/** The parameters that the kernels of a block have in common, forward and backward; `attend` says what they are. */
+export const sharedParams = () => ({
+  added: buffer('mask'),
+  rows: sizeParam('rows'),
+  keys: sizeParam('keys'),
+  all: sizeParam('all'),
+  depth: sizeParam('depth'),
+  width: sizeParam('width'),
+  room: sizeParam('room'),
+  queryStride: sizeParam('queryStride'),
+  maskStride: sizeParam('maskStride'),
+  first: sizeParam('first'),
+  scale: scalarParam('scale', 'float32'),
+})
+
+/** Those that a kernel with such a mask has, in their order: after its other ones. */
+export const sharedOrder = (p: ReturnType<typeof sharedParams>, mask: AttentionMask): readonly Param[] => [
+  ...(mask === 'added' ? [p.added] : []),
+  ...[p.rows, p.keys, p.all, p.depth, p.width, p.room, p.queryStride],
+  ...(mask === 'added' ? [p.maskStride] : []),
+  ...(mask === 'causal' ? [p.first] : []),
+  p.scale,
+]
 
 export const zero: Expr = constant('float32', 0)
 export const one: Expr = constant('float32', 1)
