@@ -25,6 +25,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'has many cases of one path through the code': [
     'test/fx/samples/**/*.test.ts',
     'test/pytorch/**/*.test.ts',
+    'test/kernels/everySchedule.test.ts',
     'test/fx/z3GradualTypes.test.ts',
     'test/dynamo/routing.test.ts',
     'test/examples/families.test.ts',

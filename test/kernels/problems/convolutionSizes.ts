@@ -1,5 +1,5 @@
 // Sizes of convolutions for tests of their schedules.
-import type { ConvolutionSizes } from '../../src/kernels/schedules/convolution.ts'
+import type { ConvolutionSizes } from '../../../src/kernels/schedules/convolution.ts'
 
 /** Sizes of a convolution of one image with windows of 3x3 that move by 1, but for those that are given. */
 export function sizesOf(sizes: Partial<ConvolutionSizes>): ConvolutionSizes {

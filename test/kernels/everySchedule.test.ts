@@ -1,0 +1,98 @@
+// Every schedule on 300 drawn problems, a tenth of them in each run, with every tile of its list and on both engines: against what plain loops compute, and against the reference interpreter
+// on the same kernel. A schedule without problems fails by its name: draw them in problems/, and name them here.
+import { readFileSync, readdirSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { hashOf, randomFrom } from '../../scripts/fuzz/random.mjs'
+import { withStrict } from '../../src/kernels/engine.ts'
+import type { EngineName } from '../../src/kernels/engine.ts'
+import { dtypeInfo } from '../../src/kernels/dtype.ts'
+import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
+import { printKernel } from '../../src/kernels/print.ts'
+import { verifyKernel } from '../../src/kernels/verify.ts'
+import { tenth } from '../helpers/rotation.ts'
+import { runOracle, runWasm, valuesOf } from './harness.ts'
+import {
+  attendBackwardProblem,
+  attendProblem,
+  beginPiecesProblem,
+  endPiecesProblem,
+  packKeysProblem,
+  packValuesProblem,
+} from './problems/attention.ts'
+import { directProblem, winogradProblem } from './problems/convolutions.ts'
+import { pointwiseProblem, transposeProblem } from './problems/nests.ts'
+import type { DrawProblem } from './problems/problem.ts'
+import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem } from './problems/products.ts'
+import { winogradWeightProblem } from './problems/weightGradients.ts'
+
+/** The problems of each schedule, and of each function that builds a kernel. */
+const problemsOf: Readonly<Record<string, DrawProblem>> = {
+  ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
+  ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
+  ...{ gemm: gemmProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
+  ...{ direct: directProblem, winograd: winogradProblem, winogradWeight: winogradWeightProblem },
+  ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem },
+}
+
+const PROBLEMS = 300
+
+const folder = new URL('../../src/kernels/schedules/', import.meta.url)
+/** What the folder of schedules exports that is one, or builds a kernel. */
+const schedules = readdirSync(folder)
+  .flatMap((file) => [
+    ...readFileSync(new URL(file, folder), 'utf8').matchAll(/^export (?:const (\w+): Schedule<|function (\w+)\([^)]*\): Kernel\b)/gm),
+  ])
+  .map(([, schedule, builder]) => schedule ?? builder ?? '')
+
+/** The elements of an array that holds a dtype's, whatever the kernel took them for. */
+const elementsOf = (dtype: DType, data: StorageArray = new Uint8Array()): readonly ElementValue[] =>
+  valuesOf(dtype, new dtypeInfo[dtype].array(data.buffer))
+
+const isClose = (got: ElementValue | undefined, wanted: ElementValue | undefined, tolerance: number): boolean => {
+  if (got === wanted || (Number.isNaN(got) && Number.isNaN(wanted))) return true
+  if (typeof got !== 'number' || typeof wanted !== 'number') return false
+  // Sums of subnormal numbers and others depend on their order.
+  return Math.abs(got - wanted) <= tolerance * (1 + Math.abs(wanted)) + 2 ** -120
+}
+
+/** Fails at the first element that is not as it should be. */
+function expectClose(got: readonly ElementValue[], wanted: readonly ElementValue[], tolerance: number, what: string): void {
+  expect(got.length, what).toBe(wanted.length)
+  const at = wanted.findIndex((value, i) => !isClose(got[i], value, tolerance))
+  if (at >= 0) expect(got[at], `${what}: element ${at}`).toBe(wanted[at])
+}
+
+describe('every schedule', () => {
+  test('has problems', () => {
+    expect(Object.keys(problemsOf).toSorted()).toEqual(schedules.toSorted())
+  })
+
+  test.each(schedules.filter((name) => Object.hasOwn(problemsOf, name)))('computes what plain loops and the reference interpreter do: %s', (name) => {
+    const draw = problemsOf[name]
+    if (draw === undefined) throw new Error(`no problems of ${name}`)
+    for (const id of tenth(
+      Array.from({ length: PROBLEMS }, (_, i) => `${name} ${i}`),
+      (one) => one,
+    )) {
+      const { what, kernels, args, expected, dtypes = {}, tolerance = 0 } = draw(randomFrom(hashOf(id)))
+      const interpreted = new Map<string, ReturnType<typeof runOracle>>()
+      for (const engine of ['wasm-relaxed', 'wasm'] satisfies EngineName[]) {
+        for (const { tile, kernel } of kernels(engine)) {
+          const where = `${id}, ${engine}, ${tile}, ${what}`
+          const oracle = interpreted.get(printKernel(kernel)) ?? runOracle(kernel, args)
+          interpreted.set(printKernel(kernel), oracle)
+          verifyKernel(kernel)
+          const wasm = withStrict(engine === 'wasm', () => runWasm(kernel, args))
+          for (const param of kernel.params) {
+            if (param.kind !== 'buffer') continue
+            const dtype = dtypes[param.name] ?? param.dtype
+            const [right, got] = [elementsOf(dtype, oracle[param.name]), elementsOf(dtype, wasm[param.name])]
+            expectClose(got, right, tolerance, `${where}, ${param.name} as the interpreter computes it`)
+            const plain = expected[param.name]
+            if (plain !== undefined) expectClose(got, Array.from<ElementValue>(plain), tolerance, `${where}, ${param.name}`)
+          }
+        }
+      }
+    }
+  })
+})
