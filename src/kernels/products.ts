@@ -7,6 +7,7 @@ import type { GemmSpec } from './gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
 import { gemm, gemmScratchBytes, packedElements, packedGemm } from './schedules/gemm.ts'
 import { skinnyAcross, skinnyAlong, skinnyScratchBytes } from './schedules/skinny.ts'
+import { unpackedProduct } from './schedules/unpacked.ts'
 import type { PackedKernel } from './templates/template.ts'
 
 /** A compiled product. */
@@ -15,6 +16,9 @@ export interface ProductKernel {
   /** The most bytes of scratch memory that a product of these sizes needs. `k` is that of one batch where batches are summed over. */
   readonly scratchBytes: (m: number, n: number, k: number) => number
 }
+
+/** The same where there is no room for scratch memory: it needs none. */
+export const compileUnpacked = (spec: GemmSpec): CompiledKernel => compileKernel(unpackedProduct(spec))
 
 /** Compiles a product. The same problem is compiled only once. `strict` code has no skinny schedule, whose sums are not in the order of the depth. */
 export function compileProduct(spec: GemmSpec): ProductKernel {

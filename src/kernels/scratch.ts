@@ -6,7 +6,7 @@ import { OutOfMemoryError } from './outOfMemory.ts'
 import { affordable, reclaim } from './storageBlock.ts'
 
 /** Scratch memory is at least that large. */
-const SMALLEST = 65536
+export const SMALLEST_SCRATCH = 65536
 
 /** Allocates at least `bytes` bytes, 16-byte aligned. Throws OutOfMemoryError, which names the `use`, when the limit or the end of the heap is reached. */
 export function allocate(bytes: number, use?: string): number {
@@ -44,7 +44,7 @@ export class ScratchMemory implements Reclaimable {
   reserve(bytes: number): number {
     if (bytes > this.#size) {
       this.release()
-      const size = Math.max(bytes, SMALLEST)
+      const size = Math.max(bytes, SMALLEST_SCRATCH)
       this.#address = allocate(size, this.#use)
       this.#size = size
       countUse(this.#use, size)

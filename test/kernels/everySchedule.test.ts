@@ -22,14 +22,14 @@ import {
 import { directProblem, winogradProblem } from './problems/convolutions.ts'
 import { pointwiseProblem, transposeProblem } from './problems/nests.ts'
 import type { DrawProblem } from './problems/problem.ts'
-import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem } from './problems/products.ts'
+import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem, unpackedProblem } from './problems/products.ts'
 import { winogradWeightProblem } from './problems/weightGradients.ts'
 
 /** The problems of each schedule, and of each function that builds a kernel. */
 const problemsOf: Readonly<Record<string, DrawProblem>> = {
   ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
   ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
-  ...{ gemm: gemmProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
+  ...{ gemm: gemmProblem, unpackedProduct: unpackedProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
   ...{ direct: directProblem, winograd: winogradProblem, winogradWeight: winogradWeightProblem },
   ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem },
 }

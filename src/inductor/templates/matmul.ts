@@ -1,6 +1,6 @@
 // Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import { compileProduct, knownScratchBytes, packedProduct } from '../../kernels/index.ts'
+import { SMALLEST_SCRATCH, compileProduct, compileUnpacked, isStrict, knownScratchBytes, packedProduct, withStrict } from '../../kernels/index.ts'
 import type { TemplateKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -41,7 +41,11 @@ function specOf({ left, right }: Product): TemplateSpec {
 function emit({ left, right }: Product, io: TemplateIo): TemplateKernel {
   const spec = productOf(io, { depth: left.cols, a: left.layout, b: right.layout })
   const { compiled } = compileProduct(spec)
-  return { compiled, scratchBytes: knownScratchBytes(compiled), packed: packedProduct(spec) }
+  const scratchBytes = knownScratchBytes(compiled)
+  const kernel = { compiled, scratchBytes, packed: packedProduct(spec) }
+  if (scratchBytes <= SMALLEST_SCRATCH) return kernel
+  const strict = isStrict()
+  return { ...kernel, spare: { scratchBytes: 0, compile: () => withStrict(strict, () => compileUnpacked(spec)) } }
 }
 
 export const matmul: Template = defineTemplate<Product>({

@@ -1,8 +1,22 @@
 // The float32 matrix product with run-time sizes: kernels for the strides that are 1, and for few rows or columns.
-import { FEW_LINES, FEW_ROWS, PerEngine, at, bufferParam, call, compileProduct, isStrict, load, loopVar, store } from '../../kernels/index.ts'
-import type { Expr, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
+import {
+  FEW_LINES,
+  FEW_ROWS,
+  OutOfMemoryError,
+  PerEngine,
+  at,
+  bufferParam,
+  call,
+  compileProduct,
+  compileUnpacked,
+  isStrict,
+  load,
+  loopVar,
+  store,
+} from '../../kernels/index.ts'
+import type { Expr, GemmSpec, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { launch, scratchMemory } from '../eager/launch.ts'
+import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
 import { sizeParams } from '../eager/sizes.ts'
 
 /** out[batch, i, j] = sum over k of a[batch, i, k] * b[batch, k, j] + bias[j]. Strides are in elements; `out` is contiguous. */
@@ -31,7 +45,9 @@ interface Known {
   readonly b2: 1 | undefined
 }
 
-function build(hasBias: boolean, known: Known): ProductKernel {
+const NOTHING: Known = { m: undefined, n: undefined, a2: undefined, a1: undefined, b1: undefined, b2: undefined }
+
+function specOf(hasBias: boolean, known: Known): GemmSpec {
   // In the order in which float32Product passes them.
   const s = sizeParams(['batch', 'm', 'n', 'k', 'a0', 'a1', 'a2', 'b0', 'b1', 'b2', 'o0', 'biasStride'])
   const size = (name: keyof Known): Size => known[name] ?? s[name]
@@ -43,7 +59,7 @@ function build(hasBias: boolean, known: Known): ProductKernel {
   const epilogue = (acc: Expr): readonly Stmt[] => [
     store(out, at([batch, s.o0], [rows, size('n')], [cols, 1]), hasBias ? call('add', acc, load(bias, at([cols, s.biasStride]))) : acc),
   ]
-  return compileProduct({
+  return {
     name: hasBias ? 'matmul_bias' : 'matmul',
     batch: [batch],
     rows,
@@ -54,7 +70,7 @@ function build(hasBias: boolean, known: Known): ProductKernel {
     reduceBatch: 0,
     epilogue,
     params: [out, a.buffer, b.buffer, ...(hasBias ? [bias] : []), ...Object.values(s), bufferParam('scratch', 'float32', 'readwrite')],
-  })
+  }
 }
 
 const isFew = (lines: number, most: number): boolean => lines >= 1 && lines <= most
@@ -82,12 +98,23 @@ const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
 const plain = new PerEngine(() => new Array<ProductKernel>())
 const withBias = new PerEngine(() => new Array<ProductKernel>())
 
+/** For products that have no room for scratch memory, of any strides. */
+const unpackedKernel = kernelCache((hasBias: boolean) => compileUnpacked(specOf(hasBias, NOTHING)))
+
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
   const { bias, aStrides: sa, bStrides: sb } = p
   const known = knownOf(p)
-  const kernel = ((bias === null ? plain : withBias).current[placeOf(known)] ??= build(bias !== null, known))
-  const scratch = scratchMemory(kernel.scratchBytes(p.m, p.n, p.k))
-  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0, scratch]
-  launch(kernel.compiled, bias === null ? [p.out, p.a, p.b] : [p.out, p.a, p.b, bias], sizes)
+  const hasBias = bias !== null
+  const kernel = ((hasBias ? withBias : plain).current[placeOf(known)] ??= compileProduct(specOf(hasBias, known)))
+  const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0]
+  const operands = hasBias ? [p.out, p.a, p.b, bias] : [p.out, p.a, p.b]
+  try {
+    sizes.push(scratchMemory(kernel.scratchBytes(p.m, p.n, p.k)))
+  } catch (error) {
+    if (!(error instanceof OutOfMemoryError)) throw error
+    launch(unpackedKernel(hasBias), operands, sizes)
+    return
+  }
+  launch(kernel.compiled, operands, sizes)
 }

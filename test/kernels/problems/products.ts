@@ -4,6 +4,7 @@ import type { BufferParam, Expr, Kernel, Size } from '../../../src/kernels/loopI
 import type { GemmSpec, MatrixOperand } from '../../../src/kernels/gemmSpec.ts'
 import { gemm } from '../../../src/kernels/schedules/gemm.ts'
 import { FEW_LINES, skinnyAcross, skinnyAlong } from '../../../src/kernels/schedules/skinny.ts'
+import { unpackedProduct } from '../../../src/kernels/schedules/unpacked.ts'
 import type { Schedule } from '../../../src/kernels/schedules/schedule.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
 import type { Args } from '../harness.ts'
@@ -142,6 +143,10 @@ const problemOf = <S, T>(schedule: Schedule<GemmSpec, S, T>, { spec, args, expec
 })
 
 export const gemmProblem: DrawProblem = (random) => problemOf(gemm, drawAnyProduct(random))
+export const unpackedProblem: DrawProblem = (random) => {
+  const { spec, args, expected, what } = drawAnyProduct(random)
+  return { what, args, expected: { out: expected }, kernels: () => [{ tile: 'plain loops', kernel: unpackedProduct(spec) }] }
+}
 export const skinnyAlongProblem: DrawProblem = (random) => untilTaken(() => problemOf(skinnyAlong, drawSkinnyProduct(random)))
 export const skinnyAcrossProblem: DrawProblem = (random) => untilTaken(() => problemOf(skinnyAcross, drawSkinnyProduct(random)))
 
