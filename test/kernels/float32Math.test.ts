@@ -1,6 +1,6 @@
 // Accuracy of the operations: every ScalarOp against JavaScript's Math, on random and special values.
 import { describe, expect, test } from 'vitest'
-import { at, bufferParam, call, forLoop, load, loopVar, sizeParam, store } from '../../src/kernels/loopIr.ts'
+import { at, bufferParam, call, constant, forLoop, load, loopVar, sizeParam, store } from '../../src/kernels/loopIr.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
 import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
@@ -209,4 +209,25 @@ test('functions keep the sign of zero', () => {
     const { actual } = run(op, 'float32', 'float32', [[-0, 0]], 'serial')
     expect([Object.is(actual[0], -0), Object.is(actual[1], 0)], op).toEqual([true, true])
   }
+})
+
+test('powers with a constant exponent are products, roots and quotients, bit for bit', () => {
+  const exact: readonly (readonly [number, (x: number) => number])[] = [
+    [0, () => 1],
+    [1, (x) => x],
+    [2, (x) => Math.fround(x * x)],
+    [3, (x) => Math.fround(Math.fround(x * x) * x)],
+    [0.5, (x) => Math.fround(Math.sqrt(x))],
+    [-0.5, (x) => Math.fround(1 / Math.fround(Math.sqrt(x)))],
+    [-1, (x) => Math.fround(1 / x)],
+    [-2, (x) => Math.fround(1 / Math.fround(x * x))],
+  ]
+  const [i, out, a] = [loopVar('i', 203), bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32')]
+  const values = Float32Array.from({ length: 203 }, () => 9 * random())
+  for (const [exponent, power] of exact)
+    for (const mode of ['simd', 'serial'] as const) {
+      const body = [forLoop(i, mode, [store(out, at([i, 1]), call('pow', load(a, at([i, 1])), constant('float32', exponent)))])]
+      const result = runWasm({ name: 'pow', params: [out, a], body }, { out: new Float32Array(203), a: values })['out']
+      expect(numbersOf('float32', result), `to the ${exponent}, ${mode}`).toEqual(Array.from(values, power))
+    }
 })

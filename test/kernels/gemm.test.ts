@@ -1,14 +1,15 @@
-// The product schedule: its scratch memory, its code, and the order of its sums. What it computes: everySchedule.test.ts.
+// The product schedule: its scratch memory, its code, packed operands, and the order of its sums. What it computes: everySchedule.test.ts.
 import { describe, expect, test } from 'vitest'
 import { withStrict } from '../../src/kernels/engine.ts'
-import type { GemmSpec } from '../../src/kernels/gemmSpec.ts'
-import { at, bufferParam, loopVar, store } from '../../src/kernels/loopIr.ts'
+import type { GemmSpec, MatrixOperand } from '../../src/kernels/gemmSpec.ts'
+import { at, bufferParam, call, loopVar, store } from '../../src/kernels/loopIr.ts'
+import type { BufferParam, Expr } from '../../src/kernels/loopIr.ts'
 import { scratchBytes } from '../../src/kernels/scratchLayout.ts'
-import { gemm, gemmScratchBytes } from '../../src/kernels/schedules/gemm.ts'
+import { gemm, gemmScratchBytes, packedElements, packedGemm } from '../../src/kernels/schedules/gemm.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
-import { drawAnyProduct } from './problems/products.ts'
-import { runWasm } from './harness.ts'
+import { drawAnyProduct, drawPackable, withoutSigns } from './problems/products.ts'
+import { numbersOf, runWasm } from './harness.ts'
 
 const { int: random } = randomFrom(11)
 
@@ -24,6 +25,38 @@ describe('the product schedule', () => {
         if (typeof spec.rows.extent === 'number') expect(emitKernel(kernel).length, what).toBeLessThan(8192)
       }
     }
+  })
+
+  test('takes a B that was packed before only where that is the same B for all batches, and computes the same', () => {
+    let taken = 0
+    for (let i = 0; i < 120; i++) {
+      const { spec, args, expected, what } = drawPackable(randomFrom(i))
+      const elements = packedElements(spec)
+      if (elements === null) continue
+      taken++
+      const { pack, product } = packedGemm(spec, { rows: 4, columns: 8, together: 4, packsRows: i % 2 === 0 })
+      const { packed } = runWasm(pack, { ...args, packed: new Float32Array(elements) })
+      const { out } = runWasm(product, { ...args, b: packed ?? 0 })
+      expect(withoutSigns(numbersOf('float32', out)), what).toEqual(withoutSigns(expected.map(Math.fround)))
+    }
+    expect(taken).toBeGreaterThan(10)
+  })
+
+  test('writes a long epilogue once for all tiles', () => {
+    const lengthOf = (operations: number): number => {
+      const [out, a, b] = [bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32'), bufferParam('b', 'float32')]
+      const [rows, cols] = [loopVar('i', 15), loopVar('j', 29)]
+      const operand = (buffer: BufferParam): MatrixOperand => ({ buffer, rowStride: 64, colStride: 1, batchStrides: [] })
+      const long = (sum: Expr): Expr => Array.from({ length: operations }).reduce<Expr>((x) => call('max', call('neg', x), sum), sum)
+      const spec: GemmSpec = {
+        ...{ name: 'product', batch: [], rows, cols, depth: 7, a: operand(a), b: operand(b), reduceBatch: 0 },
+        epilogue: (sum) => [store(out, at([rows, 29], [cols, 1]), long(sum))],
+        params: [out, a, b, bufferParam('scratch', 'float32', 'readwrite')],
+      }
+      return emitKernel(gemm.build(spec, { rows: 4, columns: 8, together: 4, packsRows: false })).length
+    }
+    // Written out it would be there for 8 vectors of a tile, for two heights and two widths of tiles.
+    expect(lengthOf(40) - lengthOf(20)).toBeLessThan(3000)
   })
 
   test('adds products in the order of the depth, rounded one by one, in strict code', () => {

@@ -47,6 +47,12 @@ describe('kernels that read along another dimension than they write along', () =
     expect(matches([i, j], forLoop(loopVar('k', 2), 'serial', [store(out, over(12, 1), load(a, over(1, 8)))]))).toBe(false)
   })
 
+  test('and others run in lanes along their innermost loop', () => {
+    const kernel = pointwiseKernel({ name: 'k', params: [out, a], loops: [i, j], body: [store(out, over(12, 1), load(a, over(12, 1)))] }, true)
+    const [outer] = kernel.body
+    expect(outer?.kind === 'for' && outer.body).toMatchObject([{ kind: 'for', mode: 'simd', loop: j }])
+  })
+
   test('other nests are refused by name', () => {
     expect(() => transpose.spec({ name: 'k', params: [], loops: [], body: [] })).toThrow(/kernel k/)
   })

@@ -25,6 +25,8 @@ interface ProductSizes {
   readonly k: number
   readonly known?: 'm' | 'n'
   readonly bTurned?: boolean
+  /** Whether all batches have the same B. */
+  readonly isShared?: boolean
 }
 
 /** An operand in memory: whether its lines run along the other side, the distance of neighbours and of lines, and how far it reaches. */
@@ -39,7 +41,7 @@ interface Layout {
  * out[z, i, j] = max(sum + bias[j], i - 100), or the sum alone. Lines of operands lie apart, or over each other, in either order; both operands may be views of the same memory; one
  * problem of two has run-time sizes. With `all`, some products are summed over the batch, have operands without neighbours, or epilogues in float64.
  */
-function drawProduct(random: Random, { m, n, k, known, bTurned }: ProductSizes, all: boolean): ProductCase {
+function drawProduct(random: Random, { m, n, k, known, bTurned, isShared = false }: ProductSizes, all: boolean): ProductCase {
   const { int, pick, chance } = random
   const symbolic = chance(1 / 2)
   const batch = pick([1, 1, 2, 3, 0])
@@ -55,7 +57,7 @@ function drawProduct(random: Random, { m, n, k, known, bTurned }: ProductSizes, 
   const isSame = chance(1 / 8)
   const sizes: Record<string, number> = {
     ...{ batch, m, n, k, aLine: A.line, bLine: B.line, o0: m * n },
-    ...{ a0: chance(1 / 3) ? int(2) : A.reach + int(2), b0: chance(1 / 6) ? int(2) : B.reach + int(2) },
+    ...{ a0: chance(1 / 3) ? int(2) : A.reach + int(2), b0: isShared ? 0 : chance(1 / 6) ? int(2) : B.reach + int(2) },
   }
   const params = Object.fromEntries(Object.keys(sizes).map((name) => [name, sizeParam(name)]))
   const size = (name: string): Size => (symbolic && name !== known ? (params[name] ?? 0) : (sizes[name] ?? 0))
@@ -123,6 +125,10 @@ export const drawAnyProduct = (random: Random): ProductCase =>
     true,
   )
 
+/** A product with a B that is worth memory of its own, if its rows and batch allow that. */
+export const drawPackable = (random: Random): ProductCase =>
+  drawProduct(random, { m: random.pick([1, 3, 4, 9]), n: random.pick([33, 40, 61]), k: random.pick([32, 37]), isShared: random.chance(1 / 2) }, true)
+
 /** A product with few rows or columns. */
 export function drawSkinnyProduct(random: Random): ProductCase {
   const { int, pick, chance } = random
@@ -153,3 +159,6 @@ export const skinnyAcrossProblem: DrawProblem = (random) => untilTaken(() => pro
 /** The kernels of a product with few lines: with every tile of every schedule that takes it. */
 export const skinnyKernels = (spec: GemmSpec): readonly Kernel[] =>
   [...builtWith(skinnyAlong, spec)('wasm'), ...builtWith(skinnyAcross, spec)('wasm')].map(({ kernel }) => kernel)
+
+/** Numbers, with 0 for -0. */
+export const withoutSigns = (values: ArrayLike<number>): number[] => Array.from(values, (x) => x + 0)
