@@ -30,7 +30,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/dynamo/routing.test.ts',
     'test/examples/families.test.ts',
   ],
-  'reads programs with the TypeScript compiler': ['test/docs/{flow,program}.test.ts'],
+  'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
     'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,twoBackends}.test.ts',

@@ -29,13 +29,13 @@ const out = resolve(values.out)
 const began = performance.now()
 
 /** The model of the program, which is only made anew if sources have changed. */
-function readModel() {
+async function readModel() {
   const folder = join(out, '.model')
-  documentProject(root, { out: folder, isCheck: false, formats: ['json'], sourceUrl: null })
+  await documentProject(root, { out: folder, isCheck: false, formats: ['json'], sourceUrl: null })
   return JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
 }
 
-const model = readModel()
+const model = await readModel()
 const lookup = new SiteLookup(model)
 const sources = new Map(model.modules.map(({ path }) => [path, readFileSync(join(root, path), 'utf8').replace(/^\uFEFF/, '')]))
 

@@ -39,13 +39,13 @@ export async function documentSources({ operands, options }: Line, { terminal = 
   const out = options.get('--out') ?? join(folder, 'docs/site')
   const given = (name: string): string | undefined => options.get(`--${name}`)
   const [include, exclude, tests] = [given('include'), given('exclude'), given('tests')]
-  const result = documentProject(folder, {
+  const result = await documentProject(folder, {
     ...{ out, isCheck, formats: formatsOf(given('format')), sourceUrl: given('source-url') ?? null },
     ...(include === undefined ? {} : { include }),
     ...(exclude === undefined ? {} : { exclude }),
     ...(tests === undefined ? {} : { tests }),
   })
-  const { model, pages, changed, findings } = result
+  const { model, pages, read, changed, findings } = result
   const errors = findings.filter(({ level }) => level === 'error').length
   const rows = shown(findings).map(({ rule, level, file, line, text }) => [
     paint(terminal, level === 'error' ? 'red' : 'yellow', rule),
@@ -56,7 +56,7 @@ export async function documentSources({ operands, options }: Line, { terminal = 
   const summary =
     model === null
       ? `Nothing has changed since ${out} was written.`
-      : `${model.modules.length} modules, ${model.symbols.length} names, ${pages} pages; ${errors} errors and ${findings.length - errors} warnings. ${
+      : `${model.modules.length} modules${read < model.modules.length ? ` (${read} read again)` : ''}, ${model.symbols.length} names, ${pages} pages; ${errors} errors and ${findings.length - errors} warnings. ${
           isCheck ? `${changed.length} files of ${out} are out of date.` : `Wrote ${changed.length} files to ${out}.`
         }`
   const text = [
@@ -66,5 +66,5 @@ export async function documentSources({ operands, options }: Line, { terminal = 
     summary,
   ].join('\n')
   const counts = model === null ? null : { modules: model.modules.length, symbols: model.symbols.length, calls: model.calls.length, pages }
-  return { text, code: isCheck && (errors > 0 || changed.length > 0) ? 1 : 0, data: { out, counts, changed, findings } }
+  return { text, code: isCheck && (errors > 0 || changed.length > 0) ? 1 : 0, data: { out, counts, read, changed, findings } }
 }

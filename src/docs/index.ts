@@ -1,8 +1,8 @@
 // Documentation of a program, from its sources: the model, its pages, and what is missing in them. Node only; the command line is what uses it.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isObject } from '../protocol/index.ts'
 import { VERSION } from '../version.ts'
+import { cacheIn, keptIn, writeCache } from './cache.ts'
 import { loadCompiler } from './compiler.ts'
 import type { Compiler } from './compiler.ts'
 import { lint } from './lints.ts'
@@ -12,7 +12,8 @@ import { checkLinks, filesOf, pagesOf } from './pages/site.ts'
 import type { SiteOptions } from './pages/site.ts'
 import { readProject } from './project.ts'
 import type { Project, ProjectOptions } from './project.ts'
-import { hashOf, readModel } from './read/index.ts'
+import { readChanges } from './read/changes.ts'
+import { hashOf, modelOf } from './read/index.ts'
 
 export type { Finding } from './lints.ts'
 export type { Model } from './model.ts'
@@ -31,32 +32,11 @@ export interface Documented {
   /** Null where nothing has changed since the last time, and nothing was read. */
   readonly model: Model | null
   readonly pages: number
+  /** How many modules were read; the others have not changed since the last time. */
+  readonly read: number
   /** Files that were written, or that a check found out of date. */
   readonly changed: readonly string[]
   readonly findings: readonly Finding[]
-}
-
-/** Remembers, in the folder of the site, what it was made from and which files belong to it. */
-const CACHE = '.cache.json'
-
-interface Cache {
-  readonly key: string
-  readonly files: readonly string[]
-}
-
-function cacheIn(out: string): Cache | null {
-  const path = join(out, CACHE)
-  if (!existsSync(path)) return null
-  try {
-    const read: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    if (!isObject(read)) return null
-    const [key, files]: unknown[] = [Reflect.get(read, 'key'), Reflect.get(read, 'files')]
-    return typeof key === 'string' && Array.isArray(files)
-      ? { key, files: files.filter((name) => typeof name === 'string' && !name.split('/').includes('..')) }
-      : null
-  } catch {
-    return null
-  }
 }
 
 /** A key for everything that the site depends on. */
@@ -67,18 +47,20 @@ function keyOf(ts: Compiler, { root, sources, tests, entries, options, name, des
 }
 
 /**
- * Documents the project in a folder. Throws ArgumentError if there is none or it has no sources, and UnsupportedError without TypeScript's API.
+ * Documents the project in a folder. What has not changed since the last time is not read again. Throws ArgumentError if there is no project or it has no sources, and
+ * UnsupportedError without TypeScript's API.
  */
-export function documentProject(folder: string, options: DocsOptions): Documented {
+export async function documentProject(folder: string, options: DocsOptions): Promise<Documented> {
   const { out, isCheck } = options
   const ts = loadCompiler(folder)
   const project = readProject(ts, folder, options)
   const key = keyOf(ts, project, options)
   const before = cacheIn(out)
   if (!isCheck && before?.key === key && before.files.every((name) => existsSync(join(out, name))))
-    return { out, model: null, pages: 0, changed: [], findings: [] }
+    return { out, model: null, pages: 0, read: 0, changed: [], findings: [] }
 
-  const { model, sources } = readModel(ts, project)
+  const { kept, read } = await readChanges(ts, project, keptIn(out))
+  const { model, sources } = modelOf(ts, project, kept)
   const pages = pagesOf(model, sources, options)
   const files = filesOf(model, sources, pages, options)
   const findings = lint(model, checkLinks(pages))
@@ -97,7 +79,7 @@ export function documentProject(folder: string, options: DocsOptions): Documente
       }
     }
     mkdirSync(out, { recursive: true })
-    writeFileSync(join(out, CACHE), `${JSON.stringify({ key, files: [...files.keys()] })}\n`)
+    writeCache(out, { key, files: [...files.keys()] }, kept)
   }
-  return { out, model, pages: pages.length, changed, findings }
+  return { out, model, pages: pages.length, read: read.length, changed, findings }
 }

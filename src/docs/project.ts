@@ -139,7 +139,9 @@ function entriesOf(manifest: object, name: string, sources: readonly string[]): 
 /** The compiler's options: those of tsconfig.json, with JavaScript read too. Nothing is written or reported. */
 function optionsOf(ts: Compiler, root: string): ts.CompilerOptions {
   const path = join(root, 'tsconfig.json')
-  const read = existsSync(path) ? ts.parseJsonConfigFileContent(ts.readConfigFile(path, ts.sys.readFile).config ?? {}, ts.sys, root).options : null
+  const read = existsSync(path)
+    ? ts.parseJsonConfigFileContent(ts.readConfigFile(path, ts.sys.readFile).config ?? {}, ts.sys, root, undefined, path).options
+    : null
   const usual: ts.CompilerOptions = {
     target: ts.ScriptTarget.ESNext,
     module: ts.ModuleKind.Preserve,

@@ -50,6 +50,8 @@ function importOf({ ts }: Program, node: ts.Node, file: ts.SourceFile): Found | 
   }
   if (ts.isImportEqualsDeclaration(node) && ts.isExternalModuleReference(node.moduleReference))
     return { specifier: node.moduleReference.expression, names: ['*'], isType: node.isTypeOnly }
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument) && ts.isStringLiteral(node.argument.literal))
+    return { specifier: node.argument.literal, names: node.qualifier === undefined ? ['*'] : [node.qualifier.getText(file)], isType: true }
   if (!ts.isCallExpression(node)) return null
   const isRequire = ts.isIdentifier(node.expression) && node.expression.text === 'require'
   const [specifier] = node.arguments

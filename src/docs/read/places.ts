@@ -16,14 +16,8 @@ export interface Place {
   readonly hash: string
 }
 
-/** A function that finds the places of declarations. It remembers the tokens of their files. */
-export function placesIn(ts: Compiler): (declared: Declared) => Place {
-  const tokens = new Map<ts.SourceFile, Tokens>()
-  const tokensOf = (file: ts.SourceFile): Tokens => {
-    const known = tokens.get(file) ?? new Tokens(ts, file)
-    tokens.set(file, known)
-    return known
-  }
+/** A function that finds the places of declarations, with the tokens of their files. */
+export function placesIn(ts: Compiler, tokensOf: (file: ts.SourceFile) => Tokens): (declared: Declared) => Place {
   return (declared) => {
     const { file } = declared
     const spans = spansOf(ts, declared)
@@ -52,7 +46,12 @@ export function readPlaces(
     texts.set(path, normalized(text))
     declarations.addFile(ts, ts.createSourceFile(path, text, ts.ScriptTarget.ESNext, true), path)
   }
-  const placeOf = placesIn(ts)
+  const tokens = new Map<ts.SourceFile, Tokens>()
+  const placeOf = placesIn(ts, (file) => {
+    const known = tokens.get(file) ?? new Tokens(ts, file)
+    tokens.set(file, known)
+    return known
+  })
   return { places: new Map([...declarations.all].map(([id, declared]) => [id, placeOf(declared)])), sources: texts }
 }
 

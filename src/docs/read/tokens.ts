@@ -29,6 +29,17 @@ export class Tokens {
 
   /** The hash of the tokens from one position to another. A comma before a closing bracket is layout. */
   hash(start: number, end: number): string {
+    return hashOf(this.#between(start, end).join('\0'))
+  }
+
+  /** The hash of all tokens outside of some places, which are in order. */
+  hashWithout(places: readonly (readonly [start: number, end: number])[]): string {
+    const ends = [0, ...places.map(([, end]) => end)]
+    const starts = [...places.map(([start]) => start), Number.POSITIVE_INFINITY]
+    return hashOf(ends.map((end, i) => this.#between(end, starts[i] ?? 0).join('\0')).join('\0\0'))
+  }
+
+  #between(start: number, end: number): readonly string[] {
     let first = 0
     for (let above = this.#starts.length; first < above;) {
       const middle = (first + above) >> 1
@@ -41,6 +52,6 @@ export class Tokens {
       const isTrailing = text === ',' && /^[)\]}]$/.test(this.#texts[i + 1] ?? '') && !/^[,[]$/.test(texts.at(-1) ?? '')
       if (!isTrailing) texts.push(text)
     }
-    return hashOf(texts.join('\0'))
+    return texts
   }
 }

@@ -15,9 +15,15 @@ export interface Uses {
 
 const FUNCTIONS: ReadonlySet<string> = new Set(['function', 'method', 'class', 'accessor'])
 
-/** The last names of the declarations that can run, so that other identifiers need no look-up. */
-export function runnableNames({ declarations }: Program): { readonly functions: ReadonlySet<string>; readonly accessors: ReadonlySet<string> } {
+/** The names that may stand for declarations that can run, so that other identifiers need no look-up: those of declarations, and others under which they are exported. */
+export function runnableNames({ ts, declarations }: Program): { readonly functions: ReadonlySet<string>; readonly accessors: ReadonlySet<string> } {
   const [functions, accessors] = [new Set<string>(), new Set<string>()]
+  for (const { statements } of declarations.modules)
+    for (const statement of statements) {
+      const clause = ts.isExportDeclaration(statement) ? statement.exportClause : undefined
+      if (clause !== undefined && ts.isNamedExports(clause))
+        for (const { name, propertyName } of clause.elements) if (propertyName !== undefined) functions.add(name.text)
+    }
   for (const { name, kind } of declarations.all.values()) {
     if (!FUNCTIONS.has(kind)) continue
     const last = name.slice(name.lastIndexOf('.') + 1)
@@ -40,6 +46,19 @@ export function usesOf(program: Program, path: string, file: ts.SourceFile, name
   }
 }
 
+/** The names that a file gives to what it imports: `g` of `import { f as g }`, and default imports. */
+function renamedIn({ ts }: Program, file: ts.SourceFile): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const statement of file.statements) {
+    if (!ts.isImportDeclaration(statement)) continue
+    const { name, namedBindings: bindings } = statement.importClause ?? {}
+    if (name !== undefined) names.add(name.text)
+    if (bindings !== undefined && ts.isNamedImports(bindings))
+      for (const element of bindings.elements) if (element.propertyName !== undefined) names.add(element.name.text)
+  }
+  return names
+}
+
 class UseReader {
   readonly calls: Call[] = []
   readonly throws = new Map<string, Throw[]>()
@@ -48,11 +67,14 @@ class UseReader {
   readonly #program: Program
   readonly #file: ts.SourceFile
   readonly #names: Names
+  /** Names that the file gives to what it imports. */
+  readonly #renamed: ReadonlySet<string>
 
   constructor(program: Program, file: ts.SourceFile, names: Names) {
     this.#program = program
     this.#file = file
     this.#names = names
+    this.#renamed = renamedIn(program, file)
   }
 
   visit(node: ts.Node, around: string): void {
@@ -116,11 +138,14 @@ class UseReader {
     const id = idOf(this.#program, symbol)
     const constructor = kind === 'new' && id !== null && declarations.all.has(`${id}.constructor`) ? `${id}.constructor` : id
     if (constructor !== null && FUNCTIONS.has(declarations.all.get(id ?? '')?.kind ?? '')) this.#add(unit, constructor, callee, kind)
-    else if (behind(this.#program, symbol).declarations?.some((node) => this.#isValue(node)) === true) this.#dynamic(callee, unit)
+    else {
+      const value = behind(this.#program, symbol).declarations?.find((node) => this.#isValue(node))
+      if (value !== undefined) this.#dynamic(callee, unit, value.type)
+    }
   }
 
   /** Whether a declaration of the project holds a function of which only the type is known: a parameter, a field, a variable without a function. */
-  #isValue(node: ts.Node): boolean {
+  #isValue(node: ts.Node): node is ts.ParameterDeclaration | ts.PropertyDeclaration | ts.PropertySignature | ts.VariableDeclaration {
     const { ts, program } = { ts: this.#program.ts, program: this.#program }
     if (node.getSourceFile().isDeclarationFile || !program.declarations.modules.has(node.getSourceFile())) return false
     if (ts.isParameter(node) || ts.isPropertyDeclaration(node) || ts.isPropertySignature(node)) return true
@@ -130,12 +155,17 @@ class UseReader {
     )
   }
 
-  #dynamic(callee: ts.Node, unit: string): void {
+  /** A call of a value of which only the type is known: as it is written where the value is declared, or as the compiler infers it. */
+  #dynamic(callee: ts.Node, unit: string, written?: ts.TypeNode): void {
     const { ts, checker } = this.#program
     const text = callee.getText(this.#file).replaceAll(/\s+/g, ' ')
-    const type = checker.typeToString(checker.getTypeAtLocation(callee), callee, ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope)
+    const flags = ts.TypeFormatFlags.UseAliasDefinedOutsideCurrentScope
+    const type =
+      written === undefined
+        ? checker.typeToString(checker.getTypeAtLocation(callee), callee, flags).replaceAll(/import\("[^"]*"\)\./g, '')
+        : written.getText().replaceAll(/\s+/g, ' ')
     const cut = (of: string): string => (of.length > 80 ? `${of.slice(0, 79)}…` : of)
-    this.#add(unit, `${cut(text)}: ${cut(type.replaceAll(/import\("[^"]*"\)\./g, ''))}`, callee, 'dynamic')
+    this.#add(unit, `${cut(text)}: ${cut(type)}`, callee, 'dynamic')
   }
 
   /** A name that is no call: a function that is handed over, or an accessor that is read or written. */
@@ -145,7 +175,7 @@ class UseReader {
     const isMember = ts.isPropertyAccessExpression(parent) && parent.name === node
     const whole = isMember ? parent : node
     const isGet = isMember && this.#names.accessors.has(node.text)
-    if (!isGet && !this.#names.functions.has(node.text)) return
+    if (!isGet && !this.#names.functions.has(node.text) && !this.#renamed.has(node.text)) return
     const { parent: use } = whole
     if ((ts.isCallExpression(use) || ts.isNewExpression(use)) && use.expression === whole) return
     if (
