@@ -66,7 +66,7 @@ export function errorPage() {
   )
   return `# Errors
 
-Every error that tensorfx throws is a \`${BASE}\`. Its \`code\` does not change between versions, and Node prints it below the stack. \`stack\` begins with the code around your line
+Every error that tensorfx throws is a \`${BASE}\`. Its \`code\` does not change between versions, and \`page\` leads to its section of this page; Node prints both below the stack. \`stack\` begins with the code around your line
 and your frames; those of tensorfx follow. The message says what was wrong, with the value
 and what to do. This page says for each code what it means in general. It is written by \`npm run docs:errors\` from the classes.
 

@@ -12,6 +12,7 @@ export interface Example {
 }
 export const pages: readonly string[]
 export const ERROR_EXAMPLE: RegExp
+export const ERROR_WITHOUT_EXAMPLE: RegExp
 export function pageText(name: string): string
 export function examplesOf(page: string): Example[]
 export function withoutTypes(code: string): string

@@ -18,6 +18,9 @@ const BLOCK = /```(js|ts)( continue)?\n([\s\S]*?)```\n(\n```text\n([\s\S]*?)```\
 /** A section of docs/error-examples.md: a code, a program that throws it, and the message. */
 export const ERROR_EXAMPLE = /^## (TFX_\w+)\n\n```js\n([\s\S]*?)```\n(?:\n```text\n([\s\S]*?)```\n)?/gm
 
+/** A row of docs/error-examples.md: a code without a program, and why. */
+export const ERROR_WITHOUT_EXAMPLE = /^\| (TFX_\w+) +\| (.*?) +\|$/gm
+
 /** The examples of a page. */
 export function examplesOf(page) {
   const found = []

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { parseInline } from '../../dist/docs/pages/markdownText.js'
 import { code, heading, link, soft, text } from '../../dist/docs/pages/page.js'
-import { ERROR_EXAMPLE, pageText } from '../docs/examples.mjs'
+import { ERROR_EXAMPLE, ERROR_WITHOUT_EXAMPLE, pageText } from '../docs/examples.mjs'
 import { errorClasses } from '../errorReference.mjs'
 
 const MISTAKE = /^### (.*)\n\n```js wrong\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```\n\n```js right\n([\s\S]*?)```/gm
@@ -27,9 +27,9 @@ const programBlocks = ({ source, message }) => [
 /** The pages, with a sentence about each. */
 export function errorPages(root, lookup) {
   const examples = mistakes(root)
-  const programs = new Map(
-    [...pageText('docs/error-examples.md').matchAll(ERROR_EXAMPLE)].map(([, id, source, message]) => [id, { source, message }]),
-  )
+  const written = pageText('docs/error-examples.md')
+  const programs = new Map([...written.matchAll(ERROR_EXAMPLE)].map(([, id, source, message]) => [id, { source, message }]))
+  const reasons = new Map([...written.matchAll(ERROR_WITHOUT_EXAMPLE)].map(([, id, why]) => [id, why.replace(/ See \[.*/, '')]))
   const thrown = lookup.model.symbols.flatMap((symbol) => symbol.throws.map((one) => ({ ...one, by: symbol })))
   return errorClasses().map(({ name, code: id, meaning, fix, from }) => {
     const mine = examples.filter(({ error }) => error === name)
@@ -44,6 +44,7 @@ export function errorPages(root, lookup) {
         text(target === null ? code(name) : link(target, code(name)), ', from ', code(from ?? ''), '. ', ...parseInline(meaning ?? '', resolve)),
         text({ kind: 'strong', text: ['Fix.'] }, ' ', ...parseInline(`${fix.slice(0, 1).toUpperCase()}${fix.slice(1)}`, resolve)),
         ...(programs.has(id) ? programBlocks(programs.get(id)) : []),
+        ...(reasons.has(id) ? [heading(2, 'example', 'No example'), text(...parseInline(reasons.get(id), resolve))] : []),
         ...(mine.length === 0 ? [] : [heading(2, 'mistakes', 'Mistakes'), text('With ', link({ page: 'mistakes' }, 'these tensors'), ':')]),
         ...mine
           .slice(0, 6)

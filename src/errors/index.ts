@@ -7,15 +7,18 @@ export { DEEP, host, recordedStack, setStackText } from './stack.ts'
 
 /**
  * The base class of all errors that tensorfx throws. `code` does not change between versions, so programs can compare it. `stack` shows the code around the
- * program's innermost line and the program's frames; those of tensorfx follow.
+ * program's innermost line and the program's frames; those of tensorfx follow. `page` is where the package says what the code means and how to mend it; Node prints both
+ * below the stack.
  */
 export class TensorfxError extends Error {
   readonly code: string
+  readonly page: string
 
   constructor(code: string, message: string, options?: { cause?: unknown }) {
     super(message, options)
     this.name = new.target.name
     this.code = code
+    this.page = `tensorfx/docs/errors.md#${code.toLowerCase()}`
     recordStack(this, new.target)
   }
 }

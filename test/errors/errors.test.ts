@@ -1,4 +1,6 @@
 // The error classes that several rooms share: names, codes and causes.
+import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError, present } from '../../src/errors/index.ts'
 
@@ -12,6 +14,14 @@ test('each class has its own name and code, and the message it was given', () =>
     ['TensorfxError', 'TFX_OWN', 'e'],
   ])
   for (const error of errors) expect([error instanceof TensorfxError, error instanceof Error, error.cause]).toEqual([true, true, undefined])
+})
+
+test('each names the section of docs/errors.md about its code, which Node prints', () => {
+  const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8')
+  const error = new ShapeError('b')
+  expect(error.page).toBe('tensorfx/docs/errors.md#tfx_shape')
+  expect(page).toContain('\n## TFX_SHAPE\n')
+  expect(inspect(error)).toContain("page: 'tensorfx/docs/errors.md#tfx_shape'")
 })
 
 test('an internal error asks for a report', () => {
