@@ -124,16 +124,25 @@ export function readSafetensors(bytes: Uint8Array): Safetensors {
   return { tensors: new Map(entries.map((entry) => [entry.name, tensorOf(entry, data.subarray(entry.from, entry.to))])), metadata }
 }
 
+/** Reads a file tensor by tensor, in the order of its data; `visit` gets each one. Returns the texts in the file, and the names in the order of the header. */
+export async function visitSafetensors(
+  file: PartReader,
+  visit: (name: string, tensor: Tensor) => void,
+): Promise<{ readonly metadata: Readonly<Record<string, string>>; readonly names: readonly string[] }> {
+  const { entries, metadata } = await readHeader(file)
+  noteConversions(entries)
+  for (const entry of entries.toSorted((a, b) => a.from - b.from || a.to - b.to))
+    visit(entry.name, tensorOf(entry, await file.next(entry.to - entry.from)))
+  return { metadata, names: entries.map(({ name }) => name) }
+}
+
 /** The same as {@link readSafetensors} for a file that is read tensor by tensor, so that it need not fit into memory next to them. */
 export async function streamSafetensors(file: PartReader): Promise<Safetensors> {
-  const { entries, metadata } = await readHeader(file)
-  const inOrder = entries.toSorted((a, b) => a.from - b.from || a.to - b.to)
-  noteConversions(entries)
   const read = new Map<string, Tensor>()
-  for (const entry of inOrder) read.set(entry.name, tensorOf(entry, await file.next(entry.to - entry.from)))
+  const { metadata, names } = await visitSafetensors(file, (name, tensor) => read.set(name, tensor))
   // In the order of the header.
   return {
-    tensors: new Map(entries.flatMap(({ name }) => [read.get(name)].flatMap((t): [string, Tensor][] => (t === undefined ? [] : [[name, t]])))),
+    tensors: new Map(names.flatMap((name) => [read.get(name)].flatMap((t): [string, Tensor][] => (t === undefined ? [] : [[name, t]])))),
     metadata,
   }
 }

@@ -131,6 +131,15 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(history.length, history[1].values.loss < history[0].values.loss)`,
     '2 true',
   ],
+  './models': [
+    `import { GPT2, generate, loadPretrained, pretrainedBlob } from 'tensorfx/models'
+     const { tensor } = await import('./test/built/parts.mjs')
+     const model = new GPT2({ vocabSize: 8, nPositions: 8, nEmbd: 8, nLayer: 1, nHead: 2 })
+     const tokens = tensor([[1, 2]], { dtype: 'int64' })
+     const [once, again] = [model, await loadPretrained(pretrainedBlob(model))].map((one) => JSON.stringify(generate(one, tokens, { maxNewTokens: 3 }).toArray().map((row) => row.map(Number))))
+     console.log(once.length > 8, once === again)`,
+    'true true',
+  ],
   './data': [
     `import { DataLoader, TensorDataset } from 'tensorfx/data'
      const { tensor } = await import('./test/built/parts.mjs')

@@ -5,12 +5,20 @@ import { Tensor, compile, optim, torch } from 'tensorfx'
 import type { nn } from 'tensorfx'
 import type { Backend } from 'tensorfx/compile'
 import { isCompiling, reset, withConfig } from 'tensorfx/compile'
+import { Mixtral } from 'tensorfx/models'
 import { clock } from '../../src/dynamo/budget.ts'
-import { example } from '../examples/run.ts'
 
 type Model = nn.Module & ((tokens: Tensor) => Tensor)
 
-const { families } = (await import(example('families/llama.mjs'))) as { readonly families: Readonly<Record<'mixtral', () => Model>> }
+const config = {
+  vocabSize: 24,
+  hiddenSize: 16,
+  intermediateSize: 24,
+  numHiddenLayers: 2,
+  numAttentionHeads: 4,
+  numKeyValueHeads: 2,
+  numLocalExperts: 4,
+}
 
 const GRAPH = 100
 const CALLS = 64
@@ -77,7 +85,7 @@ const parametersOf = (model: Model): Tensor[] => [...model.parameters()].flatMap
 
 function mixtral(called: () => void): { readonly model: Model; readonly forward: (tokens: Tensor) => Tensor } {
   torch.manualSeed(1)
-  const model = families.mixtral()
+  const model = new Mixtral(config)
   return {
     model,
     forward: (tokens) => {

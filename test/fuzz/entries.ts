@@ -23,6 +23,7 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   rewriter: () => import('tensorfx/rewriter'),
   checkpoint: () => import('tensorfx/checkpoint'),
   train: () => import('tensorfx/train'),
+  models: () => import('tensorfx/models'),
   distributions: () => import('tensorfx/distributions'),
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),

@@ -27,6 +27,7 @@ import * as ops from '../../../dist/entries/ops.js'
 import * as optim from '../../../dist/entries/optim.js'
 import * as pytree from '../../../dist/entries/pytree.js'
 import * as rewriter from '../../../dist/entries/rewriter.js'
+import * as models from '../../../dist/entries/models.js'
 import * as train from '../../../dist/entries/train.js'
 import * as data from '../../../dist/entries/data.js'
 
@@ -61,4 +62,5 @@ export const ENTRIES = {
   'tensorfx/pytree': pytree,
   'tensorfx/rewriter': rewriter,
   'tensorfx/train': train,
+  'tensorfx/models': models,
 }
