@@ -6,7 +6,7 @@ import { readHeader } from '../formats/safetensors.ts'
 import { visitSafetensors } from '../interop/safetensors.ts'
 import { LoadStateError } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
-import { checkCallable, checkCount, checkOptions, isPlainObject, nearest, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, checkOptions, isClass, isPlainObject, nearest, valueText } from '../protocol/index.ts'
 import { parseJson } from '../protocol/jsonText.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
 import { ConfigReader } from './config.ts'
@@ -36,7 +36,9 @@ export interface LoadProgress {
 }
 
 /** Options of {@link loadPretrained}. */
-export interface LoadPretrainedOptions {
+export interface LoadPretrainedOptions<M extends Module = Module> {
+  /** The class that the model must be of, such as GPT2: the result has its type. */
+  readonly model?: abstract new (...args: never[]) => M
   /** Values that replace those of config.json, or a config for files that have none. */
   readonly config?: ConfigJson
   /** Whether each parameter must be in the files, and everything in them must belong to the model. Default true; otherwise missing ones keep their initial values. */
@@ -159,8 +161,17 @@ async function readWeights(file: string, source: FileSource, filling: Filling, o
 }
 
 function checkPretrainedOptions(options: LoadPretrainedOptions): void {
-  checkOptions<LoadPretrainedOptions>(WHERE, options, { config: true, strict: 'boolean', cache: true, integrity: true, onProgress: true })
-  const { config = {}, cache, integrity = {}, onProgress } = options
+  checkOptions<LoadPretrainedOptions>(WHERE, options, {
+    model: true,
+    config: true,
+    strict: 'boolean',
+    cache: true,
+    integrity: true,
+    onProgress: true,
+  })
+  const { model, config = {}, cache, integrity = {}, onProgress } = options
+  if (model !== undefined && !isClass(model))
+    throw new ArgumentError(`${WHERE}: option 'model' must be a class, such as GPT2, got ${valueText(model)}.`)
   if (!isPlainObject(config)) throw new ArgumentError(`${WHERE}: option 'config' must be an object like config.json, got ${valueText(config)}.`)
   if (cache !== undefined && (typeof cache !== 'string' || cache === ''))
     throw new ArgumentError(`${WHERE}: option 'cache' must be the path of a folder, or in a page a name, got ${valueText(cache)}.`)
@@ -180,8 +191,13 @@ function checkPretrainedOptions(options: LoadPretrainedOptions): void {
  * checkpoint runs: it is data and may come from anyone.
  *
  * @throws ArgumentError for a config that is not one of a family, for files that are damaged, and for files without the hash in `integrity`. LoadStateError if names or shapes do not fit.
- * @example const model = await loadPretrained('checkpoints/gpt2')
+ * @example const model = await loadPretrained('checkpoints/gpt2', { model: GPT2 })
  */
+export async function loadPretrained<M extends Module = Module>(
+  source: PretrainedSource,
+  options: LoadPretrainedOptions<M> & { readonly model: abstract new (...args: never[]) => M },
+): Promise<M>
+export async function loadPretrained(source: PretrainedSource, options?: LoadPretrainedOptions): Promise<Module>
 export async function loadPretrained(source: PretrainedSource, options: LoadPretrainedOptions = {}): Promise<Module> {
   checkCount(WHERE, arguments, 2)
   checkPretrainedOptions(options)
@@ -193,6 +209,8 @@ export async function loadPretrained(source: PretrainedSource, options: LoadPret
   const json = { ...(text === null ? {} : readJson(CONFIG_FILE, text)), ...config }
   const family = await familyOf(WHERE, json['model_type'])
   const model = family.make(new ConfigReader(json))
+  if (options.model !== undefined && !(model instanceof options.model))
+    throw new ArgumentError(`${WHERE}: option 'model' is ${options.model.name}, but the checkpoint is a ${model.getName()}.`)
   const filling = new Filling(family, model)
   if (files === null) {
     if (source instanceof Blob) await readWeights(WEIGHTS_FILE, source, filling, options)

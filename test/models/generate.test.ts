@@ -28,7 +28,7 @@ const golden = (file: string): URL => new URL(`../goldens/families/${file}`, imp
 const recorded: Recorded = JSON.parse(readFileSync(golden('generation.json'), 'utf8'))
 const prompt = fromStored(recorded.prompt)
 const integers = (rows: readonly (readonly number[])[]): Tensor => torch.tensor(rows.map((row) => [...row])).long()
-const rows = (tensor: Tensor): unknown => tensor.toArray().map((row) => (Array.isArray(row) ? row.map(Number) : row))
+const rows = (tensor: Tensor): unknown => [tensor.toArray()].flat().map((row) => (Array.isArray(row) ? row.map(Number) : row))
 
 async function recordedGpt2(): Promise<GPT2> {
   const model = new GPT2(gpt2)

@@ -146,7 +146,7 @@ describe('files of other people', () => {
     const images = torch.randn([2, 3, 16, 16])
     expect(
       torch.equal(
-        noGrad(() => loaded(images)) as Tensor,
+        noGrad(() => (loaded as ViT)(images)),
         noGrad(() => model.train(false).call(images)),
       ),
     ).toBe(true)
@@ -256,6 +256,12 @@ describe('what is refused', () => {
     await expect(loadPretrained(await save(name, change))).rejects.toThrow(message)
   })
 
+  it('a checkpoint of another family', async () => {
+    const path = await save('family', () => {})
+    expect((await loadPretrained(path, { model: GPT2 })).config.nEmbd).toBe(16)
+    await expect(loadPretrained(path, { model: Bert })).rejects.toThrow("option 'model' is Bert, but the checkpoint is a GPT2")
+  })
+
   it('a folder that is none, and models that are not of this package', async () => {
     await expect(loadPretrained(join(root, 'nowhere'))).rejects.toThrow(/is not a folder/)
     await expect(savePretrained(new torch.nn.Linear(1, 1) as never, root)).rejects.toThrow(/must be a model of 'tensorfx\/models', got a Linear/)
@@ -307,6 +313,6 @@ const makers = { mobilenet_v3_small: mobilenetV3Small, efficientnet_b0: efficien
 test.each(turn(Object.entries(makers)))('%s has the names and shapes of torchvision’s', (name, make) => {
   const model = make()
   const text = [...stateOf(model)].map(([key, value]) => `${key} [${value.shape.join(', ')}]`).join('\n')
-  expect([...model.parameters()].reduce((sum, { numel }) => sum + numel, 0)).toBe(published[name]?.parameters)
+  expect([...model.parameters()].reduce((sum, one) => sum + (one as Tensor).numel, 0)).toBe(published[name]?.parameters)
   expect(createHash('sha256').update(text).digest('hex')).toBe(published[name]?.sha256)
 })
