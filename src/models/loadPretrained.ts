@@ -210,7 +210,7 @@ export async function loadPretrained(source: PretrainedSource, options: LoadPret
   const family = await familyOf(WHERE, json['model_type'])
   const model = family.make(new ConfigReader(json))
   if (options.model !== undefined && !(model instanceof options.model))
-    throw new ArgumentError(`${WHERE}: option 'model' is ${options.model.name}, but the checkpoint is a ${model.getName()}.`)
+    throw new ArgumentError(`${WHERE}: option 'model' is ${options.model.name}, but the checkpoint is of the family '${String(json['model_type'])}'.`)
   const filling = new Filling(family, model)
   if (files === null) {
     if (source instanceof Blob) await readWeights(WEIGHTS_FILE, source, filling, options)

@@ -259,7 +259,7 @@ describe('what is refused', () => {
   it('a checkpoint of another family', async () => {
     const path = await save('family', () => {})
     expect((await loadPretrained(path, { model: GPT2 })).config.nEmbd).toBe(16)
-    await expect(loadPretrained(path, { model: Bert })).rejects.toThrow("option 'model' is Bert, but the checkpoint is a GPT2")
+    await expect(loadPretrained(path, { model: Bert })).rejects.toThrow("option 'model' is Bert, but the checkpoint is of the family 'gpt2'")
   })
 
   it('a folder that is none, and models that are not of this package', async () => {
