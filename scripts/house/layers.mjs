@@ -54,7 +54,11 @@ export const layers = [
   { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
   { place: 'checkpoint', holds: 'the state of a training in one file', imports: [...capture, 'formats', 'nn', 'interop', 'version'] },
   { place: 'data', holds: 'datasets, samplers, DataLoader, files as datasets', imports: [...capture, 'formats', 'nn', 'interop'] },
-  { place: 'models', holds: 'published families of networks, their checkpoints, generation of text', imports: [...capture, 'formats', 'nn', 'interop'] },
+  {
+    place: 'models',
+    holds: 'published families of networks, their checkpoints, generation of text',
+    imports: [...capture, 'formats', 'nn', 'interop'],
+  },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
