@@ -1,13 +1,14 @@
-// npm run test:pages: drives the pages of graphs, runs and profiles in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
+// npm run test:pages: drives the pages of graphs, runs, profiles and documented programs in headless Chromium, on a desktop and a phone, light and dark. Their pictures are in demo-report/pages. Where there is no
 // Chromium, it says so and succeeds. Part of npm run test:browser.
 import { fileURLToPath } from 'node:url'
 import { launch } from './browser.mjs'
+import { checkDocsPages } from './pages/docsPages.mjs'
 import { checkFilePages } from './pages/filePages.mjs'
 import { checkGraphPages } from './pages/graphPages.mjs'
 import { checkProfilePages } from './pages/profilePages.mjs'
 import { checkReportPages } from './pages/reportPages.mjs'
 
-const CHECKS = { files: checkFilePages, graphs: checkGraphPages, runs: checkReportPages, profiles: checkProfilePages }
+const CHECKS = { docs: checkDocsPages, files: checkFilePages, graphs: checkGraphPages, runs: checkReportPages, profiles: checkProfilePages }
 /** `npm run test:pages -- runs` drives only those. */
 const chosen = process.argv.slice(2)
 const browser = await launch('test:pages')

@@ -8,7 +8,10 @@ import { transformSync } from 'amaro'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
 /** The pages whose examples run and compile, as paths below the root. */
-export const pages = ['README.md', 'docs/errors.md', 'docs/security.md', ...readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)]
+export const pages = [
+  ...['README.md', 'docs/errors.md', 'docs/security.md'],
+  ...['docs/guide', 'docs/tutorials'].flatMap((folder) => readdirSync(root + folder).map((name) => `${folder}/${name}`)),
+]
 
 /** The text of a page. */
 export const pageText = (name) => readFileSync(root + name, 'utf8')

@@ -21,7 +21,7 @@ export function docFiles(root) {
       .filter((name) => name.endsWith('.md'))
       .sort()
       .map((name) => `${folder}/${name}`)
-  const usual = ['docs', 'docs/guide', 'docs/examples', ...(existsSync(`${root}docs/tutorials`) ? ['docs/tutorials'] : [])].flatMap(markdown)
+  const usual = ['docs', 'docs/guide', 'docs/examples', 'docs/tutorials'].flatMap(markdown)
   return new Map([...usual, ...Object.keys(PLACES)].map((file) => [file, PLACES[file] ?? file.replace(/^docs\//, '').replace(/\.md$/, '')]))
 }
 

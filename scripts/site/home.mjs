@@ -45,7 +45,7 @@ export const homeBody = ({ name, description, counts }) => `<main class="home">
 <div class="hero"><div>
 <h1>${escapeHtml(name)}</h1>
 <p class="lead">${escapeHtml(description)}.</p>
-<p class="buttons"><a class="main" href="playground.html">Open the playground</a> <a href="start.html">Get started</a> <a href="guides.html">Guides</a></p>
+<p class="buttons"><a class="main" href="playground.html">Open the playground</a> <a href="start.html">Get started</a> <a href="tutorials/1-first-tensor.html">Tutorials</a> <a href="guides.html">Guides</a></p>
 <pre class="install"><code>npm install tensorfx</code></pre>
 </div>
 <pre><code>${coloured(EXAMPLE)}</code></pre></div>

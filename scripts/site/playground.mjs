@@ -47,7 +47,8 @@ export function playgroundExamples(root) {
       const source = readFileSync(new URL(`examples/${file}`, here), 'utf8')
       return [`Playground · ${/^\/\/ (.*?)[.:\n]/.exec(source)[1]}`, source]
     })
-  const guides = ['README.md', ...readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)].sort().flatMap((file) => {
+  const pages = ['docs/guide', 'docs/tutorials'].flatMap((folder) => readdirSync(root + folder).map((name) => `${folder}/${name}`))
+  const guides = ['README.md', ...pages].sort().flatMap((file) => {
     const page = readFileSync(root + file, 'utf8')
     const title = /^# (.*)/.exec(page)[1].replaceAll('`', '')
     return examplesOf(page).map((example) => ({ file, title, ...example, source: [...example.before, example.code].join('') }))

@@ -33,7 +33,8 @@ export interface Project {
 }
 
 const SOURCE = /\.[cm]?[jt]sx?$/
-const NOT_SOURCE = /\.d\.[cm]?ts$|\.min\.[cm]?js$/
+/** The compiler reads a backslash as a slash, and ids have a `#` after the path. */
+const NOT_SOURCE = /\.d\.[cm]?ts$|\.min\.[cm]?js$|[#\\]/
 const TEST = /(?:^|\/)(?:tests?|__tests__|spec)\/|\.(?:test|spec)\.[^/]+$/
 const SKIPPED = /^(?:\..*|node_modules|bower_components|coverage)$/
 /** Folders that builds write, where there is a `src` beside them. */

@@ -18,8 +18,21 @@ export interface Program {
 /** The path of a file from the root of the project, with `/`. */
 export const pathIn = (root: string, file: string): string => relative(root, file).split(sep).join('/')
 
-/** The line of a position, from 1. */
-export const lineOf = (file: ts.SourceFile, position: number): number => file.getLineAndCharacterOfPosition(position).line + 1
+/** Where the lines of files begin. */
+const starts = new WeakMap<ts.SourceFile, readonly number[]>()
+
+/** The line of a position, from 1, as editors and pages count lines. For the compiler U+2028 and U+2029 end lines, too. */
+export function lineOf(file: ts.SourceFile, position: number): number {
+  const lines = starts.get(file) ?? [0, ...[...file.text.matchAll(/\n/g)].map(({ index }) => index + 1)]
+  starts.set(file, lines)
+  let line = 0
+  for (let above = lines.length; line < above;) {
+    const middle = (line + above) >> 1
+    if ((lines[middle] ?? 0) <= position) line = middle + 1
+    else above = middle
+  }
+  return line
+}
 
 /** What a symbol stands for, behind the names under which it was imported and exported. */
 export function behind({ ts, checker }: Pick<Program, 'ts' | 'checker'>, symbol: ts.Symbol): ts.Symbol {
