@@ -59,7 +59,9 @@ async function candidatesOf(row) {
     for (const mode of row.modes ?? ['eager', 'compiled']) {
       const state = { F: build.F, ...(await row.prepare?.(build)) }
       const one = { inputs, trains: row.trains, ours: (values) => row.ours(values, state) }
-      await add(`${buildName} ${mode}`, tensorfx(build)[mode](one))
+      // The base build has no such options.
+      const compile = row.options === undefined || buildName !== 'now' ? build.compile : (fn) => build.compile(fn, { options: row.options })
+      await add(`${buildName} ${mode}`, tensorfx({ ...build, compile })[mode](one))
     }
   }
   if (row.prepare === undefined)

@@ -53,9 +53,10 @@ const convolution = (channels, size, kernel, { stride = 1, into = channels, aim,
   }
 }
 
-/** Four convolutions in a row, compiled together: what a convolution takes where its neighbours are convolutions. */
-const convolutionsInGraph = (channels, size, aim) => ({
-  name: `4 convs 3x3 ${channels} ${size}² in a graph`,
+/** Four convolutions in a row, compiled together, with options of our compile: what a convolution takes where its neighbours are convolutions. */
+const convolutionsInGraph = (channels, size, aim, options) => ({
+  name: `4 convs 3x3 ${channels} ${size}² in a graph${options === undefined ? '' : ', fast'}`,
+  options,
   inputs: { x: [1, channels, size, size], w: { shape: [channels, channels, 3, 3], scale: 1 / Math.sqrt(9 * channels) } },
   ours: ({ x, w }, { F }) => nested(4, (y) => F.relu(F.conv2d(y, w, { padding: 1 })), x),
   modes: ['compiled'],
@@ -159,6 +160,9 @@ export const rows = [
   convolutionsInGraph(64, 56, { base: 2.2 }),
   convolutionsInGraph(128, 28, { base: 2.2 }),
   convolutionsInGraph(256, 14, { base: 2.2 }),
+  convolutionsInGraph(64, 56, { base: 3.5 }, { convolution: 'fast' }),
+  convolutionsInGraph(128, 28, { base: 3.5 }, { convolution: 'fast' }),
+  convolutionsInGraph(256, 14, {}, { convolution: 'fast' }),
   rowwise('softmax', 'softmax', { base: 2, pytorch: 0.58 }),
   rowwise('logSoftmax', 'log_softmax', { base: 2, pytorch: 0.58 }),
   permuted([1024, 1024], [1, 0], { base: 5, pytorch: 1 }),

@@ -2,7 +2,8 @@
 import { Function as AutogradFunction, allowTracing, tracingFunctions } from '../autograd/index.ts'
 import { dispatchState, withoutModes } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { withStrict } from '../kernels/index.ts'
+import { currentAccuracy, isStrict, withAccuracy } from '../kernels/index.ts'
+import type { Accuracy } from '../kernels/index.ts'
 import { harmless } from '../events/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { Module } from '../module/index.ts'
@@ -23,6 +24,30 @@ import { WeakRefs } from './weakRefs.ts'
 export interface ComputeOptions {
   /** Whether its results must not depend on what the machine offers, see `torch.useDeterministicAlgorithms`; default: what that says at the call. */
   readonly strict?: boolean
+  /**
+   * `'fast'`: convolutions may be less accurate than by default, with errors of up to 8 times those of strict code. Deterministic algorithms leave it out. Default: `'default'`, or what the
+   * compiled function that calls this one says.
+   */
+  readonly convolution?: 'default' | 'fast'
+}
+
+/** The accuracy of a call under options. */
+function accuracyUnder({ strict = isStrict(), convolution = currentAccuracy() === 'fast' ? 'fast' : 'default' }: ComputeOptions): Accuracy {
+  return strict ? 'strict' : convolution
+}
+
+function checkComputeOptions(options: ComputeOptions): void {
+  checkOptions('compile: options', options, { strict: 'boolean', convolution: true })
+  const { strict, convolution } = options
+  checkArgument(
+    convolution === undefined || convolution === 'default' || convolution === 'fast',
+    'compile',
+    'options.convolution',
+    "'default' or 'fast'",
+    convolution,
+  )
+  if (strict === true && convolution === 'fast')
+    throw new ArgumentError("compile: options.strict is true and options.convolution is 'fast', which strict code leaves out: leave one of them out.")
 }
 
 /** Options of {@link compile}. */
@@ -111,14 +136,14 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
       'a trace, as trace() of tensorfx/debug/trace makes them',
       trace,
     )
-  const { strict } = options.options ?? {}
-  if (options.options !== undefined) checkOptions('compile: options', options.options, { strict: 'boolean' })
+  const computing = options.options
+  if (computing !== undefined) checkComputeOptions(computing)
   const compiled = newCompiled(target, options)
   trace?.follow(compiled.reports.fn)
   compiledFunctions.add(compiled)
   // Written out twice: a function of its own would be one frame more in the traces of users' programs, which are cut off.
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
-    return strict === undefined ? compiled.call(this, args) : withStrict(strict, () => compiled.call(this, args))
+    return computing === undefined ? compiled.call(this, args) : withAccuracy(accuracyUnder(computing), () => compiled.call(this, args))
   }
   const { name } = target instanceof Module ? target.constructor : target
   Object.defineProperty(call, 'name', { value: name })
@@ -130,7 +155,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   if (!(target instanceof Module)) return Object.assign(call, reports)
   return Object.assign(call, reports, {
     call: (...args: readonly unknown[]): unknown =>
-      strict === undefined ? compiled.call(undefined, args) : withStrict(strict, () => compiled.call(undefined, args)),
+      computing === undefined ? compiled.call(undefined, args) : withAccuracy(accuracyUnder(computing), () => compiled.call(undefined, args)),
     module: target,
   })
 }

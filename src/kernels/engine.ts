@@ -1,10 +1,14 @@
 // Which engine computes: WebAssembly as every browser has it, or with relaxed SIMD, whose fused multiply-add rounds once where the other rounds twice. The two differ in last bits, so a
-// process has one answer, found at the first use; only `strict` code leaves the fused instructions out. The name is part of the key of every compiled kernel.
+// process has one answer, found at the first use; only `strict` code leaves the fused instructions out. The name is part of the key of every compiled kernel. Beside it, how accurate
+// results must be.
 import { ArgumentError } from '../errors/index.ts'
 import { environmentVariable, hostProcess, valueText } from '../protocol/index.ts'
 
 /** The name of an engine. */
 export type EngineName = 'wasm' | 'wasm-relaxed'
+
+/** `strict`: results must not depend on what the machine offers, so no fused multiply-add and no other order of sums. `fast`: convolutions may be less accurate than by default. */
+export type Accuracy = 'strict' | 'default' | 'fast'
 
 /** Whether kernels may use relaxed SIMD: where there is any, or as the program says. */
 export type RelaxedSetting = 'auto' | boolean
@@ -80,7 +84,7 @@ export function relaxedSettingOf(text: string): RelaxedSetting {
 let setting: RelaxedSetting | null = null
 /** What this process uses; null before the first use. */
 let answer: EngineName | null = null
-let strict = false
+let accuracy: Accuracy = 'default'
 
 /** Whether kernels may use relaxed SIMD. */
 export const relaxedSetting = (): RelaxedSetting => (setting ??= relaxedSettingOf(environmentVariable(RELAXED_VARIABLE) ?? 'auto'))
@@ -107,49 +111,61 @@ export function setRelaxed(value: RelaxedSetting): void {
   setting = wanted
 }
 
+/** How accurate results must be now. */
+export const currentAccuracy = (): Accuracy => accuracy
+/** Whether results must not depend on what the machine offers: no fused multiply-add. */
+export const isStrict = (): boolean => accuracy === 'strict'
+
 /** The engine of this process, `strict` aside. */
 export const processEngine = (): EngineName => (answer ??= engineFor(relaxedSetting()))
 
 /** The engine that kernels are compiled for now. */
-export const currentEngine = (): EngineName => (strict ? 'wasm' : processEngine())
-
-/** Whether results must not depend on what the machine offers: no fused multiply-add. */
-export const isStrict = (): boolean => strict
+export const currentEngine = (): EngineName => (isStrict() ? 'wasm' : processEngine())
 
 const switched: (() => void)[] = []
 
-/** Sets `strict`, and returns what it was. */
-export function setStrict(value: boolean): boolean {
-  const before = strict
-  strict = value
+/** Sets how accurate results must be, and returns what that was. */
+function setAccuracy(value: Accuracy): Accuracy {
+  const before = accuracy
+  accuracy = value
   if (before !== value) for (const notify of switched) notify()
   return before
 }
 
-/** Runs `fn` with `strict` set. */
-export function withStrict<T>(value: boolean, fn: () => T): T {
-  const before = setStrict(value)
+/** Runs `fn` with results that are so accurate. */
+export function withAccuracy<T>(value: Accuracy, fn: () => T): T {
+  const before = setAccuracy(value)
   try {
     return fn()
   } finally {
-    setStrict(before)
+    setAccuracy(before)
   }
 }
 
-/** What a cache of kernels keeps apart for `strict` code and other code: one value for each, made at the first use. */
+/** Sets whether results are strict, else as by default, and returns whether they were. */
+export function setStrict(value: boolean): boolean {
+  return setAccuracy(value ? 'strict' : 'default') === 'strict'
+}
+
+/** Runs `fn` strict, or as by default. */
+export function withStrict<T>(value: boolean, fn: () => T): T {
+  return withAccuracy(value ? 'strict' : 'default', fn)
+}
+
+/** What a cache of kernels keeps apart by accuracy: one value for each, made at the first use. */
 export class PerEngine<T> {
   /** The value that belongs to the code that runs now. */
   current: T
-  readonly #values: Map<boolean, T>
+  readonly #values: Map<Accuracy, T>
 
   constructor(make: () => T) {
     this.current = make()
-    this.#values = new Map([[strict, this.current]])
+    this.#values = new Map([[accuracy, this.current]])
     switched.push(() => {
-      let value = this.#values.get(strict)
+      let value = this.#values.get(accuracy)
       if (value === undefined) {
         value = make()
-        this.#values.set(strict, value)
+        this.#values.set(accuracy, value)
       }
       this.current = value
     })

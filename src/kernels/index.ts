@@ -89,6 +89,7 @@ export type { CacheSize, CompiledKernel } from './boundedCache.ts'
 export { areDeterministicAlgorithmsEnabled, backends, useDeterministicAlgorithms } from './backends.ts'
 export {
   PerEngine,
+  currentAccuracy,
   currentEngine,
   engineFor,
   hasRelaxedSimd,
@@ -98,9 +99,10 @@ export {
   relaxedSettingOf,
   setRelaxed,
   setStrict,
+  withAccuracy,
   withStrict,
 } from './engine.ts'
-export type { EngineName, RelaxedSetting } from './engine.ts'
+export type { Accuracy, EngineName, RelaxedSetting } from './engine.ts'
 export { compileKernel, kernelCacheStats } from './compile.ts'
 export { emitKernel } from './wasm/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
@@ -140,7 +142,9 @@ export type { AttentionMask } from './schedules/attentionPanels.ts'
 export { pointwiseKernel } from './schedules/pointwise.ts'
 export { compileScheduled, knownScratchBytes, spareOf } from './scheduled.ts'
 export { direct, takesDirect } from './schedules/direct.ts'
+export { winogradFor } from './convolutions.ts'
 export { takesWinograd, winograd } from './schedules/winograd.ts'
+export type { WinogradSchedule } from './schedules/winograd.ts'
 export { takesWinogradWeight, winogradWeight } from './schedules/winogradWeight.ts'
 export type { WeightGradientProblem } from './schedules/winogradWeight.ts'
 export type { ConvolutionOperand, ConvolutionProblem, ConvolutionSizes } from './schedules/convolution.ts'

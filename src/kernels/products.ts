@@ -2,7 +2,7 @@
 import { present } from '../errors/index.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentEngine, isStrict, withStrict } from './engine.ts'
+import { currentAccuracy, currentEngine, isStrict, withAccuracy } from './engine.ts'
 import type { GemmSpec } from './gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
 import { gemm, gemmScratchBytes, packedElements, packedGemm } from './schedules/gemm.ts'
@@ -31,11 +31,11 @@ export function compileProduct(spec: GemmSpec): ProductKernel {
 
 /** The product where B was packed before; null where that does not pay. */
 export function packedProduct(spec: GemmSpec): PackedKernel | null {
-  const strict = isStrict()
-  const elements = !strict && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
+  const accuracy = currentAccuracy()
+  const elements = accuracy !== 'strict' && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
   if (elements === null) return null
   const compile: PackedKernel['compile'] = () =>
-    withStrict(strict, () => {
+    withAccuracy(accuracy, () => {
       const { pack, product } = packedGemm(spec, present(gemm.tiles(currentEngine())[0], 'a tile'))
       return { pack: compileKernel(pack), run: compileKernel(product).run }
     })

@@ -144,7 +144,7 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       )
     },
   ],
-  'deterministic algorithms': [
+  'the accuracy': [
     (use) => {
       const f = use((x: Tensor) =>
         x

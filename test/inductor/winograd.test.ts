@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { compile } from 'tensorfx/compile'
+import { compile, disable } from 'tensorfx/compile'
 import { withStrict } from '../../src/kernels/engine.ts'
 import { OutOfMemoryError, kernelsByCall, withFailingAllocation } from '../../src/kernels/index.ts'
 
@@ -73,6 +73,10 @@ describe('convolutions of 3x3 windows', () => {
           expect(largest(double(value).sub(reference))).toBeLessThan(1.5 * largest(double(bound).sub(reference)))
         })
       }
+      compile(results, { options: { convolution: 'fast' } })(x, w, b).forEach((value, i) => {
+        const [reference, bound] = [exact[i] as Tensor, strict[i] as Tensor]
+        expect(largest(double(value).sub(reference))).toBeLessThan(8 * largest(double(bound).sub(reference)))
+      })
     })
   }
 
@@ -86,6 +90,62 @@ describe('convolutions of 3x3 windows', () => {
     // Other code adds in another order.
     expect(f(x, w, b).toTypedArray()).not.toEqual(expected)
     expect(compile(f)(x, w, b).toTypedArray()).not.toEqual(expected)
+  })
+
+  describe('of functions that are compiled with fast convolutions', () => {
+    const [x, w, b] = inputs({ batch: 1, channels: 16, features: 16, size: [16, 16], padding: 1, why: '' })
+    const f = (input: Tensor, weight: Tensor): Tensor => F.conv2d(input, weight, b, { padding: 1 })
+    const gradients = (input: Tensor, weight: Tensor): readonly (Tensor | null)[] => {
+      const [leaf, weights] = [input.detach().requiresGrad_(), weight.detach().requiresGrad_()]
+      f(leaf, weights).sum().backward()
+      return [leaf.grad, weights.grad]
+    }
+    const fast = { options: { convolution: 'fast' } } as const
+    const values = (t: Tensor | null | undefined): unknown => t?.toTypedArray()
+
+    test('have other sums, as have the gradients of their images, but not those of their weights', () => {
+      expect(values(compile(f, fast)(x, w))).not.toEqual(values(compile(f)(x, w)))
+      const [[images, weights], [fastImages, fastWeights]] = [compile(gradients)(x, w), compile(gradients, fast)(x, w)]
+      expect(values(fastImages)).not.toEqual(values(images))
+      expect(values(fastWeights)).toEqual(values(weights))
+    })
+
+    test('are those of eager mode where the graph breaks', () => {
+      const compiled = compile((input: Tensor) => f(input, w).add(1), fast)(x)
+      const broken = compile((input: Tensor) => disable(() => f(input, w))().add(1), fast)(x)
+      expect(largest(broken.sub(compiled))).toBeLessThan(1e-6)
+      expect(values(broken)).not.toEqual(values(f(x, w).add(1)))
+    })
+
+    test('hold for the functions that they call, unless those say otherwise, and end with the call', () => {
+      const [inner, usual] = [compile(f), compile(f, { options: { convolution: 'default' } })]
+      const plain = values(compile(f)(x, w))
+      const called = compile((input: Tensor) => [disable(() => inner(input, w))(), disable(() => usual(input, w))()], fast)(x)
+      expect(values(called[0])).toEqual(values(compile(f, fast)(x, w)))
+      expect(values(called[1])).toEqual(plain)
+      expect(values(inner(x, w))).toEqual(plain)
+    })
+
+    test('are strict while deterministic algorithms are on', () => {
+      const strict = values(compile(f, { options: { strict: true } })(x, w))
+      torch.useDeterministicAlgorithms(true)
+      try {
+        expect(values(compile(f, fast)(x, w))).toEqual(strict)
+      } finally {
+        torch.useDeterministicAlgorithms(false)
+      }
+      expect(values(compile(f, { options: { strict: false, convolution: 'fast' } })(x, w))).toEqual(values(compile(f, fast)(x, w)))
+    })
+
+    test('cannot be strict too, and have no other names', () => {
+      expect(() => compile(f, { options: { strict: true, convolution: 'fast' } })).toThrow(
+        "compile: options.strict is true and options.convolution is 'fast', which strict code leaves out: leave one of them out.",
+      )
+      // @ts-expect-error there is no such way
+      expect(() => compile(f, { options: { convolution: 'faster' } })).toThrow(
+        "compile: argument 'options.convolution' must be 'default' or 'fast', got 'faster'",
+      )
+    })
   })
 
   test('take images in any layout, and share their kernels', () => {

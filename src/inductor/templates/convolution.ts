@@ -3,15 +3,16 @@
 import { present } from '../../errors/index.ts'
 import {
   compileGemm,
+  currentAccuracy,
   direct,
   directConvWeight,
   gemmScratchBytes,
   isStrict,
   loopVar,
   spareOf,
-  winograd,
+  winogradFor,
   winogradWeight,
-  withStrict,
+  withAccuracy,
 } from '../../kernels/index.ts'
 import type {
   ConvGather,
@@ -75,10 +76,8 @@ export const convolution: Template = defineTemplate<Convolution>({
     })
     const problem = problemOf(spec, convolved)
     const plain = { ...problem, transposed: false, groups: 1 }
-    const scheduled = [
-      ...(!isStrict() && winograd.match(problem) ? [spareOf(winograd, problem)] : []),
-      ...(direct.match(plain) ? [spareOf(direct, plain)] : []),
-    ]
+    const winograd = winogradFor(problem.sizes)
+    const scheduled = [...(winograd === null ? [] : [spareOf(winograd, problem)]), ...(direct.match(plain) ? [spareOf(direct, plain)] : [])]
     return firstOf(scheduled, gathered(spec, gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth)))
   },
 })
@@ -119,8 +118,8 @@ function firstOf(kernels: readonly SpareKernel[], last: SpareKernel): TemplateKe
   const spare = [...kernels, last].reduce((least, other) => (other.scratchBytes < least.scratchBytes ? other : least))
   const kernel = { compiled: first.compile(), scratchBytes }
   if (spare === first) return kernel
-  const strict = isStrict()
-  return { ...kernel, spare: { ...spare, compile: () => withStrict(strict, spare.compile) } }
+  const accuracy = currentAccuracy()
+  return { ...kernel, spare: { ...spare, compile: () => withAccuracy(accuracy, spare.compile) } }
 }
 
 interface WeightGradient {

@@ -1,5 +1,6 @@
-// Convolutions of 3x3 windows by Winograd's F(2,3): the result is computed by tiles of 2x2 pixels, each from 4x4 pixels of the image. Windows and weights are transformed so that a
+// Convolutions of 3x3 windows by Winograd's algorithms: F(2,3) computes the result by tiles of 2x2 pixels, each from 4x4 pixels of the image. Windows and weights are transformed so that a
 // tile takes 16 products of channels instead of 36, and the 16 products of all tiles are products of matrices. It adds fewer terms in a row than the direct convolution, in another order.
+// F(4,3) computes tiles of 4x4 pixels with 36 products instead of 144, and is less accurate: programs ask for it.
 //
 // Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Where the transformed windows of all
 // images stay in the cache, groups of features are computed one after the other, else blocks of rows of tiles. Results go by way of scratch memory in the layout of the result, where the
@@ -7,16 +8,20 @@
 import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
 import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
+import { byWayOfMemory, fromLines, onBothSides, transformed } from './bothSides.ts'
+import type { Line } from './bothSides.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
 import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
-import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
-import { PRODUCTS, TILE, WINDOW, tilePixels, transformedWeights, transformedWindow } from './winogradTransforms.ts'
+import { F23, F43 } from './winogradTransforms.ts'
+import type { WinogradAlgorithm } from './winogradTransforms.ts'
 
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
 const BYTES = 4
+/** Values that a transform may keep in registers; V8 has 16 for vectors. */
+const REGISTERS = 16
 /** Weights of a window that fill whole vectors; there is one more. */
 const NEIGHBOURS = 8
 
@@ -25,8 +30,12 @@ const LEAST_CHANNELS = 16
 const LEAST_PLANE = 4
 const LEAST_TILES = 8
 
+/** Loops with strides that are known. */
+type Strides = readonly (readonly [LoopVar, number])[]
+
 /** The sizes that follow from a problem. */
 interface WinogradSpec {
+  readonly algorithm: WinogradAlgorithm
   readonly problem: ConvolutionProblem
   /** Tiles along y and x. */
   readonly tileRows: number
@@ -37,16 +46,19 @@ interface WinogradTile {
   /** Tiles by features of the products' register tile. */
   readonly rows: number
   readonly columns: number
-  /** The limit for the transformed windows of all images; where they take more, the loop over blocks is outside. */
+  /** The limits for the transformed windows of all images, the second as a part of the transformed weights; where they take more, the loop over blocks is outside. */
   readonly windowBytes: number
+  readonly windowsOfWeights: number
   /** The limit for the transformed weights of a group of features; a group has at least one panel. */
   readonly weightBytes: number
   /** The limit for the transformed windows and products of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
 }
 
-/** Whether the algorithm computes such a convolution, and gains something. */
-export const takesWinograd = (s: ConvolutionSizes): boolean =>
+const tilesOf = ({ outHeight, outWidth }: ConvolutionSizes, side: number): number => Math.ceil(outHeight / side) * Math.ceil(outWidth / side)
+
+/** Whether an algorithm computes such a convolution, and gains something. */
+const takes = ({ side }: WinogradAlgorithm, s: ConvolutionSizes): boolean =>
   s.kernelHeight === 3 &&
   s.kernelWidth === 3 &&
   s.strideH === 1 &&
@@ -57,19 +69,31 @@ export const takesWinograd = (s: ConvolutionSizes): boolean =>
   s.features >= LEAST_CHANNELS &&
   s.outHeight >= LEAST_PLANE &&
   s.outWidth >= LEAST_PLANE &&
-  s.batch * Math.ceil(s.outHeight / TILE) * Math.ceil(s.outWidth / TILE) >= LEAST_TILES
+  s.batch * tilesOf(s, side) >= LEAST_TILES
+
+/** Whether F(2,3) does. */
+export const takesWinograd = (s: ConvolutionSizes): boolean => takes(F23, s)
+/** Whether F(4,3) does. Its transforms take longer, which pays where it has at most three quarters of the other's products. */
+export const takesFastWinograd = (sizes: ConvolutionSizes): boolean =>
+  takes(F43, sizes) && 4 * F43.products * tilesOf(sizes, F43.side) <= 3 * F23.products * tilesOf(sizes, F23.side)
+
+export type WinogradSchedule = Schedule<ConvolutionProblem, WinogradSpec, WinogradTile>
+
+const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: ConvolutionSizes) => boolean): WinogradSchedule => ({
+  name,
+  match: ({ sizes }) => takes(sizes),
+  spec: (problem) => {
+    const { outHeight, outWidth } = problem.sizes
+    return { algorithm, problem, tileRows: Math.ceil(outHeight / algorithm.side), tileColumns: Math.ceil(outWidth / algorithm.side) }
+  },
+  tiles: () => [{ rows: 4, columns: 8, windowBytes: 1536 * 1024, windowsOfWeights: 1, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
+  build: (spec, tile) => new Winograd(spec, tile).kernel(),
+})
 
 /** The schedule of 3x3 convolutions by Winograd’s F(2,3). */
-export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = {
-  name: 'winograd',
-  match: ({ sizes }) => takesWinograd(sizes),
-  spec: (problem) => {
-    const [tileRows, tileColumns] = [Math.ceil(problem.sizes.outHeight / TILE), Math.ceil(problem.sizes.outWidth / TILE)]
-    return { problem, tileRows, tileColumns }
-  },
-  tiles: () => [{ rows: 4, columns: 8, windowBytes: 1536 * 1024, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
-  build: (spec, tile) => new Winograd(spec, tile).kernel(),
-}
+export const winograd: WinogradSchedule = scheduleOf('winograd', F23, takesWinograd)
+/** The schedule of 3x3 convolutions by Winograd’s F(4,3). */
+export const fastWinograd: WinogradSchedule = scheduleOf('winograd_fast', F43, takesFastWinograd)
 
 class Winograd {
   readonly #s: WinogradSpec
@@ -90,34 +114,40 @@ class Winograd {
   readonly #windows: Scratch
   readonly #products: Scratch
   readonly #plane: Scratch
+  /** What transforms keep between columns and rows; null where that is in registers. */
+  readonly #half: Scratch | null
 
   constructor(spec: WinogradSpec, tile: WinogradTile) {
-    const { problem, tileRows, tileColumns } = spec
+    const { algorithm, problem, tileRows, tileColumns } = spec
+    const { side, products } = algorithm
+    const overlap = algorithm.window - side
     const { batch, features, outHeight } = problem.sizes
     this.#s = spec
     this.#tile = tile
     this.#images = new BorderedImages(
       { ...problem.sizes, images: problem.images, image: problem.image, multiple: QUAD },
-      tileRows * TILE + 2,
-      tileColumns * TILE + 2,
+      tileRows * side + overlap,
+      tileColumns * side + overlap,
     )
     const wholeFeatures = up(features, tile.columns)
-    const windowBytes = BYTES * PRODUCTS * this.#channels
-    const isGrouped = wholeFeatures === features && batch * tileRows * tileColumns * windowBytes <= tile.windowBytes
+    const windowBytes = BYTES * products * this.#channels
+    const mostBytes = Math.max(tile.windowBytes, tile.windowsOfWeights * features * windowBytes)
+    const isGrouped = wholeFeatures === features && batch * tileRows * tileColumns * windowBytes <= mostBytes
     const panels = largestDivisor(features / tile.columns, (n) => n * tile.columns * windowBytes <= tile.weightBytes)
     this.#together = isGrouped ? panels * tile.columns : wholeFeatures
     this.#group = isGrouped ? loopVar('group', features, this.#together) : null
-    const rowBytes = tileColumns * (windowBytes + BYTES * PRODUCTS * wholeFeatures)
+    const rowBytes = tileColumns * (windowBytes + BYTES * products * wholeFeatures)
     const rows = isGrouped ? tileRows : largestDivisor(tileRows, (n) => n * rowBytes <= tile.blockBytes)
     this.#block = loopVar('block', tileRows, rows)
     this.#tilesOfImage = rows * tileColumns
     this.#tiles = up((isGrouped ? batch : 1) * this.#tilesOfImage, tile.rows)
     this.#line = this.#together % 16 === 0 ? 16 : 8
-    this.#late = rows < tileRows && tileRows * TILE > outHeight
-    this.#weights = scratch('weights', 'float32', PRODUCTS * this.#weightStride, isGrouped ? 'thread' : 'call')
-    this.#windows = scratch('windows', 'float32', PRODUCTS * this.#windowStride, isGrouped ? 'call' : 'thread')
-    // The last two tiles may begin with the last one.
-    this.#products = scratch('products', 'float32', PRODUCTS * this.#productStride + this.#together, 'thread')
+    this.#late = rows < tileRows && tileRows * side > outHeight
+    this.#weights = scratch('weights', 'float32', products * this.#weightStride, isGrouped ? 'thread' : 'call')
+    this.#windows = scratch('windows', 'float32', products * this.#windowStride, isGrouped ? 'call' : 'thread')
+    // The last tiles of a vector may begin with the last one.
+    this.#products = scratch('products', 'float32', products * this.#productStride + this.#together, 'thread')
+    this.#half = products > REGISTERS ? scratch('half', 'float32', products * QUAD, 'thread') : null
     this.#plane = scratch('plane', 'float32', this.#together * this.#planeStride, this.#late ? 'call' : 'thread')
   }
 
@@ -145,27 +175,27 @@ class Winograd {
 
   /** Pixels of a feature in `plane`: those of a block, or of all blocks. */
   get #planeStride(): number {
-    return (this.#late ? this.#s.tileRows : this.#block.step) * TILE * this.#rowStride
+    return (this.#late ? this.#s.tileRows : this.#block.step) * this.#s.algorithm.side * this.#rowStride
   }
 
   // What blocks, groups and images add to an index, where a loop over them is around it.
 
-  #blocks(stride: number): Terms {
+  #blocks(stride: number): Strides {
     return this.#group === null ? [[this.#block, stride]] : []
   }
 
-  #groups(stride: number): Terms {
+  #groups(stride: number): Strides {
     return this.#group === null ? [] : [[this.#group, stride]]
   }
 
   /** `stride` is that of tiles. */
-  #ofImage(stride: number): Terms {
+  #ofImage(stride: number): Strides {
     return this.#group === null ? [] : [[this.#s.problem.images, this.#tilesOfImage * stride]]
   }
 
   kernel(): Kernel {
     const { name, params } = this.#s.problem
-    const parts = [this.#weights, this.#images.memory, this.#windows, this.#products, this.#plane]
+    const parts = [this.#weights, this.#images.memory, this.#windows, this.#products, this.#plane, ...(this.#half === null ? [] : [this.#half])]
     return { name, params, scratch: parts, body: this.#group === null ? this.#byBlocks() : this.#byGroups(this.#group) }
   }
 
@@ -202,6 +232,7 @@ class Winograd {
   /** `extent` features from `first` on, `lanes` at a time. Where the nine weights of a window are neighbours, all but the last are transposed from vectors. */
   #weightPanels(first: number, extent: number, lanes: number): readonly Stmt[] {
     if (extent === 0) return []
+    const { weights, window } = this.#s.algorithm
     const { weight } = this.#s.problem
     const { channels } = this.#s.problem.sizes
     const { outer, channel, row, col } = weight
@@ -210,60 +241,78 @@ class Winograd {
     const [panel, part] = [loopVar('panel', extent, inPanel), loopVar('part', inPanel, lanes)]
     const [c, o, k] = [loopVar('channel', channels), loopVar('o', lanes), loopVar('k', NEIGHBOURS)]
     const start = weight.start + first * outer
-    const loaded = (base: number, ...terms: Terms): Expr =>
-      load(weight.buffer, from(base, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel], ...terms))
+    const loaded = (base: number, line: Line, stride: number): Expr =>
+      load(weight.buffer, fromLines(base, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel], [line, stride]))
     const areNeighbours = lanes === QUAD && row === 3 * col && Math.abs(col) === 1
     const lowest = start + Math.min(0, NEIGHBOURS * col)
     const windows = localArray('windows', 'float32', [QUAD, NEIGHBOURS])
     const gather = [
       declareArray(windows, constant('float32', 0)),
-      forLoop(o, 'unroll', [forLoop(k, 'lanes', [setElement(windows, [o, k], loaded(lowest, [k, 1]))])]),
+      forLoop(o, 'unroll', [forLoop(k, 'lanes', [setElement(windows, [o, k], loaded(lowest, k, 1))])]),
     ]
-    const taken = (y: number, x: number): Expr => {
-      const place = start + y * row + x * col
-      return areNeighbours && place < lowest + NEIGHBOURS ? element(windows, o, place - lowest) : loaded(place)
+    const taken = (y: number, x: Line): Expr => {
+      const place = typeof x === 'number' ? start + y * row + x * col : null
+      return areNeighbours && place !== null && place < lowest + NEIGHBOURS ? element(windows, o, place - lowest) : loaded(start + y * row, x, col)
     }
-    const stores = transformedWeights(taken).flatMap((values, y) =>
-      values.map((value, x) =>
-        store(
-          this.#weights,
-          from(this.#weightStride * (y * WINDOW + x) + first * channels, [panel, channels], [part, 1], [c, columns], [o, 1]),
-          value,
+    const put = (y: Line, x: number, value: Expr): Stmt =>
+      store(
+        this.#weights,
+        fromLines(
+          x * this.#weightStride + first * channels,
+          ...([
+            [y, window * this.#weightStride],
+            [panel, channels],
+            [part, 1],
+            [c, columns],
+            [o, 1],
+          ] as const),
         ),
-      ),
-    )
-    return nest('serial', [panel, part, c], [...(areNeighbours ? gather : []), forLoop(o, 'lanes', stores)])
+        value,
+      )
+    const transform = transformed({ transform: weights, lane: o, half: this.#half, at: taken, put, columns: areNeighbours ? 'unroll' : 'serial' })
+    return nest('serial', [panel, part, c], [...(areNeighbours ? gather : []), ...transform])
   }
 
   // ---- images ----
 
   /** [product][tile][channel]. */
   #transformWindows(): readonly Stmt[] {
-    const { tileColumns } = this.#s
+    const { tileColumns, algorithm } = this.#s
+    const { side, window, windows } = algorithm
     const row = this.#images.width * this.#channels
     const [ty, tx, c0, c] = [loopVar('ty', this.#block.step), loopVar('tx', tileColumns), loopVar('c0', this.#channels, QUAD), loopVar('c', QUAD)]
-    const pixel = (y: number, x: number): Expr =>
+    const pixel = (y: number, x: Line): Expr =>
       load(
         this.#images.memory,
-        from(y * row + x * this.#channels, ...this.#blocks(TILE * row), [ty, TILE * row], [tx, TILE * this.#channels], [c0, 1], [c, 1]),
+        fromLines(
+          y * row,
+          ...this.#blocks(side * row),
+          ...([
+            [x, this.#channels],
+            [ty, side * row],
+            [tx, side * this.#channels],
+            [c0, 1],
+            [c, 1],
+          ] as const),
+        ),
       )
-    const stores = transformedWindow(pixel).flatMap((values, y) =>
-      values.map((value, x) =>
-        store(
-          this.#windows,
-          from(
-            (y * WINDOW + x) * this.#windowStride,
-            ...this.#ofImage(this.#channels),
+    const put = (y: Line, x: number, value: Expr): Stmt =>
+      store(
+        this.#windows,
+        fromLines(
+          x * this.#windowStride,
+          ...this.#ofImage(this.#channels),
+          ...([
+            [y, window * this.#windowStride],
             [ty, tileColumns * this.#channels],
             [tx, this.#channels],
             [c0, 1],
             [c, 1],
-          ),
-          value,
+          ] as const),
         ),
-      ),
-    )
-    return nest('serial', [ty, tx, c0], [forLoop(c, 'lanes', stores)])
+        value,
+      )
+    return nest('serial', [ty, tx, c0], transformed({ transform: windows, lane: c, half: this.#half, at: pixel, put }))
   }
 
   // ---- products ----
@@ -273,7 +322,7 @@ class Winograd {
     const { channels } = this.#s.problem.sizes
     const { rows, columns } = this.#tile
     const [k, panel, tile, c] = [
-      loopVar('k', PRODUCTS),
+      loopVar('k', this.#s.algorithm.products),
       loopVar('panel', this.#together, columns),
       loopVar('tile', this.#tiles, rows),
       loopVar('channel', channels),
@@ -298,9 +347,10 @@ class Winograd {
 
   // ---- results ----
 
-  /** [feature][row of pixels of the block, or of the image][pixel], two tiles of a row at a time. */
+  /** [feature][row of pixels of the block, or of the image][pixel], as many tiles of a row at a time as have the pixels of a vector. */
   #transformProducts(): readonly Stmt[] {
-    const { tileColumns } = this.#s
+    const { tileColumns, algorithm } = this.#s
+    const { side, window, tiles } = algorithm
     const [line, ty, x0, o0, o] = [
       loopVar('line', this.#together, this.#line),
       loopVar('ty', this.#block.step),
@@ -308,44 +358,61 @@ class Winograd {
       loopVar('o0', this.#line, QUAD),
       loopVar('o', QUAD),
     ]
-    const [y, x, q] = [loopVar('y', TILE), loopVar('x', QUAD), loopVar('q', QUAD)]
-    const taken = localArray('taken', 'float32', [TILE, QUAD, QUAD])
-    const tile = (u: number): readonly Stmt[] => {
-      const product = (row: number, col: number): Expr =>
-        load(
-          this.#products,
-          from(
-            (row * WINDOW + col) * this.#productStride + u * this.#together,
-            ...this.#ofImage(this.#together),
+    const product = (row: number, col: Line, u: number): Expr =>
+      load(
+        this.#products,
+        fromLines(
+          row * window * this.#productStride + u * this.#together,
+          ...this.#ofImage(this.#together),
+          [col, this.#productStride],
+          ...([
             [line, 1],
             [o0, 1],
             [o, 1],
             [ty, tileColumns * this.#together],
-            [x0, this.#together / TILE],
-          ),
-        )
-      return tilePixels(product).flatMap((values, row) => values.map((value, col) => setElement(taken, [row, TILE * u + col, o], value)))
-    }
+            [x0, this.#together / side],
+          ] as const),
+        ),
+      )
+    const [x, q, y] = [loopVar('x', QUAD), loopVar('q', QUAD), loopVar('y', side)]
     const [plane, row] = [this.#planeStride, this.#rowStride]
-    const blocks = this.#late ? this.#blocks(TILE * row) : []
-    const place = from(0, ...blocks, [line, plane], [o0, plane], [q, plane], [ty, TILE * row], [y, row], [x0, 1], [x, 1])
-    return nest(
-      'serial',
-      [line, ty, x0, o0],
-      [
+    const blocks = this.#late ? this.#blocks(side * row) : []
+    const place = from(0, ...blocks, [line, plane], [o0, plane], [q, plane], [ty, side * row], [y, row], [x0, 1], [x, 1])
+    const stores = (turned: Expr): readonly Stmt[] => nest('unroll', [q], [forLoop(x, 'lanes', [store(this.#plane, place, turned)])])
+    const half = this.#half
+    if (half !== null) {
+      const taken = localArray('taken', 'float32', [QUAD, QUAD])
+      const { columns, row: pixels } = byWayOfMemory({ transform: tiles, lane: o, half, at: (y, x) => product(y, x, 0) })
+      const turn = [
         declareArray(taken, constant('float32', 0)),
-        forLoop(o, 'lanes', [...tile(0), ...tile(1)]),
-        ...nest('unroll', [y, q], [forLoop(x, 'lanes', [store(this.#plane, place, element(taken, y, x, q))])]),
-      ],
-    )
+        forLoop(
+          o,
+          'lanes',
+          pixels(y).map((value, i) => setElement(taken, [i, o], value)),
+        ),
+        ...stores(element(taken, x, q)),
+      ]
+      return nest('serial', [line, ty, x0, o0], [...columns, forLoop(y, 'serial', turn)])
+    }
+    const taken = localArray('taken', 'float32', [side, QUAD, QUAD])
+    const ofTile = (u: number): readonly Stmt[] =>
+      onBothSides(tiles, (y, x) => product(y, x, u)).flatMap((values, i) => values.map((value, k) => setElement(taken, [i, side * u + k, o], value)))
+    const all = Array.from({ length: QUAD / side }, (_, u) => ofTile(u))
+    const turn = [
+      declareArray(taken, constant('float32', 0)),
+      forLoop(o, 'lanes', all.flat()),
+      ...nest('unroll', [y], stores(element(taken, y, x, q))),
+    ]
+    return nest('serial', [line, ty, x0, o0], turn)
   }
 
   /** Runs the epilogue over the pixels of a block, or of the image: as one run where rows have no gaps. */
   #epilogue(): readonly Stmt[] {
     const { features, pixels, epilogue, sizes } = this.#s.problem
     const { outHeight, outWidth } = sizes
-    const blocks = this.#late ? [] : this.#blocks(TILE * outWidth)
-    const rows = this.#late || this.#block.step === this.#s.tileRows ? outHeight : this.#block.step * TILE
+    const { side } = this.#s.algorithm
+    const blocks = this.#late ? [] : this.#blocks(side * outWidth)
+    const rows = this.#late || this.#block.step === this.#s.tileRows ? outHeight : this.#block.step * side
     const isRun = this.#rowStride === outWidth
     const [y, x] = [loopVar('y', isRun ? 1 : rows), loopVar('x', isRun ? rows * outWidth : outWidth)]
     const o = loopVar('o', this.#group === null ? sizes.features : this.#together)

@@ -5,12 +5,14 @@
 import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
 import type { Expr, Kernel, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
+import { onBothSides } from './bothSides.ts'
+import type { Transform } from './bothSides.ts'
 import type { ConvolutionOperand, ConvolutionSizes } from './convolution.ts'
 import { QUAD, from, largestDivisor, nest } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 import { takesWinograd } from './winograd.ts'
-import { PRODUCTS, TILE, WINDOW, transformedPixels, transformedWindow, weightsOfProducts } from './winogradTransforms.ts'
+import { F23 } from './winogradTransforms.ts'
 
 /** out[feature, c, ky, kx] = epilogue(sum over images and pixels of gradient[image, feature, y, x] * image[image, c, y + ky - padH, x + kx - padW]) in float32. */
 export interface WeightGradientProblem {
@@ -34,6 +36,8 @@ interface WeightTile {
   /** The limit for the transformed windows and tiles of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
 }
+
+const { side: TILE, window: WINDOW, products: PRODUCTS } = F23
 
 /** The sums of more weights do not stay in the cache between blocks. */
 const MOST_WEIGHTS = 256 * 256
@@ -116,8 +120,8 @@ class WinogradWeight {
     const { name, params } = this.#p
     const [images, gradients] = [this.#images, this.#gradients]
     const block = [
-      ...this.#transform(images, this.#tile.columns, this.#windows, transformedWindow),
-      ...this.#transform(gradients, this.#tile.rows, this.#pixels, transformedPixels),
+      ...this.#transform(images, this.#tile.columns, this.#windows, F23.windows),
+      ...this.#transform(gradients, this.#tile.rows, this.#pixels, F23.pixels),
       ...this.#addProducts(),
     ]
     return {
@@ -140,12 +144,7 @@ class WinogradWeight {
   }
 
   /** Of the images or the gradients: [product][panel of channels][tile of the block][channel]. */
-  #transform(
-    of: BorderedImages,
-    width: number,
-    to: Scratch,
-    transformed: (pixel: (y: number, x: number) => Expr) => readonly (readonly Expr[])[],
-  ): readonly Stmt[] {
+  #transform(of: BorderedImages, width: number, to: Scratch, transform: Transform): readonly Stmt[] {
     const { channels } = of
     const row = of.width * channels
     const [ty, tx, panel, c0, c] = [
@@ -157,7 +156,7 @@ class WinogradWeight {
     ]
     const pixel = (y: number, x: number): Expr =>
       load(of.memory, from(y * row + x * channels, [this.#block, TILE * row], [ty, TILE * row], [tx, TILE * channels], [panel, 1], [c0, 1], [c, 1]))
-    const stores = transformed(pixel).flatMap((values, y) =>
+    const stores = onBothSides(transform, pixel).flatMap((values, y) =>
       values.map((value, x) =>
         store(
           to,
@@ -206,7 +205,7 @@ class WinogradWeight {
     const { channels } = this.#images
     const [c0, c, i] = [loopVar('c0', channels, QUAD), loopVar('c', QUAD), loopVar('i', AREA * sizes.channels)]
     const product = (y: number, x: number): Expr => load(this.#sums, from((y * WINDOW + x) * this.#sumStride, [features, channels], [c0, 1], [c, 1]))
-    const stores = weightsOfProducts(product).flatMap((values, y) =>
+    const stores = onBothSides(F23.weightSums, product).flatMap((values, y) =>
       values.map((value, x) => store(this.#weights, from(3 * y + x, [c0, AREA], [c, AREA]), value)),
     )
     return nest(

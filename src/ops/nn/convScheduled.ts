@@ -16,12 +16,11 @@ import {
   loopVar,
   store,
   takesDirect,
-  takesWinograd,
   takesWinogradWeight,
-  winograd,
+  winogradFor,
   winogradWeight,
 } from '../../kernels/index.ts'
-import type { BufferParam, CompiledKernel, ConvolutionOperand, ConvolutionSizes, Expr } from '../../kernels/index.ts'
+import type { BufferParam, CompiledKernel, ConvolutionOperand, ConvolutionSizes, Expr, WinogradSchedule } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { cacheKey, launch, scratchMemory } from '../eager/launch.ts'
 import { quadrupleOf } from '../shapes.ts'
@@ -68,7 +67,10 @@ const isDirect = (sizes: ConvGeometry, transposed: boolean, plane: number): bool
   takesDirect(sizes, transposed) &&
   sizes.batch * sizes.groups * sizes.channels * sizes.features * sizes.kernelHeight * sizes.kernelWidth * plane >= LEAST_PRODUCTS
 
-type Way = 'winograd' | 'direct'
+/** The schedule of one of Winograd's algorithms; null is the direct one. */
+type Way = WinogradSchedule | null
+
+const nameOf = (way: Way): string => way?.name ?? 'direct'
 
 /** The convolution of images with a contiguous weight, or the gradient of images: with a weight that is turned, or as a transposed convolution. */
 function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradient: boolean, hasBias: boolean): CompiledKernel {
@@ -79,8 +81,8 @@ function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradie
   const swapped = { buffer: WEIGHT, start: 0, outer: area, channel: area * count, row: kernelWidth, col: 1 }
   const turned = { ...swapped, start: area - 1, row: -kernelWidth, col: -1 }
   const problem = {
-    ...{ name: `conv_${way}`, sizes, images, features, pixels, image: operandOf(IMAGE, steps) },
-    weight: !isGradient ? plain : way === 'winograd' ? turned : swapped,
+    ...{ name: `conv_${nameOf(way)}`, sizes, images, features, pixels, image: operandOf(IMAGE, steps) },
+    weight: !isGradient ? plain : way === null ? swapped : turned,
     epilogue: (sum: Expr) => [
       store(
         OUT,
@@ -90,7 +92,7 @@ function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradie
     ],
     params: [OUT, IMAGE, WEIGHT, ...(hasBias ? [BIAS] : [])],
   }
-  return way === 'winograd' ? compileScheduled(winograd, problem) : compileScheduled(direct, { ...problem, groups, transposed: isGradient })
+  return way === null ? compileScheduled(direct, { ...problem, groups, transposed: isGradient }) : compileScheduled(way, problem)
 }
 
 function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
@@ -106,12 +108,12 @@ function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
 }
 
 function forward(sizes: ConvGeometry, { out, input, weight, bias }: Operands<'forward'>): Run | null {
-  const way = !isStrict() && sizes.groups === 1 && takesWinograd(sizes) ? 'winograd' : 'direct'
-  if (way === 'direct' && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
+  const way = sizes.groups === 1 ? winogradFor(sizes) : null
+  if (way === null && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
   const steps = stepsOf(input)
   const build = (): CompiledKernel => convolutionKernel(way, sizes, steps, false, bias !== null)
   return {
-    kernel: kernelFor(bias === null ? way : `biased ${way}`, sizes, steps, build),
+    kernel: kernelFor(bias === null ? nameOf(way) : `biased ${nameOf(way)}`, sizes, steps, build),
     tensors: bias === null ? [out, input, weight] : [out, input, weight, bias],
   }
 }
@@ -123,11 +125,11 @@ function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'inpu
     ...{ features: g.channels, outHeight: g.height, outWidth: g.width },
   }
   const turned = { ...sizes, padH: g.kernelHeight - 1 - g.padH, padW: g.kernelWidth - 1 - g.padW }
-  const way = !isStrict() && g.groups === 1 && takesWinograd(turned) && turned.padH >= 0 && turned.padW >= 0 ? 'winograd' : 'direct'
-  if (way === 'direct' && !isDirect(sizes, true, g.outHeight * g.outWidth)) return null
+  const way = g.groups === 1 && turned.padH >= 0 && turned.padW >= 0 ? winogradFor(turned) : null
+  if (way === null && !isDirect(sizes, true, g.outHeight * g.outWidth)) return null
   const steps = stepsOf(gradOut)
-  const build = (): CompiledKernel => convolutionKernel(way, way === 'winograd' ? turned : sizes, steps, true, false)
-  return { kernel: kernelFor(`input ${way}`, sizes, steps, build), tensors: [out, gradOut, weight] }
+  const build = (): CompiledKernel => convolutionKernel(way, way === null ? sizes : turned, steps, true, false)
+  return { kernel: kernelFor(`input ${nameOf(way)}`, sizes, steps, build), tensors: [out, gradOut, weight] }
 }
 
 function weightGradient(sizes: ConvGeometry, { out, input, gradOut }: Operands<'weight'>): Run | null {
