@@ -77,6 +77,7 @@ export const takesWinograd = (s: ConvolutionSizes): boolean => takes(F23, s)
 export const takesFastWinograd = (sizes: ConvolutionSizes): boolean =>
   takes(F43, sizes) && 4 * F43.products * tilesOf(sizes, F43.side) <= 3 * F23.products * tilesOf(sizes, F23.side)
 
+/** A schedule of convolutions by one of Winograd’s algorithms. */
 export type WinogradSchedule = Schedule<ConvolutionProblem, WinogradSpec, WinogradTile>
 
 const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: ConvolutionSizes) => boolean): WinogradSchedule => ({
