@@ -19,7 +19,7 @@ import {
   packKeysProblem,
   packValuesProblem,
 } from './problems/attention.ts'
-import { directProblem, winogradProblem } from './problems/convolutions.ts'
+import { directProblem, fastWinogradProblem, winogradProblem } from './problems/convolutions.ts'
 import { pointwiseProblem, transposeProblem } from './problems/nests.ts'
 import type { DrawProblem } from './problems/problem.ts'
 import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem, unpackedProblem } from './problems/products.ts'
@@ -30,7 +30,7 @@ const problemsOf: Readonly<Record<string, DrawProblem>> = {
   ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
   ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
   ...{ gemm: gemmProblem, unpackedProduct: unpackedProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
-  ...{ direct: directProblem, winograd: winogradProblem, winogradWeight: winogradWeightProblem },
+  ...{ direct: directProblem, winograd: winogradProblem, fastWinograd: fastWinogradProblem, winogradWeight: winogradWeightProblem },
   ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem },
 }
 

@@ -92,9 +92,9 @@ const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: C
 })
 
 /** The schedule of 3x3 convolutions by Winograd’s F(2,3). */
-export const winograd: WinogradSchedule = scheduleOf('winograd', F23, takesWinograd)
+export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = scheduleOf('winograd', F23, takesWinograd)
 /** The schedule of 3x3 convolutions by Winograd’s F(4,3). */
-export const fastWinograd: WinogradSchedule = scheduleOf('winograd_fast', F43, takesFastWinograd)
+export const fastWinograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = scheduleOf('winograd_fast', F43, takesFastWinograd)
 
 class Winograd {
   readonly #s: WinogradSpec

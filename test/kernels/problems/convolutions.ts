@@ -3,7 +3,8 @@ import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } fro
 import type { ConvolutionSizes } from '../../../src/kernels/schedules/convolution.ts'
 import { direct } from '../../../src/kernels/schedules/direct.ts'
 import type { DirectProblem } from '../../../src/kernels/schedules/direct.ts'
-import { winograd } from '../../../src/kernels/schedules/winograd.ts'
+import { fastWinograd, winograd } from '../../../src/kernels/schedules/winograd.ts'
+import type { WinogradSchedule } from '../../../src/kernels/schedules/winograd.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
 import type { Args } from '../harness.ts'
 import { sizesOf } from './convolutionSizes.ts'
@@ -146,8 +147,8 @@ export const smallBlocks = (tile: Tiles<typeof direct>): readonly Tiles<typeof d
 /** Few features in a group, blocks of rows, blocks of one row. */
 export const smallGroups = (tile: Tiles<typeof winograd>): readonly Tiles<typeof winograd>[] => [
   { ...tile, weightBytes: 1 },
-  { ...tile, windowBytes: 0 },
-  { ...tile, windowBytes: 0, blockBytes: 1 },
+  { ...tile, windowBytes: 0, windowsOfWeights: 0 },
+  { ...tile, windowBytes: 0, windowsOfWeights: 0, blockBytes: 1 },
 ]
 
 export const directProblem: DrawProblem = (random) =>
@@ -168,7 +169,7 @@ export const directProblem: DrawProblem = (random) =>
     }
   })
 
-export const winogradProblem: DrawProblem = (random) =>
+const problemOf = (random: Random, schedule: WinogradSchedule, tolerance: number): ReturnType<DrawProblem> =>
   untilTaken(() => {
     const { int, pick } = random
     const sizes = sizesOf({
@@ -176,17 +177,21 @@ export const winogradProblem: DrawProblem = (random) =>
       ...{ channels: pick([1, 3, 4, 5, 8, 9, 16, 19]), features: pick([1, 3, 4, 7, 8, 9, 15, 16, 17, 24, 32]) },
     })
     if (!isSmall(sizes, 1)) return null
-    // With multiples of 4 the transforms are exact.
+    // With multiples of 4 the transforms of F(2,3) are exact.
     const { isOdd, any } = elementsOf(random, { unit: 4, most: 4 })
     const { problem, args, results } = convolutionCase(random, { sizes, image: any, weight: any })
     const what = JSON.stringify({ ...sizes, image: problem.image, weight: problem.weight })
     // What pays is another question than what is computed: all sizes are taken here.
     const chosen = int(3)
-    const everySize = { ...winograd, match: () => true }
+    const everySize = { ...schedule, match: () => true }
     return {
       what,
       args,
       expected: isOdd ? {} : { out: results((x) => x) },
+      tolerance,
       kernels: builtWith(everySize, problem, (tile) => smallGroups(tile).filter((_, i) => i === chosen)),
     }
   })
+
+export const winogradProblem: DrawProblem = (random) => problemOf(random, winograd, 0)
+export const fastWinogradProblem: DrawProblem = (random) => problemOf(random, fastWinograd, 0.01)
