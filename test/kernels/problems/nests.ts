@@ -1,4 +1,5 @@
 // Random nests of independent iterations whose tensors lie in memory in different orders, for the schedules that compute them.
+import { present } from '../../../src/errors/index.ts'
 import { DTYPES } from '../../../src/kernels/dtype.ts'
 import type { DType } from '../../../src/kernels/dtype.ts'
 import {
@@ -55,7 +56,7 @@ export function drawNest({ int, pick }: Random): NestCase {
   const rank = pick([2, 2, 3])
   const sizes = Array.from({ length: rank }, () => pick([0, 1, 2, 3, 4, 5, 7, 8, 11, 15, 16, 17, 20, 31, 33]))
   const dtype = pick<DType>(['float32', 'float32', 'float32', ...DTYPES])
-  const kind = pick(['copy', 'copy', 'sum', 'cast', 'place', 'both', 'inPlace', 'local'] as const)
+  const kind = pick(['copy', 'copy', 'sum', 'cast', 'place', 'both', 'inPlace', 'local', 'masked', 'through'] as const)
   const target = kind === 'cast' ? pick<DType>(['float64', 'int32', 'bfloat16', 'float32']) : dtype
   const orders = [0, 1, 2].map(() => shuffled(int, [...sizes.keys()]))
   const layoutOf = (i: number): ReturnType<typeof layout> => layout(sizes, orders[i] ?? [], int(3))
@@ -90,6 +91,8 @@ export function drawNest({ int, pick }: Random): NestCase {
     sum: () => [store(out, place, add(x, y))],
     both: () => [store(out, place, add(x, x))],
     cast: () => [store(out, place, cast(x, target))],
+    through: () => [store(out, place, cast(cast(x, pick(DTYPES)), dtype))],
+    masked: () => [store(out, place, load(a, x.index, call('lt', iota(present(loops[0], 'a loop')), constant('int32', 3))))],
     place: () => [
       store(
         out,
