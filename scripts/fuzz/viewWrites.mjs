@@ -3,6 +3,9 @@
 // same steps into the programs of fuzz:compile.
 import { randomFrom } from './random.mjs'
 
+/** The most tensors that `unbind` gives. */
+const MOST_VIEWS = 16
+
 /** Operators that give a tensor another shape in place, with the view that it becomes. */
 function drawChange(random, shape) {
   const dim = random.int(shape.length + 1)
@@ -84,7 +87,8 @@ export function drawStep(random, tensors) {
   // All results of unbind are tensors of their own.
   if (what < 0.2 && shape.length > 0) {
     const dim = random.int(shape.length)
-    return { what: 'list', on, views: Array.from({ length: shape[dim] }, (_, k) => (x) => `${x}.unbind(${dim})[${k}]`) }
+    // A line for each: the program would be the larger the more there are.
+    if (shape[dim] <= MOST_VIEWS) return { what: 'list', on, views: Array.from({ length: shape[dim] }, (_, k) => (x) => `${x}.unbind(${dim})[${k}]`) }
   }
   if (what < 0.5) return { what: 'view', on, views: [drawView(random, shape)] }
   if (what < 0.6 || isRepeated) return { what: 'read', on }
