@@ -9,6 +9,7 @@ import { isExpensive, scalarOp } from './scalarOps.ts'
 export function operandsOf(expr: Expr): readonly Expr[] {
   if (expr.kind === 'call') return expr.args
   if (expr.kind === 'cast') return [expr.value]
+  if (expr.kind === 'element' || expr.kind === 'reduceLanes') return expr.place.flatMap(({ dynamic }) => dynamic.map(({ value }) => value))
   if (expr.kind !== 'load') return []
   const dynamic = expr.index.dynamic.map((d) => d.value)
   return expr.mask === null ? dynamic : [...dynamic, expr.mask]
@@ -119,6 +120,7 @@ export function effectsOf(body: readonly Stmt[]): Effects {
 /** The indices in an expression itself: of memory or of a local array. */
 function indicesOf(expr: Expr): readonly Index[] {
   if (expr.kind === 'load') return [expr.index]
+  if (expr.kind === 'lookup') return [expr.place]
   return expr.kind === 'element' || expr.kind === 'reduceLanes' ? expr.place : []
 }
 

@@ -21,6 +21,7 @@ export {
   load,
   local,
   localArray,
+  lookup,
   loopVar,
   read,
   reduceLanes,
@@ -47,6 +48,7 @@ export type {
   DeclareStmt,
   DerivedSize,
   ElementExpr,
+  LookupExpr,
   Expr,
   ForStmt,
   Index,
@@ -140,6 +142,10 @@ export { attendBackward } from './schedules/attentionBackward.ts'
 export { BLOCK as ATTENTION_BLOCK, PANEL as ATTENTION_PANEL, packKeys, packValues } from './schedules/attentionPanels.ts'
 export type { AttentionMask } from './schedules/attentionPanels.ts'
 export { pointwiseKernel } from './schedules/pointwise.ts'
+export { resample } from './schedules/resample.ts'
+export type { Resampling } from './schedules/resample.ts'
+export { kernelsOf, rowsInBlocks, weightsInGroups } from './schedules/resampleGroups.ts'
+export type { LineParts } from './schedules/resampleGroups.ts'
 export { compileScheduled, knownScratchBytes, spareOf } from './scheduled.ts'
 export { direct, takesDirect } from './schedules/direct.ts'
 export { winogradFor } from './convolutions.ts'
@@ -152,9 +158,6 @@ export { compileGemm, gemmScratchBytes } from './templates/gemm.ts'
 export { compileProduct, compileUnpacked, packedProduct } from './products.ts'
 export { FEW_LINES, FEW_ROWS } from './schedules/skinny.ts'
 export type { ProductKernel } from './products.ts'
-export { compileSwizzledImages, compileSwizzledLines } from './templates/resample.ts'
-export { compileShrunk } from './templates/resampleShrunk.ts'
-export { columnTable, commonLanes, pairTable, swizzleTable } from './templates/resampleTables.ts'
 export { directConvWeight } from './templates/directConvWeight.ts'
 export type { ConvGather, GemmSpec, MatrixOperand } from './gemmSpec.ts'
 export type { PackedKernel, SpareKernel, TemplateKernel } from './templates/template.ts'

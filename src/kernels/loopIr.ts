@@ -119,6 +119,15 @@ export interface SizeExpr {
   readonly size: SizeParam | DerivedSize
 }
 
+/** A number of a table, not negative, which is known when code is written. In an index it says which elements lanes load, or take from a local array. */
+export interface LookupExpr {
+  readonly kind: 'lookup'
+  readonly dtype: 'int32'
+  readonly values: readonly number[]
+  /** The place in the table: of `unroll` and `lanes` loops, with known strides. */
+  readonly place: Index
+}
+
 /** An element; 0 where `mask` is given and false (the memory is then not accessed). */
 export interface LoadExpr {
   readonly kind: 'load'
@@ -169,7 +178,18 @@ export interface ReduceLanesExpr {
 }
 
 /** What a kernel computes. */
-export type Expr = ConstExpr | ScalarExpr | IotaExpr | SizeExpr | LoadExpr | CallExpr | CastExpr | LocalExpr | ElementExpr | ReduceLanesExpr
+export type Expr =
+  | ConstExpr
+  | ScalarExpr
+  | IotaExpr
+  | SizeExpr
+  | LookupExpr
+  | LoadExpr
+  | CallExpr
+  | CastExpr
+  | LocalExpr
+  | ElementExpr
+  | ReduceLanesExpr
 
 /** A mutable scalar variable, in scope from its declaration to the end of the enclosing body. Accumulators are locals. */
 export interface Local {
@@ -188,7 +208,7 @@ export interface LocalArray {
   readonly shape: readonly number[]
 }
 
-/** One index for each dimension, of known strides. A `lanes` variable is the whole index of its dimension. */
+/** One index for each dimension, of known strides and lookups. A `lanes` variable is the whole index of its dimension, or is in lookups. */
 export type ArrayPlace = readonly Index[]
 
 /** What a kernel may change while it runs, beside memory. */
@@ -333,6 +353,8 @@ export const iota = (loop: LoopVar): IotaExpr => ({ kind: 'iota', dtype: 'int32'
 /** A size as a value. */
 export const sizeOf = (size: Size): ConstExpr | SizeExpr =>
   typeof size === 'number' ? constant('int32', size) : { kind: 'sizeOf', dtype: 'int32', size }
+/** A number of a table, at a place that loops which are written out choose. */
+export const lookup = (values: readonly number[], place: Index): LookupExpr => ({ kind: 'lookup', dtype: 'int32', values, place })
 /** An element of memory; where `mask` is false, 0. */
 export const load = (buffer: Memory, index: Index, mask: Expr | null = null): LoadExpr => ({
   kind: 'load',

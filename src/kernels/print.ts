@@ -99,6 +99,8 @@ class Printer {
         return this.name(expr.loop)
       case 'sizeOf':
         return this.size(expr.size)
+      case 'lookup':
+        return `{${expr.values.join(', ')}}[${this.index(expr.place)}]`
       case 'local':
         return this.name(expr.local)
       case 'element':

@@ -74,6 +74,7 @@ export const sizeIn = (size: Size, values: ReadonlyMap<Param, number>): number =
 function intervalOf(expr: Expr, sizes: Sizes): Interval | null {
   if (expr.kind === 'const') return [Number(expr.value), Number(expr.value)]
   if (expr.kind === 'sizeOf') return [sizes(expr.size), sizes(expr.size)]
+  if (expr.kind === 'lookup') return [Math.min(...expr.values), Math.max(...expr.values)]
   if (expr.kind === 'iota') return valuesOf(expr.loop, sizes)
   if (expr.kind !== 'call') return null
   const operands = expr.args.map((arg) => intervalOf(arg, sizes))

@@ -183,6 +183,8 @@ class Interpreter {
         return this.loop(expr.loop)
       case 'sizeOf':
         return this.size(expr.size)
+      case 'lookup':
+        return expr.values[this.position(expr.place)] ?? this.fail(`the table has no number ${this.position(expr.place)}`)
       case 'load':
         return expr.mask !== null && this.value(expr.mask) === 0 ? rounded(expr.dtype, 0) : this.element(expr.buffer, expr.index).present
       case 'reduceLanes': {

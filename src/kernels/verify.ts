@@ -9,6 +9,7 @@ import type {
   Index,
   Kernel,
   LocalArray,
+  LookupExpr,
   LoopMode,
   LoopVar,
   Memory,
@@ -92,6 +93,7 @@ class Verifier {
       }
       case 'setElement': {
         this.place(stmt.array, stmt.place, stmt.array.shape.length)
+        if (stmt.place.some(({ dynamic }) => dynamic.length > 0)) this.fail(`an element of ${stmt.array.name} is set at a place from a table`)
         const lanes = this.loops.findLast(({ mode }) => mode === 'lanes')?.loop
         if (lanes !== undefined && stmt.place.at(-1)?.terms[0]?.loop !== lanes)
           this.fail(`in the lanes loop over ${lanes.name}, the last index of ${stmt.array.name} must be its variable`)
@@ -193,24 +195,49 @@ class Verifier {
       this.fail(`the array ${name} of shape [${shape.join(', ')}] takes ${dimensions} indices here, not ${place.length}`)
     place.forEach(({ base, terms, dynamic }, d) => {
       const size = shape[d] ?? 0
-      if (typeof base !== 'number' || dynamic.length > 0) this.fail(`index ${d + 1} of ${name} must be known when code is written`)
-      let [lowest, highest] = [base, base]
-      for (const { loop, stride } of terms) {
-        const mode = this.modeOf(loop)
-        const { extent, step } = loop
-        if ((mode !== 'unroll' && mode !== 'lanes') || typeof extent !== 'number')
-          this.fail(`the variable ${loop.name} indexes ${name}, so its loop must be unroll or lanes`)
-        if (typeof stride !== 'number') this.fail(`the stride of ${loop.name} in ${name} must be a number`)
-        if (mode === 'lanes' && (base !== 0 || terms.length > 1 || stride !== 1))
+      for (const { loop, stride } of terms)
+        if (this.modeOf(loop) === 'lanes' && (base !== 0 || terms.length + dynamic.length > 1 || stride !== 1))
           this.fail(`the lanes variable ${loop.name} must be the whole index ${d + 1} of ${name}`)
-        const last = Math.max(0, Math.ceil(extent / step) - 1) * step * stride
-        lowest += Math.min(0, last)
-        highest += Math.max(0, last)
+      const known = this.known({ base, terms }, name, `index ${d + 1} of ${name}`)
+      let [lowest, highest] = [known.lowest, known.highest]
+      for (const { value, stride } of dynamic) {
+        if (value.kind !== 'lookup' || typeof stride !== 'number')
+          this.fail(`index ${d + 1} of ${name} must be known when code is written: of numbers, loops that are written out, and lookups`)
+        this.expr(value, 'int32')
+        const ends = [Math.min(...value.values) * stride, Math.max(...value.values) * stride]
+        lowest += Math.min(...ends)
+        highest += Math.max(...ends)
       }
       if (lowest < 0 || highest >= size) this.fail(`index ${d + 1} of ${name} goes from ${lowest} to ${highest}, outside its size ${size}`)
     })
     const lanes = place.flatMap(({ terms }) => terms.filter(({ loop }) => this.modeOf(loop) === 'lanes'))
     if (lanes.length > 1) this.fail(`two indices of ${name} are the lanes variable ${lanes[0]?.loop.name}`)
+  }
+
+  /** The lowest and the highest value of an index that is known when code is written. */
+  private known({ base, terms }: Pick<Index, 'base' | 'terms'>, name: string, what: string): { readonly lowest: number; readonly highest: number } {
+    if (typeof base !== 'number') this.fail(`${what} must be known when code is written`)
+    let [lowest, highest] = [base, base]
+    for (const { loop, stride } of terms) {
+      const mode = this.modeOf(loop)
+      const { extent, step } = loop
+      if ((mode !== 'unroll' && mode !== 'lanes') || typeof extent !== 'number')
+        this.fail(`the variable ${loop.name} indexes ${name}, so its loop must be unroll or lanes`)
+      if (typeof stride !== 'number') this.fail(`the stride of ${loop.name} in ${name} must be a number`)
+      const last = Math.max(0, Math.ceil(extent / step) - 1) * step * stride
+      lowest += Math.min(0, last)
+      highest += Math.max(0, last)
+    }
+    return { lowest, highest }
+  }
+
+  private lookup({ values, place }: LookupExpr): void {
+    if (values.length === 0 || !values.every((value) => Number.isInteger(value) && value >= 0 && value < 2 ** 31))
+      this.fail(`the numbers of a table must be integers from 0 to 2147483647, at least one, got ${values.join(', ')}`)
+    if (place.dynamic.length > 0) this.fail('the place in a table must be known when code is written')
+    const { lowest, highest } = this.known(place, 'a table', 'the place in a table')
+    if (lowest < 0 || highest >= values.length)
+      this.fail(`the place in a table goes from ${lowest} to ${highest}, outside its ${values.length} numbers`)
   }
 
   /** Iterations of a simd loop must be independent, except for accumulations, whose results the loop must not read. */
@@ -300,6 +327,8 @@ class Verifier {
         return
       case 'sizeOf':
         return this.size(expr.size)
+      case 'lookup':
+        return this.lookup(expr)
       case 'element':
       case 'reduceLanes':
         if (expr.array.dtype !== expr.dtype) this.fail(`the array ${expr.array.name} is ${expr.array.dtype} but is read as ${expr.dtype}`)

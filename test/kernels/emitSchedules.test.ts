@@ -16,6 +16,7 @@ import {
   load,
   local,
   localArray,
+  lookup,
   loopVar,
   read,
   reduceLanes,
@@ -114,6 +115,76 @@ describe('rows of local arrays are combined', () => {
     }
   })
 })
+
+test.each(['float32', 'int32', 'float64', 'int64', 'float16', 'uint8'] as const)(
+  'tables choose which elements of memory and of local arrays lanes have: %s',
+  (dtype) => {
+    const [out, a, rows] = [bufferParam('out', dtype, 'write'), bufferParam('a', dtype), bufferParam('rows', 'int32')]
+    // Neighbours, pairs of them, the same element, and others; of one register, of two and of all, also of elements that are left over.
+    const tables = [
+      [5, 6, 7, 8, 0, 1, 9, 10, 3, 3],
+      [2, 3, 2, 3, 4, 5, 9, 2, 11, 0],
+      [0, 7, 3, 9, 11, 10, 1, 8, 6, 5],
+    ]
+    for (const [size, width] of [
+      [10, 12],
+      [4, 12],
+      [7, 12],
+    ] as const) {
+      const [g, k, i] = [loopVar('g', tables.length), loopVar('k', size), loopVar('i', 2)]
+      const values = localArray('values', dtype, [2, width])
+      const [row, column] = [loopVar('row', 2), loopVar('column', width)]
+      const number = lookup(tables.flat(), at([g, 10], [k, 1]))
+      const further = local('further', 'int32')
+      const body = [
+        forLoop(i, 'serial', [
+          declare(further, load(rows, at([i, 1]))),
+          declareArray(values, constant(dtype, 0)),
+          forLoop(row, 'unroll', [forLoop(column, 'lanes', [setElement(values, [row, column], load(a, at([row, width], [column, 1])))])]),
+          forLoop(g, 'unroll', [
+            forLoop(k, 'lanes', [
+              store(
+                out,
+                { ...at([i, 4 * size * tables.length], [k, 1]), dynamic: [{ value: lookup([0, 2, 1], at([g, 1])), stride: 2 * size }] },
+                load(a, {
+                  ...at(),
+                  dynamic: [
+                    { value: number, stride: 1 },
+                    { value: read(further), stride: width },
+                  ],
+                }),
+              ),
+              store(
+                out,
+                from(size, [i, 4 * size * tables.length], [g, 2 * size], [k, 1]),
+                element(
+                  values,
+                  { ...at(), dynamic: [{ value: lookup([1, 0, 0, 1, 1], from(1, [g, 1])), stride: 1 }] },
+                  { ...at(), dynamic: [{ value: number, stride: 1 }] },
+                ),
+              ),
+            ]),
+            // The row as well is another one in each lane.
+            forLoop(k, 'lanes', [
+              store(
+                out,
+                from(2 * size * tables.length, [i, 4 * size * tables.length], [g, 2 * size], [k, 1]),
+                element(
+                  values,
+                  { ...at(), dynamic: [{ value: lookup([0, 1, 1, 0, 1, 0, 0, 0, 1, 1], at([k, 1])), stride: 1 }] },
+                  { ...at(), dynamic: [{ value: number, stride: 1 }] },
+                ),
+              ),
+              store(out, from(2 * size * tables.length + size, [i, 4 * size * tables.length], [g, 2 * size], [k, 1]), cast(number, dtype)),
+            ]),
+          ]),
+        ]),
+      ]
+      const args = { out: arrayOf(dtype, 8 * size * tables.length), a: numbers(dtype, 2 * width), rows: Int32Array.of(1, 0) }
+      same({ name: 'tables', params: [out, a, rows], body }, args, dtype)
+    }
+  },
+)
 
 test('loads in iterations that are written out see the stores of the iterations before', () => {
   const io = bufferParam('out', 'float32', 'readwrite')

@@ -18,6 +18,7 @@ import {
   load,
   local,
   localArray,
+  lookup,
   loopVar,
   read,
   reduceLanes,
@@ -157,6 +158,9 @@ describe('text', () => {
       ...[part, scratch('part', 'float32', 3), scratch('part', 'float32', rows, 'thread'), scratch('part', 'float64', rows)].map((memory) =>
         printKernel(kernel([], [memory])),
       ),
+      ...[lookup([1, 2], at()), lookup([1, 2], from(1)), lookup([1, 3], at())].map((value) =>
+        printKernel(kernel([store(y, at(), cast(value, 'float32'))])),
+      ),
       ...[element(sums, 1, 2), element(sums, 2, 1), reduceLanes('add', sums, 1), reduceLanes('max', sums, 1)].map((value) =>
         printKernel(kernel([zeros, store(y, at(), value)])),
       ),
@@ -258,6 +262,25 @@ describe('verifyKernel names the statement and the rule', () => {
     )
     // The last value of a variable, not its extent, must be inside.
     expect(() => verifyKernel(kernel([zeros, forLoop(loopVar('s', 8, 4), 'unroll', [get(0, 7), get(3, 4)])]))).not.toThrow()
+  })
+
+  test('of tables', () => {
+    const four = lookup([3, 0, 2, 1], at([r, 1]))
+    const get = (place: Expr, stride: Size = 1): Stmt => store(y, at(), element(sums, 0, { ...at(), dynamic: [{ value: place, stride }] }))
+    const table = (numbers: readonly number[], place: Index = at()): Stmt => store(y, at(), cast(lookup(numbers, place), 'float32'))
+    expect(() => verifyKernel(kernel([zeros, forLoop(r, 'unroll', [get(four), get(four, 2)]), forLoop(r, 'lanes', [get(four)])]))).not.toThrow()
+    wrong([zeros, forLoop(r, 'unroll', [get(four, 3)])], /index 2 of sums goes from 0 to 9, outside its size 8/)
+    wrong([zeros, forLoop(r, 'unroll', [get(four, depth)])], /index 2 of sums must be known/)
+    wrong(
+      [zeros, forLoop(r, 'unroll', [setElement(sums, [0, { ...at(), dynamic: [{ value: four, stride: 1 }] }], f32(1))])],
+      /set at a place from a table/,
+    )
+    wrong([forLoop(i, 'serial', [table([1, 2], at([i, 1]))])], /the variable i indexes a table, so its loop must be unroll or lanes/)
+    wrong([table([1, 2], { ...at(), dynamic: [{ value: constant('int32', 1), stride: 1 }] })], /the place in a table must be known/)
+    wrong([forLoop(r, 'unroll', [table([1, 2, 3], at([r, 1]))])], /the place in a table goes from 0 to 3, outside its 3 numbers/)
+    wrong([forLoop(r, 'unroll', [table([1, 2, 3], from(-1, [r, 1]))])], /the place in a table goes from -1 to 2/)
+    for (const numbers of [[], [-1], [0.5], [2 ** 31]])
+      wrong([table(numbers)], /the numbers of a table must be integers from 0 to 2147483647, at least one/)
   })
 
   test('of scratch memory', () => {

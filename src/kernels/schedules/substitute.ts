@@ -81,6 +81,8 @@ class Substituting {
         return { ...expr, args: expr.args.map((arg) => this.#expr(arg)) }
       case 'cast':
         return { ...expr, value: this.#expr(expr.value) }
+      case 'lookup':
+        return { ...expr, place: this.index(expr.place) }
       case 'element':
       case 'reduceLanes':
         return { ...expr, place: this.#place(expr.place) }

@@ -3,7 +3,18 @@
 // One generator of vector code writes everything. A simd loop runs four vectors at a time, then one, then single elements. Single elements use the
 // same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
-import { accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, strideAlong, touches64Bits, unknownStatement } from '../analysis.ts'
+import { remembered } from '../../protocol/index.ts'
+import {
+  ExprFacts,
+  accessesOf,
+  effectsOf,
+  expressionsOf,
+  forEachExpr,
+  forEachStmt,
+  strideAlong,
+  touches64Bits,
+  unknownStatement,
+} from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
@@ -17,6 +28,7 @@ import type { Accumulator } from './accumulators.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
+import type { LoopFacts } from './expressions.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { emitCombine, functionsFor } from './operations.ts'
@@ -58,6 +70,8 @@ export class StatementEmitter {
   private elements: Elements
   /** The vector accumulators of the current simd loop, by the local that they will be combined into. */
   private accumulators = new Map<Local, Accumulator>()
+  /** What is known of loops, which may be written many times inside those that are written out. */
+  private readonly facts = new Map<ForStmt, LoopFacts>()
 
   /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements, but for loops that have nothing to do with those. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[], scratch: readonly Scratch[] = []) {
@@ -158,11 +172,10 @@ export class StatementEmitter {
     const { extent } = loop
     if (extent === 0) return
     if (this.elements !== LANES && x.simd === null && standsAlone(stmt)) return this.inFours(() => this.loop(stmt))
-    const effects = effectsOf(stmt.body)
+    const facts = remembered(this.facts, stmt, factsOf)
+    const { effects } = facts
     for (const changed of effects.changed.keys()) x.forget(changed)
-    const exprs: Expr[] = []
-    forEachStmt(stmt.body, (inner) => exprs.push(...expressionsOf(inner)))
-    const hoist = (): void => x.hoist(exprs, { ...effects, loops: new Set([...effects.loops, loop]) }, mode !== 'serial' && mode !== 'unroll')
+    const hoist = (): void => x.hoist(facts, mode !== 'serial' && mode !== 'unroll')
     const write = (): void =>
       x.remembering(() => {
         hoist()
@@ -343,12 +356,24 @@ export class StatementEmitter {
   }
 }
 
+function factsOf({ loop, mode, body }: ForStmt): LoopFacts {
+  const effects = effectsOf(body)
+  const exprs: Expr[] = []
+  forEachStmt(body, (inner) => exprs.push(...expressionsOf(inner)))
+  const accesses = mode === 'unroll' || mode === 'lanes' ? accessesOf(body).filter(([, { dynamic }]) => dynamic.length > 0) : []
+  return { effects, exprs, accesses, varying: { ...effects, loops: new Set([...effects.loops, loop]) } }
+}
+
 /** What an iteration costs, about; Infinity where elements are gathered one by one. */
 function costOf(stmt: ForStmt): number {
   let cost = 0
+  const facts = new ExprFacts()
+  const { declared } = effectsOf(stmt.body)
+  const varies = (value: Expr): boolean =>
+    facts.loopsOf(value).has(stmt.loop) || [...facts.variablesOf(value)].some((variable) => declared.has(variable))
   for (const [, index] of accessesOf(stmt.body)) {
     const stride = strideAlong(index.terms, stmt.loop)
-    if (index.dynamic.length > 0 || (stride !== 0 && stride !== 1)) cost = Infinity
+    if (index.dynamic.some(({ value }) => varies(value)) || (stride !== 0 && stride !== 1)) cost = Infinity
   }
   forEachExpr(stmt.body, (expr) => {
     if (expr.kind === 'call') cost += scalarOp(expr.op).cost

@@ -2,11 +2,11 @@
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
-import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Variable } from '../loopIr.ts'
+import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Size, Variable } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
-import type { Addressing } from './addressing.ts'
+import type { Address, Addressing, Bytes } from './addressing.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
@@ -31,6 +31,16 @@ export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ?
 
 /** The values of expressions, by the iteration that they belong to where several are written out. */
 type Memo = Map<Expr, Map<string, Val>>
+
+/** What a loop evaluates and changes. */
+export interface LoopFacts {
+  readonly effects: Effects
+  readonly exprs: readonly Expr[]
+  /** Of a loop that is written out, what its body accesses at computed places. */
+  readonly accesses: readonly (readonly [Memory, Index])[]
+  /** The effects, with its own variable among the loops. */
+  readonly varying: Effects
+}
 
 export class ExpressionEmitter {
   readonly f: FunctionBuilder
@@ -123,31 +133,51 @@ export class ExpressionEmitter {
       return val
     }
     if (expr.kind === 'element') return this.arrays.element(expr.array, this.arrayPlace(expr.place))
-    const copy = this.copyOf(expr)
+    return this.remembered(expr, this.copyOf(expr), () => this.compute(expr))
+  }
+
+  /** What `make` returned when it was called with this expression and key, while the expression's value is the same. */
+  private remembered(expr: Expr, key: string, make: () => Val): Val {
     for (let i = this.memos.length - 1; i >= 0; i--) {
-      const known = this.memos[i]?.get(expr)?.get(copy)
+      const known = this.memos[i]?.get(expr)?.get(key)
       if (known !== undefined) return known
     }
-    const val = this.compute(expr)
+    const val = make()
     const memo = this.memos.at(-1)
     const values = memo?.get(expr)
-    if (values === undefined) memo?.set(expr, new Map([[copy, val]]))
-    else values.set(copy, val)
+    if (values === undefined) memo?.set(expr, new Map([[key, val]]))
+    else values.set(key, val)
     return val
   }
 
   /** The element of a local array that code accesses now. */
   arrayPlace(place: ArrayPlace): ArrayElement {
-    let lanes: number | null = null
-    const indices = place.map(({ base, terms }, d) => {
-      let at = typeof base === 'number' ? base : NaN
-      for (const { loop, stride } of terms) {
-        if (loop === this.simd && this.wide) lanes = d
-        at += (this.addressing.known(loop) ?? NaN) * Number(stride)
-      }
-      return at
-    })
-    return { indices, lanes }
+    const lanes = this.wide ? place.findIndex(({ terms }) => terms.some(({ loop }) => loop === this.simd)) : -1
+    const chosen = place.some(({ dynamic }) => dynamic.some(({ value }) => this.wide && this.varies(value)))
+    const at = (lane: number): number[] =>
+      place.map(({ base, terms, dynamic }) => {
+        const sum = this.knownIndex(base, terms, lane)
+        return dynamic.reduce((total, { value, stride }) => total + this.numberOf(value, lane) * Number(stride), sum)
+      })
+    return {
+      indices: at(0),
+      lanes: lanes < 0 ? null : lanes,
+      chosen: chosen ? Array.from({ length: this.code.elements }, (_, lane) => at(lane)) : null,
+    }
+  }
+
+  /** An index that is known when code is written; in lanes that of one of them. */
+  private knownIndex(base: Size, terms: Index['terms'], lane: number): number {
+    return terms.reduce(
+      (sum, { loop, stride }) => sum + ((this.addressing.known(loop) ?? NaN) + (this.wide && loop === this.simd ? lane : 0)) * Number(stride),
+      Number(base),
+    )
+  }
+
+  /** A constant or a number of a table; in lanes that of one of them. */
+  private numberOf(expr: Expr, lane: number): number {
+    if (expr.kind === 'const') return Number(expr.value)
+    return (expr.kind === 'lookup' ? expr.values[this.knownIndex(expr.place.base, expr.place.terms, lane)] : undefined) ?? NaN
   }
 
   private compute(expr: Exclude<Expr, { kind: 'const' | 'local' | 'element' }>): Val {
@@ -165,6 +195,13 @@ export class ExpressionEmitter {
         this.addressing.pushSize(expr.size)
         f.op('i32x4.splat')
         return [code.pop()]
+      case 'lookup': {
+        if (!this.wide || !this.varies(expr)) return code.i32(this.numberOf(expr, 0))
+        const { elements } = code
+        const [a = 0, b = 0, c = 0, d = 0] = [0, 1, 2, 3].map((lane) => this.numberOf(expr, elements === 2 ? lane >> 1 : lane))
+        f.i32x4Lanes(a, b, c, d)
+        return [code.pop()]
+      }
       case 'load': {
         const mask = expr.mask === null ? null : this.value(expr.mask)
         return emitLoad(code, this.place(expr.buffer, expr.index), mask)
@@ -204,32 +241,68 @@ export class ExpressionEmitter {
 
   /** Where `buffer[index]` is for the current lanes. */
   place(buffer: Memory, index: Index): Place {
-    const { code, f, addressing } = this
+    const { code, addressing } = this
     const { size } = dtypeInfo[buffer.dtype]
-    const simd = this.wide ? this.simd : null
-    let address = addressing.address(buffer, index, simd)
+    const { known, local, laneStride, offset: before } = this.start(buffer, index)
     let laneOffsets: Val | null = null
-    let uniform: number | null = null
     for (const { value, stride } of index.dynamic) {
-      const elements = this.value(value)
+      if (known.includes(value) || !this.wide || !this.varies(value)) continue
       const bytes = addressing.bytesOf(stride, size)
-      if (this.wide && this.varies(value)) {
-        const factor = 'known' in bytes ? code.i32(bytes.known) : this.splat(bytes.local)
-        const offsets = code.op2('i32x4.mul', elements, factor)
-        laneOffsets = laneOffsets === null ? offsets : code.op2('i32x4.add', laneOffsets, offsets)
-        continue
-      }
-      f.get(uniform ?? address.local)
-      f.get(elements[0])
-      f.lane('i32x4.extract_lane', 0)
-      addressing.pushBytes(bytes, 1)
-      f.ops('i32.mul', 'i32.add')
-      uniform = code.tempI32()
-      f.set(uniform)
+      const offsets = code.op2('i32x4.mul', this.value(value), 'known' in bytes ? code.i32(bytes.known) : this.splat(bytes.local))
+      laneOffsets = laneOffsets === null ? offsets : code.op2('i32x4.add', laneOffsets, offsets)
     }
-    if (uniform !== null) address = { ...address, local: uniform }
-    const { laneStride } = address
-    return { dtype: buffer.dtype, address, laneOffsets, lanes: laneOffsets !== null || !('known' in laneStride) || laneStride.known !== 0 }
+    const { offset, laneBytes } = this.fromTables(
+      index.dynamic.filter(({ value }) => known.includes(value)),
+      size,
+    )
+    return {
+      dtype: buffer.dtype,
+      address: { local, offset: before + offset, laneStride },
+      laneOffsets,
+      laneBytes,
+      lanes: laneOffsets !== null || laneBytes !== null || !('known' in laneStride) || laneStride.known !== 0,
+    }
+  }
+
+  /** Where `memory[index]` is without what differs between lanes, and without constants and numbers of tables, which are `known`: instructions contain them. */
+  private start(memory: Memory, index: Index): Address & { readonly known: readonly Expr[] } {
+    const { addressing } = this
+    const { size } = dtypeInfo[memory.dtype]
+    const isKnown = ({ value, stride }: Index['dynamic'][number]): boolean =>
+      (value.kind === 'lookup' || (value.kind === 'const' && Number(value.value) >= 0)) && typeof stride === 'number' && stride >= 0
+    const others = index.dynamic.filter((entry) => !isKnown(entry))
+    const address = addressing.address(memory, { ...index, dynamic: others }, this.wide ? this.simd : null)
+    const local = others.reduce(
+      (from, { value, stride }) => (this.wide && this.varies(value) ? from : this.shifted(from, value, addressing.bytesOf(stride, size))),
+      address.local,
+    )
+    return { ...address, local, known: index.dynamic.filter(isKnown).map(({ value }) => value) }
+  }
+
+  /** What numbers of tables add to an address, in bytes, and to those of the lanes where they differ. */
+  private fromTables(dynamic: Index['dynamic'], size: number): { readonly offset: number; readonly laneBytes: readonly number[] | null } {
+    const bytes = Array.from({ length: this.wide ? this.code.elements : 1 }, (_, lane) =>
+      dynamic.reduce((sum, { value, stride }) => sum + this.numberOf(value, lane) * Number(stride) * size, 0),
+    )
+    const offset = Math.min(...bytes)
+    return { offset, laneBytes: bytes.every((lane) => lane === offset) ? null : bytes.map((lane) => lane - offset) }
+  }
+
+  /** The local with an address and what lies before an element there that all lanes share, which is computed once. */
+  private shifted(address: number, value: Expr, bytes: Bytes): number {
+    const number = this.value(value)
+    const key = `${this.copyOf(value)} from ${address}, ${'known' in bytes ? bytes.known : `local ${bytes.local}`}`
+    const [local] = this.remembered(value, key, () => {
+      this.f.get(address)
+      this.f.get(number[0])
+      this.f.lane('i32x4.extract_lane', 0)
+      this.addressing.pushBytes(bytes, 1)
+      this.f.ops('i32.mul', 'i32.add')
+      const sum = this.code.tempI32()
+      this.f.set(sum)
+      return [sum]
+    })
+    return local
   }
 
   private splat(local: number): Val {
@@ -244,6 +317,7 @@ export class ExpressionEmitter {
     if (result === undefined) {
       result =
         (expr.kind === 'iota' && expr.loop === this.simd) ||
+        (expr.kind === 'lookup' && expr.place.terms.some((term) => term.loop === this.simd)) ||
         (expr.kind === 'local' && this.laneLocals.has(expr.local)) ||
         (expr.kind === 'load' && expr.index.terms.some((term) => term.loop === this.simd)) ||
         (expr.kind === 'element' && expr.place.some(({ terms }) => terms.some((term) => term.loop === this.simd))) ||
@@ -254,16 +328,18 @@ export class ExpressionEmitter {
   }
 
   /**
-   * Evaluates the parts of `exprs` that do not change in a loop with these effects, before the loop. Loads are moved only out of loops without
-   * stores, or out of simd loops, whose iterations are independent, that do not store to that buffer.
+   * Evaluates what does not change in a loop, before the loop. Loads are moved only out of loops without
+   * stores, or out of simd loops, whose iterations are independent, that do not store to that buffer. Of
+   * `accesses` the addresses are computed as far as all iterations have them in common.
    */
-  hoist(exprs: readonly Expr[], effects: Effects, simdLoop: boolean): void {
+  hoist({ exprs, accesses, varying: effects }: LoopFacts, simdLoop: boolean): void {
     const invariant = new Map<Expr, boolean>()
     const isInvariant = (expr: Expr): boolean => {
       let result = invariant.get(expr)
       if (result === undefined) {
         result =
           !(expr.kind === 'iota' && effects.loops.has(expr.loop)) &&
+          !(expr.kind === 'lookup' && expr.place.terms.some(({ loop }) => effects.loops.has(loop))) &&
           !((expr.kind === 'element' || expr.kind === 'reduceLanes') && !this.arrayStays(expr, effects)) &&
           !(expr.kind === 'local' && (effects.declared.has(expr.local) || effects.changed.has(expr.local))) &&
           !(expr.kind === 'load' && !this.loadStays(expr, effects, simdLoop)) &&
@@ -274,12 +350,14 @@ export class ExpressionEmitter {
     }
     const seen = new Set<Expr>()
     const visit = (expr: Expr): void => {
-      if (seen.has(expr)) return
+      if (seen.has(expr) || expr.kind === 'lookup') return
       seen.add(expr)
       if (isInvariant(expr)) this.value(expr)
       else operandsOf(expr).forEach(visit)
     }
     exprs.forEach(visit)
+    for (const [memory, index] of accesses)
+      if (index.dynamic.every(({ value }) => value.kind === 'lookup' || isInvariant(value))) this.start(memory, index)
   }
 
   private arrayStays({ array, place }: ElementExpr | ReduceLanesExpr, { declared, changed, loops }: Effects): boolean {

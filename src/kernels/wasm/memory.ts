@@ -12,6 +12,8 @@ export interface Place {
   readonly address: Address
   /** i32 lanes of byte offsets, or null. */
   readonly laneOffsets: Val | null
+  /** What the code adds for each lane, in bytes, or null. There is one vector in flight. */
+  readonly laneBytes: readonly number[] | null
   /** Whether lanes hold different elements; false for one element at a time and for elements that all lanes share. */
   readonly lanes: boolean
 }
@@ -29,8 +31,20 @@ const byElement: Readonly<Record<ElementSize, { readonly splat: MemoryOp; readon
 /** The number that an instruction for elements of a size gives to the place of an element in a vector. */
 const laneNumber = (code: VectorCode, size: ElementSize, element: number): number => (code.laneOf(element) * 4) / size
 
-const isContiguous = ({ address, laneOffsets, dtype }: Place): boolean =>
-  laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === dtypeInfo[dtype].size
+function isContiguous({ address, laneOffsets, laneBytes, dtype }: Place): boolean {
+  if (laneOffsets !== null || !('known' in address.laneStride)) return false
+  const { known } = address.laneStride
+  const { size } = dtypeInfo[dtype]
+  return laneBytes === null ? known === size : laneBytes.every((bytes, lane) => bytes + lane * known === lane * size)
+}
+
+/** Whether the first two elements are neighbours, and the last two, and four fill a vector as they are. */
+function isTwoPairs({ address, laneOffsets, laneBytes, dtype }: Place): boolean {
+  const known = laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === 0
+  if (!known || laneBytes === null || dtypeInfo[dtype].size !== 4) return false
+  const [a = 0, b = 0, c = 0, d = 0] = laneBytes
+  return laneBytes.length === 4 && b === a + 4 && d === c + 4
+}
 
 /** The elements at `place`. Where `mask` is false the element is 0 and its memory is not accessed. */
 export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val {
@@ -88,10 +102,10 @@ function loadVector(code: VectorCode, { dtype, address }: Place, v: number): num
 }
 
 /** Pushes the address of an element of vector `v` and returns the immediate offset that belongs to it. */
-function pushElementAddress(code: VectorCode, { address, laneOffsets }: Place, v: number, element: number): number {
+function pushElementAddress(code: VectorCode, { address, laneOffsets, laneBytes }: Place, v: number, element: number): number {
   const { f } = code
   f.get(address.local)
-  let { offset } = address
+  let offset = address.offset + (laneBytes?.[element] ?? 0)
   const index = v * code.elements + element
   if (index !== 0) {
     if ('local' in address.laneStride) {
@@ -125,6 +139,15 @@ const inBothHalves = (code: VectorCode, { dtype }: Place, loaded: number): numbe
   code.elements === 2 && dtypeInfo[dtype].size < 8 ? code.shuffle32([loaded], [loaded], [0, 0, 2, 2])[0] : loaded
 
 function loadElements(code: VectorCode, place: Place, v: number): number {
+  if (isTwoPairs(place)) {
+    const { f } = code
+    const { address, laneBytes } = place
+    f.get(address.local)
+    f.get(address.local)
+    f.memory('v128.load64_zero', address.offset + (laneBytes?.[0] ?? 0))
+    f.laneMemory('v128.load64_lane', 1, address.offset + (laneBytes?.[2] ?? 0))
+    return code.pop()
+  }
   const result = zero(code)
   for (let element = 0; element < code.elements; element++) loadElement(code, place, v, element, result)
   return inBothHalves(code, place, result)

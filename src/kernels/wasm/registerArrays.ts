@@ -8,6 +8,8 @@ import type { Val, VectorCode } from './vectorCode.ts'
 export interface ArrayElement {
   readonly indices: readonly number[]
   readonly lanes: number | null
+  /** The indices for each lane, where lanes choose elements that are no neighbours; otherwise null. */
+  readonly chosen: readonly (readonly number[])[] | null
 }
 
 interface Registers {
@@ -21,6 +23,8 @@ interface Registers {
 export class RegisterArrays {
   readonly #code: VectorCode
   readonly #arrays = new Map<LocalArray, Registers>()
+  /** The arrays some of whose blocks were transposed. */
+  readonly #turned = new Set<LocalArray>()
 
   constructor(code: VectorCode) {
     this.#code = code
@@ -47,9 +51,10 @@ export class RegisterArrays {
   }
 
   element(array: LocalArray, place: ArrayElement): Val {
+    if (place.chosen !== null) return this.#chosen(array, place.chosen)
     const { elements } = this.#code
     const { vectors, rows } = this.#registers(array)
-    const { row, column } = this.#at(array, place)
+    const { row, column } = this.#at(array, place.indices)
     const vector = Math.floor(column / elements)
     const last = array.shape.length - 1
     if (place.lanes !== null && place.lanes !== last) return [this.#transposed(array, place.lanes, row, column)]
@@ -60,7 +65,7 @@ export class RegisterArrays {
   set(array: LocalArray, place: ArrayElement, value: Val): void {
     const { f, elements } = this.#code
     const { vectors, rows } = this.#registers(array)
-    const { row, column } = this.#at(array, place)
+    const { row, column } = this.#at(array, place.indices)
     const vector = Math.floor(column / elements)
     const register = this.#register(rows, row, vector < vectors ? vector : vectors + column - vectors * elements)
     if (place.lanes === null && vector < vectors) {
@@ -76,7 +81,7 @@ export class RegisterArrays {
   reduced(array: LocalArray, place: ArrayElement, combine: (a: Val, b: Val) => Val): Val {
     const { elements } = this.#code
     const { vectors, rows } = this.#registers(array)
-    const registers = rows[this.#at(array, place).row]?.map((register): Val => [register]) ?? []
+    const registers = rows[this.#at(array, place.indices).row]?.map((register): Val => [register]) ?? []
     const inPairs = (from: number, to: number): Val | null => {
       if (to - from <= 1) return registers[from] ?? null
       const middle = (from + to) >> 1
@@ -98,7 +103,7 @@ export class RegisterArrays {
 
   /** Forgets which blocks were transposed: of an array that changes, or of all where code begins that may run without that before it. */
   forget(array: LocalArray | null): void {
-    for (const [other, { transposed }] of this.#arrays) if (array === null || array === other) transposed.clear()
+    for (const other of array === null ? this.#turned : [array]) if (this.#turned.delete(other)) this.#registers(other).transposed.clear()
   }
 
   #registers(array: LocalArray): Registers {
@@ -113,7 +118,7 @@ export class RegisterArrays {
     return register
   }
 
-  #at({ shape }: LocalArray, { indices }: ArrayElement): { readonly row: number; readonly column: number } {
+  #at({ shape }: LocalArray, indices: readonly number[]): { readonly row: number; readonly column: number } {
     const rows = shape.slice(0, -1)
     return { row: rows.reduce((at, size, d) => at * size + (indices[d] ?? 0), 0), column: indices[rows.length] ?? 0 }
   }
@@ -132,6 +137,7 @@ export class RegisterArrays {
       const block = Array.from({ length: elements }, (_, lane) => this.#register(rows, row + lane * step, slot))
       columns = this.#transpose(block)
       transposed.set(key, columns)
+      this.#turned.add(array)
     }
     const result = columns[single ? 0 : column % elements]
     if (result === undefined) throw new InternalError('a column outside its block')
@@ -151,6 +157,30 @@ export class RegisterArrays {
       })
     }
     return rows
+  }
+
+  /** One element for each lane: a shuffle of two registers, and one more for each other register that there is. */
+  #chosen(array: LocalArray, lanes: readonly (readonly number[])[]): Val {
+    const { elements } = this.#code
+    const { vectors, rows } = this.#registers(array)
+    const sources = lanes.map((indices) => {
+      const { row, column } = this.#at(array, indices)
+      const vector = Math.floor(column / elements)
+      const isSingle = vector >= vectors
+      return {
+        register: this.#register(rows, row, isSingle ? vectors + column - vectors * elements : vector),
+        element: isSingle ? 0 : column % elements,
+      }
+    })
+    const [first = 0, second = first, ...others] = new Set(sources.map(({ register }) => register))
+    const elementOf = (lane: number): number => sources[lane]?.element ?? 0
+    const isOf = (register: number, lane: number): boolean => sources[lane]?.register === register
+    if (second === first && lanes.every((_, lane) => elementOf(lane) === lane)) return [first]
+    const start = this.#shuffled(first, second, (lane) => elementOf(lane) + (isOf(first, lane) ? 0 : elements))
+    return others.reduce<Val>(
+      (made, other) => this.#shuffled(made[0], other, (lane) => (isOf(other, lane) ? elements + elementOf(lane) : lane)),
+      start,
+    )
   }
 
   #spread(register: number, lane: number): Val {

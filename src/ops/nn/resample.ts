@@ -5,26 +5,24 @@ import {
   at,
   bufferParam,
   call,
-  columnTable,
-  commonLanes,
   compileKernel,
-  compileShrunk,
-  compileSwizzledImages,
-  compileSwizzledLines,
+  compileScheduled,
   constant,
   declare,
   forLoop,
+  kernelsOf,
   load,
   local,
   loopVar,
-  pairTable,
   read,
+  resample as resampling,
+  rowsInBlocks,
   sizeParam,
   store,
-  swizzleTable,
+  weightsInGroups,
 } from '../../kernels/index.ts'
 import { remembered } from '../../protocol/index.ts'
-import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
+import type { CompiledKernel, DType, Expr, LoopVar, Resampling, Size, Stmt } from '../../kernels/index.ts'
 import { Tensor, numelOf, sameShape } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -86,9 +84,6 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
   })
 })
 
-const linesKernel = kernelCache(compileSwizzledLines)
-const imagesKernel = kernelCache(compileSwizzledImages)
-
 /** What kernels make of a table, made once. */
 function madeOnce<T>(make: (table: ResampleTable) => Exclude<T, undefined>): (table: ResampleTable) => Exclude<T, undefined> {
   const made = new WeakMap<ResampleTable, T>()
@@ -97,35 +92,43 @@ function madeOnce<T>(make: (table: ResampleTable) => Exclude<T, undefined>): (ta
 
 /** A table as kernels read it. It stays in memory for the next call, as what it is made of does. */
 const tableTensor = (values: Int32Array | Float64Array, dtype: DType = 'int32'): Tensor => constantOf(values, [values.length], dtype)
+const weightTensors = (weights: Float64Array | null): readonly Tensor[] => (weights === null ? [] : [tableTensor(weights, 'float32')])
 
-/** A table for rows that are put together four at a time. */
-interface RowsTable {
-  readonly words: Tensor
-  /** The kind of kernel; null for a table of pairs. */
-  readonly lanes: string | null
+/** The weights of a table for lines, and its kernels by what else they depend on; null where there are none. */
+const linesTable = madeOnce((table) => ({
+  weights: weightTensors(weightsInGroups(table)),
+  kernels: new Map<string, readonly CompiledKernel[] | null>(),
+}))
+/** How many lines share the weights that a kernel loads. */
+const SHARING = 2
+
+const rowsTensors = (table: ResampleTable, together: number): readonly Tensor[] => [
+  tableTensor(rowsInBlocks(table, table.positions, together)),
+  ...weightTensors(table.weights === null ? null : rowsInBlocks(table, table.weights, together)),
+]
+const rowsOneByOne = madeOnce((table) => rowsTensors(table, 1))
+const rowsTogether = madeOnce((table) => rowsTensors(table, Math.min(table.out, SHARING)))
+
+/** The kernels that together make lines four elements at a time, or images of them; null where they do not. */
+function quickKernels(table: ResampleTable, lines: number, rows: Resampling['rows']): readonly CompiledKernel[] | null {
+  if (table.guarded || lines === 0) return null
+  const together = Math.min(lines, SHARING)
+  return remembered(linesTable(table).kernels, `${together} ${rows?.taps} ${rows?.weighted} ${rows?.first}`, () => {
+    const parts = kernelsOf(table, rows?.first === false)
+    const problems = parts?.map((groups) => ({ line: table, groups, rows, together })) ?? []
+    return parts === null || !problems.every(resampling.match) ? null : problems.map((problem) => compileScheduled(resampling, problem))
+  })
 }
-
-/** The table for rows that can be put together four at a time; null where they cannot be. */
-const rowsTable = madeOnce((table): RowsTable | null => {
-  const swizzles = swizzleTable(table, table.size)
-  if (swizzles !== null) return { words: tableTensor(swizzles), lanes: commonLanes(table, table.size).join(',') }
-  const words = pairTable(table, table.size)
-  return words && { words: tableTensor(words), lanes: null }
-})
-const columnsTable = madeOnce((table) => tableTensor(columnTable(table)))
-const shrunkLines = madeOnce(({ size, positions }) => compileShrunk(false, size, positions))
-const shrunkImages = madeOnce(({ size, positions }) => compileShrunk(true, size, positions))
 
 /** The lines of dimension `axis` with the elements that the table says. */
 function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
   const result = Tensor.empty(self.sizes.with(axis, m), self.dtype)
   const [outer, n, inner] = linesOf(self.sizes, axis)
-  const rows = inner === 1 && self.dtype === 'float32' && !guarded ? rowsTable(table) : null
-  if (rows !== null) {
-    const [source, { words, lanes }] = [contiguous(self), rows]
-    if (lanes !== null) launch(linesKernel(taps, weights !== null, lanes), [result, source, words], [outer, n, m])
-    else for (const kernel of shrunkLines(table)) launch(kernel, [result, source, words, words], [1, outer, outer])
+  const kernels = inner === 1 && self.dtype === 'float32' ? quickKernels(table, outer, null) : null
+  if (kernels !== null) {
+    const source = contiguous(self)
+    for (const kernel of kernels) launch(kernel, [result, source, ...linesTable(table).weights], [outer])
     return result
   }
   const tables = [tableTensor(positions), ...(weights === null ? [] : [tableTensor(weights, self.dtype)])]
@@ -143,23 +146,18 @@ const MOST_SCRATCH = 2 ** 18
 /** Two passes over the last two dimensions in one kernel; null where it does not fit. */
 function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const last = self.ndim - 1
-  const columnsFirst = second.axis === last
-  const [{ axis, table: rows }, { axis: other, table: columns }] = columnsFirst ? [second, first] : [first, second]
-  if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded || columns.guarded || rows.taps !== columns.taps) return null
-  const [n, height] = [sizeAt(self.sizes, last), sizeAt(self.sizes, last - 1)]
-  const between = columnsFirst ? n * columns.out : rows.out * height
-  const made = rowsTable(rows)
-  if (made === null) return null
-  const { words, lanes } = made
-  if (lanes === null ? !columnsFirst || columns.out < 2 : between > MOST_SCRATCH) return null
-  const result = Tensor.empty(self.sizes.with(last, rows.out).with(other, columns.out), self.dtype)
-  const tensors = [result, contiguous(self), words, columnsTable(columns)]
-  const images = numelOf(self.sizes.slice(0, -2))
-  if (lanes === null) for (const kernel of shrunkImages(rows)) launch(kernel, tensors, [images, height, columns.out])
-  else {
-    const scratch = scratchMemory(4 * between)
-    launch(imagesKernel(columnsFirst, rows.taps, rows.weights !== null, lanes), tensors, [images, height, n, rows.out, columns.out, scratch])
-  }
+  const rowsFirst = second.axis === last
+  const [{ axis, table: line }, { axis: other, table: rows }] = rowsFirst ? [second, first] : [first, second]
+  if (axis !== last || other !== last - 1 || self.dtype !== 'float32' || rows.guarded) return null
+  const height = sizeAt(self.sizes, last - 1)
+  const between = rowsFirst ? 0 : line.out * height
+  if (between > MOST_SCRATCH) return null
+  const kernels = quickKernels(line, rowsFirst ? rows.out : height, { taps: rows.taps, weighted: rows.weights !== null, first: rowsFirst })
+  if (kernels === null) return null
+  const result = Tensor.empty(self.sizes.with(last, line.out).with(other, rows.out), self.dtype)
+  const tensors = [result, contiguous(self), ...linesTable(line).weights, ...(rowsFirst ? rowsTogether : rowsOneByOne)(rows)]
+  const numbers = [numelOf(self.sizes.slice(0, -2)), height, rows.out, ...(rowsFirst ? [] : [scratchMemory(4 * between + 64)])]
+  for (const kernel of kernels) launch(kernel, tensors, numbers)
   return result
 }
 
