@@ -33,8 +33,7 @@ export class SiteLookup extends Lookup {
       return name
     }
     const found = modules.flatMap((module) => module.entries.map((entry) => ({ entry, module })))
-    // JavaScript without declarations in src/ has its own page of documentation.
-    for (const { entry, module } of found.toSorted((a, b) => byText(a.entry, b.entry)).filter((one) => one.entry !== `${program}/lint-rules`)) {
+    for (const { entry, module } of found.toSorted((a, b) => byText(a.entry, b.entry))) {
       const page = give(`api/${entry === program ? program : entry.slice(program.length + 1)}`)
       const names = module.exports.map(({ name, symbol }) => ({ name, symbol }))
       this.entries.push({ entry, module, page, names })

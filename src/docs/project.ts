@@ -109,10 +109,14 @@ function targetsOf(manifest: object, name: string): readonly (readonly [target: 
   return found
 }
 
-/** The source of a target: itself, or the file that is built into it. `dist/esm/a/b.js` may come from `src/esm/a/b.ts`, `src/a/b.ts` or `src/b.ts`. */
-function sourceOf(target: string, sources: ReadonlySet<string>): string | null {
+/**
+ * The source of a target: itself, or the file that is built into it. `dist/esm/a/b.js` may come from `src/esm/a/b.ts`, `src/a/b.ts` or `src/b.ts`. A file of the project that was not built has no
+ * other source.
+ */
+function sourceOf(target: string, sources: ReadonlySet<string>, files: ReadonlySet<string>): string | null {
   const path = target.replace(/^\.\//, '')
   if (sources.has(path)) return path
+  if (files.has(path) && !BUILT.test(path)) return null
   const parts = path.replace(/(?:\.d)?\.[cm]?[jt]sx?$/, '').split('/')
   for (let skip = 0; skip < parts.length; skip++)
     for (const folder of ['src/', 'source/', ''])
@@ -124,12 +128,12 @@ function sourceOf(target: string, sources: ReadonlySet<string>): string | null {
 }
 
 /** The sources that the package exports. Without any the index at the top is, and without one every module. */
-function entriesOf(manifest: object, name: string, sources: readonly string[]): ReadonlyMap<string, readonly string[]> {
-  const known = new Set(sources)
+function entriesOf(manifest: object, name: string, sources: readonly string[], files: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const [known, all] = [new Set(sources), new Set(files)]
   const found = new Map<string, Set<string>>()
   const add = (path: string, entry: string): void => void found.set(path, (found.get(path) ?? new Set()).add(entry))
   for (const [target, entry] of targetsOf(manifest, name)) {
-    const path = sourceOf(target, known)
+    const path = sourceOf(target, known, all)
     if (path !== null) add(path, entry)
   }
   if (found.size === 0) for (const path of sources.filter((path) => /^(?:src\/)?index\.[cm]?[jt]sx?$/.test(path))) add(path, name)
@@ -191,7 +195,7 @@ export function readProject(ts: Compiler, folder: string, { include, exclude, te
   return {
     ...{ root, name, description: textOf(manifest, 'description'), sources, options },
     tests: files.filter((path) => isTest.test(path)),
-    entries: entriesOf(manifest, name, sources),
+    entries: entriesOf(manifest, name, sources, files),
   }
 }
 

@@ -69,6 +69,8 @@ describe('the model of a program', () => {
     expect(symbol('src/area.ts#area').entries).toEqual(['shapes#areaOf'])
     expect(symbol('src/case.ts#foo').entries).toEqual(['shapes/extra#foo'])
     expect(module('src/extra.ts').entries).toEqual(['shapes/extra'])
+    // `rules/index.js` was not built from `src/index.ts`, whatever its name.
+    expect(module('src/index.ts').entries).toEqual(['shapes'])
   })
 
   it('tells public, internal and private names apart', () => {
