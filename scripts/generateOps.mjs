@@ -207,6 +207,7 @@ export function generate(folder = root) {
     ...exportsOf(inNamespace('torch.nn.functional'), pathTo, (op) => op.name),
   ])
   write(generated('linalg.ts'), ['// The operators of torch.linalg.', ...exportsOf(inNamespace('torch.linalg'), pathTo, (op) => op.name)])
+  write(generated('fft.ts'), ['// The operators of torch.fft.', ...exportsOf(inNamespace('torch.fft'), pathTo, (op) => op.name)])
   write(generated('special.ts'), ['// The operators of torch.special.', ...exportsOf(inNamespace('torch.special'), pathTo, (op) => op.name)])
   write(generated('internal.ts'), [
     '// The operators of torch.ops.tensorfx.',

@@ -29,6 +29,7 @@ import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import { torchAliases } from './ops/aliases.ts'
 import * as internal from './ops/generated/internal.ts'
+import * as fft from './ops/generated/fft.ts'
 import * as linalg from './ops/generated/linalg.ts'
 import * as specialOperators from './ops/generated/special.ts'
 import * as operators from './ops/generated/torch.ts'
@@ -67,6 +68,8 @@ export type Torch = typeof operators &
     readonly isTensor: (value: unknown) => value is Tensor
     /** `x.isFloatingPoint()` */
     readonly isFloatingPoint: (x: Tensor) => boolean
+    /** `x.isComplex()` */
+    readonly isComplex: (x: Tensor) => boolean
     /** The shape to which all of them broadcast; throws ShapeError if there is none. */
     readonly broadcastShapes: (...shapes: readonly (number | readonly number[])[]) => readonly number[]
     readonly allclose: typeof allclose
@@ -78,6 +81,8 @@ export type Torch = typeof operators &
     readonly optim: typeof optim
     /** PyTorch's `torch.linalg`. */
     readonly linalg: typeof linalg
+    /** PyTorch's `torch.fft`: discrete Fourier transforms. */
+    readonly fft: typeof fft
     /** PyTorch's `torch.special`. */
     readonly special: typeof special
     /** PyTorch's `torch.masked`: reductions, scans and normalizations of the elements where a mask holds. */
@@ -202,6 +207,10 @@ export const torch: Torch = namespace(
       if (findOverride([x]) === null) checkTensor('torch.isFloatingPoint', 'x', x)
       return x.isFloatingPoint()
     },
+    isComplex: (x: Tensor) => {
+      if (findOverride([x]) === null) checkTensor('torch.isComplex', 'x', x)
+      return x.isComplex()
+    },
     broadcastShapes: (...shapes: readonly (number | readonly number[])[]) =>
       shapes.reduce<readonly number[]>((a, b) => {
         const shape: unknown = typeof b === 'number' ? [b] : b
@@ -214,6 +223,7 @@ export const torch: Torch = namespace(
     testing: namespace('torch.testing', { assertClose }),
     nn: namespace('torch.nn', { ...nn }, absentNames('nn')),
     linalg: namespace('torch.linalg', { ...linalg }, absentNames('linalg')),
+    fft: namespace('torch.fft', { ...fft }),
     special: namespace('torch.special', special),
     masked: namespace('torch.masked', masked),
     signal: { windows: namespace('torch.signal.windows', { ...signalWindows }) },
@@ -264,6 +274,8 @@ export const torch: Torch = namespace(
     bfloat16: 'bfloat16',
     float32: 'float32',
     float64: 'float64',
+    complex64: 'complex64',
+    complex128: 'complex128',
   },
   absentNames('torch'),
 )

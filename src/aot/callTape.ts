@@ -218,7 +218,8 @@ function withOwnMemory(grads: readonly (Tensor | null)[], kept: readonly unknown
   return grads.map((g) => {
     if (g === null) return null
     const tangent = tangents.find(
-      (t) => t.storage === g.storage && t.offset === g.offset && sameShape(t.shape, g.shape) && sameShape(t.strides, g.strides),
+      (t) =>
+        t.storage === g.storage && t.dtype === g.dtype && t.offset === g.offset && sameShape(t.shape, g.shape) && sameShape(t.strides, g.strides),
     )
     if (tangent !== undefined) return tangent
     const own = taken.has(g.storage) ? clone(g) : g

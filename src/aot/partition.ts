@@ -107,7 +107,7 @@ function isLookedFor(node: Node): boolean {
 
 function isFloating(node: Node): boolean {
   const spec = valueSpec(node)
-  return spec !== undefined && 'dtype' in spec && dtypeInfo[spec.dtype].floating
+  return spec !== undefined && 'dtype' in spec && dtypeInfo[spec.dtype].differentiable
 }
 
 const known = new WeakMap<object, boolean>()

@@ -2,7 +2,7 @@
 // It is iterative, so graphs may have any depth, and never reads data, so it runs on fake and pending tensors too.
 import { dispatchState } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { allocating, dtypeInfo } from '../kernels/index.ts'
+import { allocating, dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import { onesLike } from '../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
 import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
@@ -55,6 +55,10 @@ function checkRoot(name: string, root: Tensor, index: number): void {
 
 function rootGradient(name: string, root: Tensor, gradient: Tensor | null | undefined): Tensor {
   if (gradient === null || gradient === undefined) {
+    if (isComplexDType(root.dtype))
+      throw new ArgumentError(
+        `${name}: the gradient of a complex output of dtype ${root.dtype} must be given; differentiate a real number, such as torch.abs(x).sum(), or pass the gradient.`,
+      )
     if (root.numel === 1) return onesLike(root)
     throw new AutogradError(
       `${name}: the gradient of a tensor of shape ${formatShape(root.sizes)} must be given; only for one element it is 1 by default. ` +
@@ -220,4 +224,4 @@ export function gradBetween(
 }
 
 /** Whether a tensor can have gradients at all. */
-export const isDifferentiable = (tensor: Tensor): boolean => dtypeInfo[tensor.dtype].floating
+export const isDifferentiable = (tensor: Tensor): boolean => dtypeInfo[tensor.dtype].differentiable

@@ -92,7 +92,7 @@ export function attachGradNode(
   for (const input of inputs) pushEdge(edges, input)
   const node = new FunctionNode(inputs, edges, outputs.length, backward, options)
   outputs.forEach((output, i) => {
-    if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
+    if (dtypeInfo[output.dtype].differentiable) setGradFn(output, node, i)
   })
   return node
 }

@@ -55,7 +55,7 @@ export const autogradMethods = {
       throw new ArgumentError(`requiresGrad_: argument 'requiresGrad' must be true or false, got ${valueText(requiresGrad)}.`)
     if (requiresGrad && !isDifferentiable(this)) {
       throw new AutogradError(
-        `requiresGrad_: only floating-point tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,
+        `requiresGrad_: only floating-point and complex tensors can require gradients, this one is ${this.dtype}. Convert it first: x.float().`,
       )
     }
     if (!requiresGrad && this.gradFn !== null) {

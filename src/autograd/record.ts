@@ -87,15 +87,15 @@ function record(op: OpDef, args: readonly Arg[]): Result {
   const result = below(op, args, true)
   if (result instanceof Tensor) {
     // An operator such as `contiguous` may return its argument itself, which has its history already.
-    if (dtypeInfo[result.dtype].floating && !args.includes(result))
+    if (dtypeInfo[result.dtype].differentiable && !args.includes(result))
       setGradFn(result, new OpNode(op, args, result, edges, withResults(before, args, result)), 0)
     return result
   }
   const outputs = result
-  if (!outputs.some((t) => dtypeInfo[t.dtype].floating)) return outputs
+  if (!outputs.some((t) => dtypeInfo[t.dtype].differentiable)) return outputs
   const node = new OpNode(op, args, outputs, edges, withResults(before, args, outputs))
   outputs.forEach((output, i) => {
-    if (dtypeInfo[output.dtype].floating) setGradFn(output, node, i)
+    if (dtypeInfo[output.dtype].differentiable) setGradFn(output, node, i)
   })
   return outputs
 }
@@ -145,9 +145,9 @@ function recordInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resu
   const self = tensorAt(args, 0)
   if (!(dispatchState.gradEnabled && anyRequiresGrad(args))) return write(op, args, self, false)
   const owner = historyOwner(op, self)
-  if (!dtypeInfo[self.dtype].floating) {
+  if (!dtypeInfo[self.dtype].differentiable) {
     throw new AutogradError(
-      `${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point tensors have gradients.`,
+      `${op.qualname}: a result that requires grad cannot be written into a tensor of dtype ${self.dtype}; only floating-point and complex tensors have gradients.`,
     )
   }
   const edges: EdgeList = { targets: [], outputNrs: null }
@@ -205,7 +205,7 @@ function joinBase(view: Tensor): void {
   if (base === null || op === undefined || base.storage !== view.storage) return
   if (view.dtype !== base.dtype) {
     view.ownHistory = null
-    if (!dtypeInfo[view.dtype].floating) return
+    if (!dtypeInfo[view.dtype].differentiable) return
     throw new AutogradError(
       `this view of dtype ${view.dtype} was made before a value that requires grad was written into its base of dtype ${base.dtype}, and has no history. Make the view after the write.`,
     )

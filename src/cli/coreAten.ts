@@ -18,7 +18,7 @@ sqrt squeeze sub sum sym_is_contiguous sym_numel sym_size sym_storage_offset sym
 upsample_nearest2d var view where`
 
 /** Where operators are looked for, in this order. */
-const NAMESPACES = ['torch', 'torch.nn.functional', 'torch.ops.tensorfx', 'torch.special', 'torch.linalg', 'torch.Tensor']
+const NAMESPACES = ['torch', 'torch.nn.functional', 'torch.ops.tensorfx', 'torch.special', 'torch.linalg', 'torch.fft', 'torch.Tensor']
 
 /** What does the same under another name: an operator, or a member of tensors. */
 const ELSEWHERE: Readonly<Record<string, string>> = {

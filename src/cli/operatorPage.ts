@@ -23,6 +23,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   'torch.Tensor': 'Methods of tensors only',
   'torch.nn.functional': 'torch.nn.functional',
   'torch.linalg': 'torch.linalg',
+  'torch.fft': 'torch.fft',
   'torch.special': 'torch.special',
   'torch.ops.tensorfx': 'Internal operators, which graphs of makeFx and compile show',
 }

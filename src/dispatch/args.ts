@@ -1,5 +1,6 @@
 // Reading normalized arguments.
 import { InternalError } from '../errors/index.ts'
+import { isComplexDType } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { Arg } from './op.ts'
 
@@ -17,6 +18,17 @@ export function tensorAt(args: readonly Arg[], index: number): Tensor {
 
 /** Whether a list holds a tensor, as opposed to sizes. */
 export const anyTensor = (list: readonly Arg[]): boolean => list.some((item) => item instanceof Tensor)
+
+/** Whether there is a complex tensor, or the name of a complex dtype, among the arguments or in their lists. */
+export function anyComplex(args: readonly Arg[]): boolean {
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i]
+    if (arg instanceof Tensor) {
+      if (isComplexDType(arg.dtype)) return true
+    } else if (isArgList(arg) ? anyComplex(arg) : isComplexDType(arg)) return true
+  }
+  return false
+}
 
 /** Whether any tensor among the arguments, or in their lists, requires grad. */
 export function anyRequiresGrad(args: readonly Arg[]): boolean {

@@ -1,12 +1,13 @@
 // The dispatcher. Every operator call on tensors goes through `dispatch`: composites decompose, autograd records, then the innermost mode
 // or, without one, the kernel runs. The composition root installs autograd's handler here, so that this room does not depend on tapes.
 import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
-import { InternalError } from '../errors/index.ts'
+import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { allocating } from '../kernels/index.ts'
-import { anyRequiresGrad } from './args.ts'
+import { anyComplex, anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
 import { observed } from './observed.ts'
 import type { OperatorObserver } from './observed.ts'
+import { complexUse } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
@@ -30,6 +31,9 @@ export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result
 /** Calls an operator that autocast has a rule for, with its arguments cast. */
 export type AutocastHandler = (op: OpDef, args: readonly Arg[]) => Result
 
+/** Calls an operator that has complex numbers, or the name of their dtype, among its arguments. */
+export type ComplexHandler = (op: OpDef, args: readonly Arg[]) => Result
+
 /** The dispatcher's state. One object, because the hot path reads fields faster than module bindings. */
 export const dispatchState: {
   mode: DispatchMode | null
@@ -44,6 +48,8 @@ export const dispatchState: {
   autograd: AutogradHandler | null
   /** Null outside of autocast, and within an operator that it has cast for. */
   autocast: AutocastHandler | null
+  /** Calls an operator on complex tensors, or for a complex dtype; null where no operator takes them. */
+  complex: ComplexHandler | null
 } = {
   mode: null,
   modes: [],
@@ -53,6 +59,7 @@ export const dispatchState: {
   internal: false,
   autograd: null,
   autocast: null,
+  complex: null,
 }
 
 /** Runs `fn` with `mode` innermost, and restores the modes even if `fn` throws. */
@@ -103,6 +110,20 @@ export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !
 
 /** Calls an operator with normalized arguments (one per schema argument). */
 export function dispatch(op: OpDef, given: readonly Arg[]): Result {
+  return complexUse.begun && anyComplex(given) ? complexCall(op, given) : dispatchAsIs(op, given)
+}
+
+function complexCall(op: OpDef, args: readonly Arg[]): Result {
+  const { complex } = dispatchState
+  if (complex === null)
+    throw new UnsupportedError(
+      `${op.qualname}: there are complex numbers among the arguments, whose operators are not loaded: write import 'tensorfx/ops/complex'.`,
+    )
+  return complex(op, args)
+}
+
+/** {@link dispatch} for real numbers, and for the operators that take complex ones as they are: views. */
+export function dispatchAsIs(op: OpDef, given: readonly Arg[]): Result {
   if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
   const args = op.prepare === null ? given : op.prepare(given)
   if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)

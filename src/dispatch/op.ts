@@ -37,6 +37,8 @@ export type OpTag =
   | 'lastGradientFirst'
   /** Its kernel throws for some data, such as a singular matrix: capture computes it where it is called, and so the program can catch the error there. */
   | 'rejectsData'
+  /** Its result is its argument on the same memory, in another dtype; nothing else uses the argument, so that it is no view. */
+  | 'takesMemory'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
   | 'custom'
 

@@ -65,13 +65,14 @@ export function derivativeReads(
   const read: Node[] = []
   /** Gradients that reach some of the results only may take another way than those that reach all. */
   const differentiate = (reaches: (i: number) => boolean): void => {
-    const grads = results.map((result, i) => (dtypeInfo[result.dtype].floating && reaches(i) ? placeholder(result).fake : null))
+    const grads = results.map((result, i) => (dtypeInfo[result.dtype].differentiable && reaches(i) ? placeholder(result).fake : null))
     const gradients = withMode(mode, () => noGrad(() => derivative(grads, context)))
     for (const gradient of gradients.flat()) if (gradient !== null) read.push(mode.nodeOf(gradient))
   }
   try {
     differentiate((i) => reached?.has(i) ?? true)
-    if (reached === null && results.length > 1) results.forEach((result, i) => dtypeInfo[result.dtype].floating && differentiate((k) => k === i))
+    if (reached === null && results.length > 1)
+      results.forEach((result, i) => dtypeInfo[result.dtype].differentiable && differentiate((k) => k === i))
   } catch {
     return saved.map(() => true)
   }

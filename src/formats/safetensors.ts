@@ -21,6 +21,8 @@ export const NAMES: Readonly<Record<DType, string>> = {
   bfloat16: 'BF16',
   float32: 'F32',
   float64: 'F64',
+  complex64: 'C64',
+  complex128: 'C128',
 }
 const DTYPES = new Map(Object.entries(NAMES).flatMap(([dtype, name]): [string, DType][] => (isDType(dtype) ? [[name, dtype]] : [])))
 /** The number of bytes of the header's length. */

@@ -18,6 +18,8 @@ const STORAGES: Readonly<Record<string, DType>> = {
   BFloat16Storage: 'bfloat16',
   FloatStorage: 'float32',
   DoubleStorage: 'float64',
+  ComplexFloatStorage: 'complex64',
+  ComplexDoubleStorage: 'complex128',
 }
 
 /** PyTorch's own limit. */

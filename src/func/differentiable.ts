@@ -28,9 +28,9 @@ export function tensorsOf(where: string, name: string, value: unknown): Tensors 
 
 /** A tensor in the place of `x` that gradients can be taken for. It is connected to `x`, for derivatives around this one. */
 export function inputFor(where: string, x: Tensor): Tensor {
-  if (!dtypeInfo[x.dtype].floating)
+  if (!dtypeInfo[x.dtype].differentiable)
     throw new DTypeError(
-      `${where}: only floating-point tensors have derivatives, got ${x.dtype}; convert it: x.float(). Options such as argnums name the others.`,
+      `${where}: only floating-point and complex tensors have derivatives, got ${x.dtype}; convert it: x.float(). Options such as argnums name the others.`,
     )
   const input = view(x, x.shape)
   if (!input.requiresGrad) input.requiresGrad = true

@@ -2,7 +2,7 @@
 import { AutogradError, enableGrad, grad, noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
-import { detach, mul, randnLike, reshape, sum, tensor, to } from '../ops/index.ts'
+import { detach, mul, randnLike, reshape, sum, tensor, viewAsComplex, viewAsReal } from '../ops/index.ts'
 import { checkArray, checkCallable, checkCount, checkOptions, checkSynchronous, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor, formatShape } from '../tensor/index.ts'
@@ -18,8 +18,17 @@ export interface GradcheckOptions {
   readonly raiseException?: boolean
 }
 
-const floating = (t: Tensor): boolean => dtypeInfo[t.dtype].floating
+const floating = (t: Tensor): boolean => dtypeInfo[t.dtype].differentiable
 const numbers = (t: Tensor): number[] => Array.from(detach(t).contiguous().toTypedArray(), Number)
+
+/** The sum of the products of all numbers, those of complex tensors in pairs: what a gradient is the gradient of. */
+const product = (a: Tensor, b: Tensor): Tensor => sum(a.isComplex() ? mul(viewAsReal(a), viewAsReal(b)) : mul(a, b))
+
+/** A tensor like `x` of other numbers. */
+function withNumbers(x: Tensor, values: readonly number[]): Tensor {
+  const all = tensor(Float64Array.from(values))
+  return x.isComplex() ? viewAsComplex(reshape(all, [...x.shape, 2])) : reshape(all, x.shape)
+}
 
 function floatOutputs(where: string, result: unknown): readonly Tensor[] {
   checkSynchronous(where, 'fn', result)
@@ -30,7 +39,7 @@ function floatOutputs(where: string, result: unknown): readonly Tensor[] {
 }
 
 /**
- * Compares the gradients of `fn` with differences, for all inputs that require grad; these must be float64, in which differences are exact enough. Returns true. Throws
+ * Compares the gradients of `fn` with differences, for all inputs that require grad; these must be float64 or complex128, in which differences are exact enough. Returns true. Throws
  * AutogradError that names the input and the element if they differ (or returns false with `raiseException: false`), and ArgumentError for other inputs. PyTorch's
  * torch.autograd.gradcheck.
  *
@@ -48,9 +57,11 @@ function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: read
   const { eps = 1e-6, atol = 1e-5, rtol = 1e-3, raiseException = true } = options
   const wanted = inputs.filter((x) => x instanceof Tensor && x.requiresGrad)
   if (wanted.length === 0) throw new ArgumentError(`${where}: no input requires grad; make one with { dtype: 'float64', requiresGrad: true }.`)
-  const other = wanted.find((x) => x.dtype !== 'float64')
+  const other = wanted.find((x) => x.dtype !== 'float64' && x.dtype !== 'complex128')
   if (other !== undefined)
-    throw new ArgumentError(`${where}: inputs must be float64, in which differences are exact enough, got ${other.dtype}; convert it: x.double().`)
+    throw new ArgumentError(
+      `${where}: inputs must be float64 (or complex128), in which differences are exact enough, got ${other.dtype}; convert it: x.double().`,
+    )
   const outputs = floatOutputs(
     where,
     enableGrad(() => fn(...inputs)),
@@ -58,7 +69,7 @@ function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: read
   for (const [o, output] of outputs.entries()) {
     // Each output with weights of its own, so that every element matters differently.
     const weights = randnLike(detach(output))
-    const scalar = (result: unknown): Tensor => sum(mul(floatOutputs(where, result)[o] ?? output, weights))
+    const scalar = (result: unknown): Tensor => product(floatOutputs(where, result)[o] ?? output, weights)
     const analytic = output.requiresGrad ? grad(scalar(enableGrad(() => fn(...inputs))), wanted, { allowUnused: true }) : wanted.map(() => null)
     for (const [which, input] of wanted.entries()) {
       const values = numbers(input)
@@ -67,7 +78,7 @@ function check(where: string, fn: (...inputs: Tensor[]) => unknown, inputs: read
       for (const [i, value] of values.entries()) {
         const at = (shifted: number): number =>
           noGrad(() => {
-            const moved = reshape(to(tensor(Float64Array.from(values.with(i, shifted))), input.dtype), input.shape)
+            const moved = withNumbers(input, values.with(i, shifted))
             return Number(scalar(fn(...inputs.map((x) => (x === input ? moved : x)))).item())
           })
         const numeric = (at(value + eps) - at(value - eps)) / (2 * eps)

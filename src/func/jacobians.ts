@@ -1,5 +1,5 @@
 // Jacobians: the derivatives of every element of a function's results for every element of its arguments, computed for a batch of directions at once.
-import { present } from '../errors/index.ts'
+import { UnsupportedError, present } from '../errors/index.ts'
 import { eye, reshape } from '../ops/index.ts'
 import { checkCount } from '../protocol/index.ts'
 import { treeUnflatten } from '../pytree/index.ts'
@@ -73,7 +73,8 @@ const byRows: JacobianAt = (fn, value) => {
   const { value: result, linear: pullback, free } = pullbackOf(fn, [value])
   const outputs = resultsOf('jacrev', result)
   const inputs = tensorsOf('jacrev', 'the argument', value)
-  const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis(outputs.tensors))
+  checkReal('jacrev', inputs.tensors)
+  const rows = vmap((...seeds: readonly Tensor[]) => pullback(treeUnflatten(seeds, outputs.spec)))(...basis('jacrev', outputs.tensors))
   // For each argument, the rows of all results.
   const columns = resultsOf('jacrev', rows).tensors.map((batch) => byElement(batch, outputs.tensors))
   const blocks = outputs.tensors.map((_, o) => columns.map((column) => present(column[o], 'a block of a Jacobian')))
@@ -84,7 +85,7 @@ const byColumns: JacobianAt = (fn, value) => {
   const { value: result, linear: pushforward, free } = pushforwardOf('jacfwd', fn, [value])
   const outputs = resultsOf('jacfwd', result)
   const inputs = tensorsOf('jacfwd', 'the argument', value)
-  const columns = vmap((...tangents: readonly Tensor[]) => pushforward(treeUnflatten(tangents, inputs.spec)))(...basis(inputs.tensors))
+  const columns = vmap((...tangents: readonly Tensor[]) => pushforward(treeUnflatten(tangents, inputs.spec)))(...basis('jacfwd', inputs.tensors))
   const blocks = resultsOf('jacfwd', columns).tensors.map((batch, o) => {
     const rank = outputs.tensors[o]?.ndim ?? 0
     return byElement(batch, inputs.tensors).map((block) => lastDimsFirst(block, rank))
@@ -98,10 +99,20 @@ function lastDimsFirst(block: Tensor, rank: number): Tensor {
   return block.permute([...dims.slice(block.ndim - rank), ...dims.slice(0, block.ndim - rank)])
 }
 
+/** Throws UnsupportedError for complex tensors, whose derivatives are not one matrix of complex numbers. */
+function checkReal(where: string, tensors: readonly Tensor[]): void {
+  const complex = tensors.find((tensor) => tensor.isComplex())
+  if (complex !== undefined)
+    throw new UnsupportedError(
+      `${where}: Jacobians are of real tensors, got ${complex.dtype}; take those of the parts, by torch.viewAsReal(x) and torch.complex(x, y).`,
+    )
+}
+
 /** Rows of the identity, in the shapes of the tensors: for each tensor a batch of all its elements, in one order for all. */
-function basis(tensors: readonly Tensor[]): readonly Tensor[] {
+function basis(where: string, tensors: readonly Tensor[]): readonly Tensor[] {
   const count = tensors.reduce((sum, { numel }) => sum + numel, 0)
   const [first] = tensors
+  checkReal(where, tensors)
   const rows = eye(count, { dtype: first?.dtype ?? 'float32' })
   let start = 0
   return tensors.map(({ numel, shape }) => {

@@ -10,6 +10,8 @@ export interface Buffer {
   readonly shape: readonly number[]
   readonly dtype: DType
   readonly numel: number
+  /** Set if the program has it as complex numbers, whose pairs are the last dimension here. */
+  readonly isComplex?: true
   /** Placeholder position for inputs, else -1. */
   readonly input: number
   /** The node that computes it; null for inputs. */

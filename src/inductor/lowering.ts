@@ -1,11 +1,11 @@
 // Lowers a graph to inductor's IR. The graph runs once on fake tensors under a dispatch mode. How an operator call is lowered follows from the operator's
 // declaration: as a template, a pointwise or reduction rule, a view (which costs nothing), a decomposition, or otherwise as a call of its eager kernel.
-import { dispatch, markView, withMode } from '../dispatch/index.ts'
+import { dispatch, markView, tensorAt, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, PointwiseArg, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { GraphModule, Node, TargetFunction } from '../fx/index.ts'
 import { Interpreter } from '../fx/index.ts'
-import { call, cast, constant, isCostly, numberType, rounded } from '../kernels/index.ts'
+import { call, cast, constant, isComplexDType, isCostly, numberType, realDType, rounded } from '../kernels/index.ts'
 import type { DType, Expr } from '../kernels/index.ts'
 import { accumulatedIn, asStrided, clone, computedIn, defineCustomOp, opOf, pointwiseDTypes } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
@@ -73,7 +73,7 @@ class Lowering implements DispatchMode {
       return new ScalarSymbol(position, Number.isInteger(spec))
     }
     const tensor = Tensor.fake({ ...spec, offset: 0 })
-    const buffer: Buffer = { name: `in${position}`, shape: spec.shape, dtype: spec.dtype, numel: tensor.numel, input: position, producer: null }
+    const buffer: Buffer = { name: `in${position}`, ...memoryOf(tensor), input: position, producer: null }
     this.#inputs.push(buffer)
     this.#views.set(tensor, { buffer, shape: tensor.shape, strides: tensor.strides, offset: 0, dtype: tensor.dtype })
     return tensor
@@ -102,12 +102,12 @@ class Lowering implements DispatchMode {
     if (op.functional !== null)
       throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first, as compile() does.`)
     // Loops have at least one step. Eager kernels know what becomes of no elements.
-    if (!op.tags.has('view') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
+    if (!op.tags.has('view') && !op.tags.has('takesMemory') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
     const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
     if (template !== null) return this.#template(op, template)
     if (op.pointwise !== null) return this.#pointwise(opCall, op.pointwise)
     if (op.reduction !== null) return this.#reduction(opCall, op.reduction)
-    if (op.tags.has('view')) return this.#view(opCall)
+    if (op.tags.has('view') || op.tags.has('takesMemory')) return this.#view(opCall)
     // The public functions that decompositions call would reject symbols.
     if (!opCall.hasSymbols) {
       const fill = fillOf(opCall)
@@ -122,7 +122,7 @@ class Lowering implements DispatchMode {
   #newBuffer(spec: TensorSpec, suffix = ''): { buffer: Buffer; tensor: Tensor } {
     const tensor = Tensor.fake({ shape: spec.shape, dtype: spec.dtype })
     const name = `buf${this.#nodes.length}${suffix}`
-    const buffer: Buffer = { name, shape: spec.shape, dtype: spec.dtype, numel: tensor.numel, input: -1, producer: null }
+    const buffer: Buffer = { name, ...memoryOf(tensor), input: -1, producer: null }
     this.#views.set(tensor, { buffer, shape: tensor.shape, strides: tensor.strides, offset: 0, dtype: spec.dtype })
     return { buffer, tensor }
   }
@@ -138,13 +138,13 @@ class Lowering implements DispatchMode {
 
   /** A view operator gives a new window of the same buffer. */
   #view(opCall: OpCall): Result {
-    const self = opCall.tensor('self')
+    const self = tensorAt(opCall.args, 0)
     const { buffer } = this.#viewOf(self)
     const absolute = windowOnInput(opCall, buffer)
     if (absolute !== null) return this.#extern(absolute, 'where the window begins in the storage of an input is known only when the program runs')
     const one = (spec: TensorSpec): Tensor => {
       const tensor = Tensor.fake(spec)
-      markView(tensor, self, opCall.op)
+      if (opCall.op.tags.has('view')) markView(tensor, self, opCall.op)
       this.#views.set(tensor, { buffer, shape: tensor.shape, strides: tensor.strides, offset: tensor.offset, dtype: tensor.dtype })
       return tensor
     }
@@ -250,6 +250,10 @@ class Lowering implements DispatchMode {
     return isSpec(spec) ? nth(made, 0).tensor : made.map((m) => m.tensor)
   }
 }
+
+/** The memory of a tensor: complex numbers are pairs of real ones, since kernels compute on these. Views of it may be complex. */
+const memoryOf = ({ shape, dtype, numel }: Tensor): Pick<Buffer, 'shape' | 'dtype' | 'numel' | 'isComplex'> =>
+  isComplexDType(dtype) ? { shape: [...shape, 2], dtype: realDType(dtype), numel: 2 * numel, isComplex: true } : { shape, dtype, numel }
 
 /** Why an operator is left to its eager kernel. */
 function whyExtern({ op, hasSymbols }: OpCall): string {

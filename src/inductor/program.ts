@@ -2,7 +2,8 @@
 import { runKernel } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { InternalError, present } from '../errors/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { dtypeInfo, isComplexDType } from '../kernels/index.ts'
+import type { DType } from '../kernels/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
@@ -154,7 +155,15 @@ class ProgramWriter {
     const source = inPlace === undefined ? this.#tensors.get(buffer) : inputAt(inPlace)
     if (source !== undefined) {
       if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && sameShape(view.shape, buffer.shape)) return source
-      return call('view', viewOf, source, shape, strides, at)
+      return call(
+        'view',
+        viewOf,
+        source,
+        shape,
+        strides,
+        at,
+        ...(buffer.isComplex === true || isComplexDType(view.dtype) ? [constant(view.dtype)] : []),
+      )
     }
     const offset = this.#plan.offsets.get(buffer)
     if (offset === undefined) throw new InternalError(`inductor: buffer ${buffer.name} has no memory`)
@@ -172,8 +181,9 @@ const addressOfValue = (tensor: Value): Value => call('addressOf', addressOf, te
 /** The address of the arena. */
 const BASE = variable('base')
 
-function viewOf(source: Tensor, shape: readonly number[], strides: readonly number[], offset: number): Tensor {
-  return new Tensor(shape, source.dtype, source.realize(), strides, source.offset + offset)
+function viewOf(source: Tensor, shape: readonly number[], strides: readonly number[], offset: number, dtype: DType = source.dtype): Tensor {
+  const start = dtype === source.dtype ? source.offset : (source.offset * dtypeInfo[source.dtype].size) / dtypeInfo[dtype].size
+  return new Tensor(shape, dtype, source.realize(), strides, start + offset)
 }
 
 /** Calls an eager kernel, whose results are contiguous and stay until the program ends. */

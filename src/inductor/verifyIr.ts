@@ -1,6 +1,6 @@
 // The executable specification of inductor's IR: what lowering must produce, and what later stages may rely on.
 import { InternalError } from '../errors/index.ts'
-import { dtypeInfo, isNarrow } from '../kernels/index.ts'
+import { dtypeInfo, isNarrow, realDType } from '../kernels/index.ts'
 import { nodesOf } from './groups.ts'
 import type { Group } from './groups.ts'
 import { outputsOf } from './ir.ts'
@@ -68,7 +68,7 @@ const viewsOf = (args: Extract<IrNode, { kind: 'extern' }>['args']): readonly Bu
   args.flatMap((arg) => (arg.kind === 'view' ? [arg.view] : arg.kind === 'list' ? viewsOf(arg.items) : []))
 
 function checkDType({ buffer, dtype }: BufferView, fail: Fail): void {
-  if (dtype !== buffer.dtype) fail(`it views ${buffer.name}, which is ${buffer.dtype}, as ${dtype}`)
+  if (realDType(dtype) !== buffer.dtype) fail(`it views ${buffer.name}, which is ${buffer.dtype}, as ${dtype}`)
 }
 
 /** An access must have a stride for each dimension and stay inside its buffer. (An input may be a window of a larger storage, so its bounds are not known.) */

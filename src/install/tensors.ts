@@ -7,6 +7,7 @@ import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/table.ts'
 import { rareOps } from '../kernels/rareOps.ts'
 import { addScalarOps } from '../kernels/scalarOps.ts'
+import { installComplex } from '../ops/complex/handler.ts'
 import { newTensorMethods } from '../ops/newTensors.ts'
 import { explainMissingTargets, nameTarget } from '../protocol/index.ts'
 import { programFirst } from '../provenance/index.ts'
@@ -29,6 +30,7 @@ export function installTensors(): void {
   for (const methods of [autogradMethods, compareMethods, newTensorMethods]) installMethods(methods)
   for (const operator of [...allOperators, ...allAliases]) registerOp(operator)
   for (const [name, fn] of Object.entries({ allclose, equal })) nameTarget(fn, { name: `torch.${name}` })
+  installComplex()
   installAutograd()
   explainTensorNames()
   explainMissingTargets(null)

@@ -1,6 +1,17 @@
 // kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
-export { DTYPES, accumulationType, dtypeInfo, isDType, isNarrow, kindRank, promoteTypes } from './dtype.ts'
-export type { ComputeDType, DType, DTypeInfo, DTypeKind, ElementValue, StorageArray, StorageArrayConstructor, TypedArray } from './dtype.ts'
+export { DTYPES, accumulationType, complexDType, dtypeInfo, isComplexDType, isDType, isNarrow, kindRank, promoteTypes, realDType } from './dtype.ts'
+export type {
+  ComplexDType,
+  ComputeDType,
+  DType,
+  DTypeInfo,
+  DTypeKind,
+  ElementValue,
+  RealDType,
+  StorageArray,
+  StorageArrayConstructor,
+  TypedArray,
+} from './dtype.ts'
 export { readElement, readNumber, writeElement } from './elements.ts'
 export { KernelError } from './errors.ts'
 export {

@@ -29,7 +29,8 @@
 //     ], 16)
 //
 //     const matrixVector: Schedule<MatrixVector, Tile> = { name: 'matrixVector', match, spec, tiles, build }
-import { dtypeInfo, isNarrow } from './dtype.ts'
+import { InternalError } from '../errors/index.ts'
+import { dtypeInfo, isComplexDType, isNarrow } from './dtype.ts'
 import type { DType, ElementValue } from './dtype.ts'
 import { KernelError } from './errors.ts'
 import { converted, rounded } from './numbers.ts'
@@ -301,12 +302,10 @@ export interface Kernel {
 // ---- Builders. They infer dtypes and fold trivial constants, so that calls read like formulas. ----
 
 /** A tensor that a kernel reads or writes. */
-export const bufferParam = (name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam => ({
-  kind: 'buffer',
-  name,
-  dtype,
-  access,
-})
+export function bufferParam(name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam {
+  if (isComplexDType(dtype)) throw new InternalError(`kernels compute on real numbers: parameter ${name} has the dtype ${dtype}`)
+  return { kind: 'buffer', name, dtype, access }
+}
 /** A size that is known when the kernel is called. */
 export const sizeParam = (name: string): SizeParam => ({ kind: 'size', name })
 /** The dtype in which a kernel takes a number to compute with in `dtype`. As a bool, 0.5 would arrive cut down to 0, though it is true. */

@@ -1,11 +1,11 @@
 // The arithmetic of each dtype on JavaScript values: rounding, conversion, and functions that JavaScript's Math lacks or defines differently.
 // Values of int64 are bigints, all others are numbers. Compiled kernels must agree with these definitions, and the builders of the loop IR fold constants
 // with them.
-import { dtypeInfo } from './dtype.ts'
-import type { DType, ElementValue } from './dtype.ts'
+import { dtypeInfo, realDType } from './dtype.ts'
+import type { DType, ElementValue, RealDType } from './dtype.ts'
 import { roundToBfloat16, roundToFloat16 } from './halfPrecision.ts'
 
-const round: Readonly<Record<Exclude<DType, 'int64'>, (value: number) => number>> = {
+const round: Readonly<Record<Exclude<RealDType, 'int64'>, (value: number) => number>> = {
   bool: (value) => (value === 0 ? 0 : 1),
   uint8: (value) => value & 255,
   int8: (value) => (value << 24) >> 24,
@@ -22,7 +22,7 @@ export function rounded(dtype: Exclude<DType, 'int64'>, value: number): number
 export function rounded(dtype: DType, value: ElementValue): ElementValue
 export function rounded(dtype: DType, value: ElementValue): ElementValue {
   if (dtype === 'int64') return typeof value === 'bigint' ? BigInt.asIntN(64, value) : saturatedInt64(value)
-  return round[dtype](typeof value === 'bigint' ? numberOf(dtype, value) : value)
+  return round[realDType(dtype)](typeof value === 'bigint' ? numberOf(dtype, value) : value)
 }
 
 /** A bigint as a number that rounds to the same value of the dtype: the low bits for integers, the nearest number otherwise. */

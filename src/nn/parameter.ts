@@ -25,9 +25,9 @@ function makeParameter(data: Tensor, options: ParameterOptions = {}): Parameter 
   if (!(data instanceof Tensor))
     throw new ArgumentError(`nn.Parameter: the data must be a Tensor, got ${valueText(data)}. Make one: new nn.Parameter(torch.tensor(data)).`)
   const requiresGrad = options.requiresGrad ?? true
-  if (requiresGrad && !dtypeInfo[data.dtype].floating) {
+  if (requiresGrad && !dtypeInfo[data.dtype].differentiable) {
     throw new DTypeError(
-      `Parameter: only floating-point tensors can require gradients, this one is ${data.dtype}. Pass { requiresGrad: false }, or register it as a buffer.`,
+      `Parameter: only floating-point and complex tensors can require gradients, this one is ${data.dtype}. Pass { requiresGrad: false }, or register it as a buffer.`,
     )
   }
   const storage = data.isFake ? null : data.realize()

@@ -1,7 +1,7 @@
 // Whether two tensors hold the same values. These functions read data and return booleans, so they are not operators.
 import { checkArgument, checkCount, checkOptions } from '../protocol/index.ts'
 import { Tensor, sameShape, exactElements } from '../tensor/index.ts'
-
+import { isComplexDType } from '../kernels/index.ts'
 import type { ElementValue } from '../kernels/index.ts'
 
 export interface AllcloseOptions {
@@ -20,8 +20,27 @@ export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions =
   checkOptions('torch.allclose', options, { rtol: 'number', atol: 'number', equalNan: 'boolean' })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
   if (!sameShape(self.sizes, other.sizes)) return false
+  if (isComplexDType(self.dtype) || isComplexDType(other.dtype)) return complexClose(pairElements(self), pairElements(other), rtol, atol, equalNan)
   const [values, others] = [exactElements(self), exactElements(other)]
   for (let i = 0; i < values.length; i++) if (!isClose(values[i] ?? NaN, others[i] ?? NaN, rtol, atol, equalNan)) return false
+  return true
+}
+
+/** The elements in pairs of a real and an imaginary part. */
+function pairElements(tensor: Tensor): readonly number[] {
+  const numbers = Array.from(exactElements(tensor), Number)
+  return isComplexDType(tensor.dtype) ? numbers : numbers.flatMap((x) => [x, 0])
+}
+
+/** {@link isClose} for complex numbers in pairs. */
+function complexClose(values: readonly number[], others: readonly number[], rtol: number, atol: number, equalNan: boolean): boolean {
+  for (let i = 0; i < values.length; i += 2) {
+    const [a, b, c, d] = [values[i] ?? NaN, values[i + 1] ?? NaN, others[i] ?? NaN, others[i + 1] ?? NaN]
+    if (a === c && b === d) continue
+    const bothNaN = (Number.isNaN(a) || Number.isNaN(b)) && (Number.isNaN(c) || Number.isNaN(d))
+    const error = Math.hypot(a - c, b - d)
+    if (!(equalNan && bothNaN) && !(Number.isFinite(error) && error <= atol + rtol * Math.hypot(c, d))) return false
+  }
   return true
 }
 

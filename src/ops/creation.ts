@@ -76,9 +76,9 @@ export const fullOf: Op['fullOf'] = defineOp({
 /** Marks a new tensor as a leaf that requires grad, if asked to. Above the modes, so that captures see it too. */
 export function asLeaf(op: string, out: Tensor, requiresGrad: boolean): Tensor {
   if (!requiresGrad) return out
-  if (!dtypeInfo[out.dtype].floating)
+  if (!dtypeInfo[out.dtype].differentiable)
     throw new ArgumentError(
-      `${op}: only floating-point tensors can require gradients, this one is ${out.dtype}; leave out requiresGrad, or ask for dtype 'float32'.`,
+      `${op}: only floating-point and complex tensors can require gradients, this one is ${out.dtype}; leave out requiresGrad, or ask for dtype 'float32'.`,
     )
   out.requiresGrad = true
   return out

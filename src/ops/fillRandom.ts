@@ -1,6 +1,7 @@
 // Filling a tensor with random numbers: integers, and logarithmic normal, Cauchy and geometric ones. normal_, uniform_, bernoulli_ and exponential_ are beside their functions.
 import { ArgumentError, DTypeError } from '../errors/index.ts'
-import type { DType } from '../kernels/index.ts'
+import { realDType } from '../kernels/index.ts'
+import type { DType, RealDType } from '../kernels/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -13,7 +14,7 @@ import { clampMin } from './pointwise/variations.ts'
 import { rand, randint, randn } from './random.ts'
 
 /** How many numbers, from 0 on, `random_` without bounds draws from: those up to the greatest one, or as far as every integer is a number of the dtype. int64 has 2^53. */
-const COUNTS: Readonly<Record<DType, number>> = {
+const COUNTS: Readonly<Record<RealDType, number>> = {
   bool: 2,
   uint8: 2 ** 8,
   int8: 2 ** 7,
@@ -50,7 +51,7 @@ export const random_: OpFunction<(self: Tensor, from?: number | DrawOptions, to?
   meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
   decompose: (self, from, to, generator) => {
     const draw = (low: number, high: number): Tensor => randint(low, high, self.sizes, { generator })
-    const [low, high] = from === null ? [0, COUNTS[self.dtype]] : to === null ? [0, from] : [from, to]
+    const [low, high] = from === null ? [0, COUNTS[realDType(self.dtype)]] : to === null ? [0, from] : [from, to]
     if (high === 2 ** 53) return copy_(self, add(mul(draw(0, 2 ** 26), 2 ** 27), draw(0, 2 ** 27)))
     return copy_(self, draw(low, high))
   },

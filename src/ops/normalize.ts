@@ -1,10 +1,9 @@
 // From the arguments as the user wrote them to one value per schema argument: options, defaults, checks.
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
-import { isDType } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
-import { Generator, Tensor, notADType } from '../tensor/index.ts'
+import { Generator, Tensor, namesDType, notADType } from '../tensor/index.ts'
 import { argumentHint, optionsHint } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
@@ -154,7 +153,7 @@ function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unk
       if (typeof value === 'string') return value
       break
     case 'ScalarType':
-      if (isDType(value)) return value
+      if (namesDType(value)) return value
       break
     case 'Generator':
       if (value instanceof Generator) return passedOn(value)

@@ -1,10 +1,11 @@
 // torch.tensor: a tensor from data. It is not an operator: its argument is not a tensor, and a graph holds its result as a constant.
 import { withoutModes } from '../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
-import { isDType } from '../kernels/index.ts'
-import type { DType } from '../kernels/index.ts'
+import { complexDType, isComplexDType } from '../kernels/index.ts'
+import type { DType, ElementValue } from '../kernels/index.ts'
 import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
-import { Tensor, getDefaultDtype, notADType, tensorFromValues } from '../tensor/index.ts'
+import { Tensor, getDefaultDtype, isComplexNumber, namesDType, notADType, tensorFromComplex, tensorFromValues } from '../tensor/index.ts'
+import type { ComplexNumber } from '../tensor/index.ts'
 import { asLeaf } from './creation.ts'
 import type { CreationOptions } from './creation.ts'
 import { to } from './pointwise/cast.ts'
@@ -12,8 +13,8 @@ import { to } from './pointwise/cast.ts'
 /** The typed arrays that `torch.tensor` takes. */
 export type TensorArray = Float32Array | Float64Array | Int8Array | Uint8Array | Uint8ClampedArray | Int16Array | Int32Array | BigInt64Array
 
-/** What `torch.tensor` takes: a number, a boolean, a bigint, nested arrays of them, or a typed array. */
-export type TensorData = number | boolean | bigint | readonly TensorData[] | TensorArray
+/** What `torch.tensor` takes: a number, a boolean, a bigint, a complex number `{ re, im }`, nested arrays of them, or a typed array. */
+export type TensorData = number | boolean | bigint | ComplexNumber | readonly TensorData[] | TensorArray
 
 /** The dtype of each kind of typed array, by its name. (Not every host has Float16Array.) */
 const ARRAY_TYPES: Readonly<Record<string, DType>> = {
@@ -46,7 +47,7 @@ export function tensor(data: TensorData, options: CreationOptions = {}): Tensor 
   checkCount('torch.tensor', arguments, 2)
   checkOptions('torch.tensor', options, { dtype: true, requiresGrad: 'boolean' })
   const { dtype = null } = options
-  if ((dtype !== null && !isDType(dtype)) || ('dtype' in options && options.dtype === undefined))
+  if ((dtype !== null && !namesDType(dtype)) || ('dtype' in options && options.dtype === undefined))
     throw new ArgumentError(`torch.tensor: option 'dtype': ${notADType(options.dtype)}`)
   // The values are known, so the tensor is made at once, even while a mode captures or fakes.
   const made = withoutModes(() => fromData(data, dtype))
@@ -63,11 +64,13 @@ function fromData(data: TensorData, dtype: DType | null): Tensor {
     throw new ArgumentError(
       `torch.tensor: no dtype corresponds to ${String(name)}; expected one of ${Object.keys(ARRAY_TYPES).join(', ')}, or the option dtype.`,
     )
-  return tensorFromValues(data, [data.length], dtype ?? own ?? getDefaultDtype())
+  const wanted = dtype ?? own ?? getDefaultDtype()
+  return isComplexDType(wanted) ? tensorFromComplex(data, [data.length], wanted) : tensorFromValues(data, [data.length], wanted)
 }
 
 /** The dtype of tensors that hold values of these types of JavaScript. */
 function dtypeOf(types: ReadonlySet<string>): DType {
+  if (types.has('complex')) return complexDType(getDefaultDtype())
   if (types.has('bigint')) {
     if (types.has('number'))
       throw new ArgumentError('torch.tensor: numbers and bigints are mixed; write all integers as bigints for int64, or give the option dtype.')
@@ -82,6 +85,10 @@ function dataHint(value: unknown): string {
   return typeof value === 'string' ? ' Convert texts first, with Number(text).' : ''
 }
 
+/** Whether values of these types of JavaScript have no complex numbers among them. */
+const areReal = (values: readonly (ElementValue | ComplexNumber)[], types: ReadonlySet<string>): values is readonly ElementValue[] =>
+  !types.has('complex') || !values.some(isComplexNumber)
+
 /** PyTorch's limit for the dimensions of a tensor. */
 const MAX_DEPTH = 64
 
@@ -91,7 +98,7 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
     if (shape.push(level.length) > MAX_DEPTH)
       throw new ArgumentError(`torch.tensor: the arrays are nested more than ${MAX_DEPTH} deep; does one of them contain itself?`)
   }
-  const flat: (number | bigint)[] = []
+  const flat: (number | bigint | ComplexNumber)[] = []
   const types = new Set<string>()
   const visit = (value: unknown, depth: number): void => {
     if (Array.isArray(value)) {
@@ -104,15 +111,21 @@ function fromNested(data: unknown, dtype: DType | null): Tensor {
     }
     if (depth !== shape.length)
       throw new ShapeError(`torch.tensor: the nested arrays are ragged: expected an array at depth ${depth}, got ${valueText(value)}.`)
-    if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
+    if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint' && !isComplexNumber(value))
       throw new ArgumentError(
         `torch.tensor: expected numbers, booleans or bigints, as nested arrays or a typed array, got ${valueText(value)}.${dataHint(value)}`,
       )
-    types.add(typeof value)
+    types.add(isComplexNumber(value) ? 'complex' : typeof value)
     flat.push(typeof value === 'boolean' ? Number(value) : value)
   }
   visit(data, 0)
-  return tensorFromValues(flat, shape, dtype ?? dtypeOf(types))
+  const wanted = dtype ?? dtypeOf(types)
+  if (isComplexDType(wanted)) return tensorFromComplex(flat, shape, wanted)
+  if (!areReal(flat, types))
+    throw new ArgumentError(
+      `torch.tensor: the data has complex numbers, which are not values of ${wanted}; ask for dtype 'complex64' or 'complex128'.`,
+    )
+  return tensorFromValues(flat, shape, wanted)
 }
 
 /**

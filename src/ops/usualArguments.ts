@@ -2,9 +2,8 @@
 // at each of them. Every other call goes through `normalize`, which knows all spellings and all errors.
 import { isArgList } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
-import { isDType } from '../kernels/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, namesDType } from '../tensor/index.ts'
 import { takesNumber } from './normalize.ts'
 
 // The values that fit a schema argument as they are, as bits.
@@ -44,7 +43,7 @@ function fits(kind: number, arg: unknown): arg is Arg {
   if (typeof arg === 'number') return (kind & NUMBER) !== 0 || ((kind & INTEGER) !== 0 && Number.isSafeInteger(arg))
   if (arg === null) return (kind & NULL) !== 0
   if (typeof arg === 'boolean') return (kind & BOOLEAN) !== 0
-  if (typeof arg === 'string') return (kind & TEXT) !== 0 || ((kind & DTYPE) !== 0 && isDType(arg))
+  if (typeof arg === 'string') return (kind & TEXT) !== 0 || ((kind & DTYPE) !== 0 && namesDType(arg))
   return (kind & LIST) !== 0 && Array.isArray(arg) && allAre(kind, arg)
 }
 

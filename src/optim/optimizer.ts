@@ -1,8 +1,8 @@
 // Optimizer, the base class: parameters in groups with options of their own, state per parameter, and both as a state dict. Steps run without recording.
 import { enableGrad, noGrad } from '../autograd/index.ts'
 import { dispatchState, withChangingNumbers, withoutModes } from '../dispatch/index.ts'
-import { ArgumentError } from '../errors/index.ts'
-import { allocating, beyondLimit, dtypeInfo, ensureRoom } from '../kernels/index.ts'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { allocating, beyondLimit, dtypeInfo, ensureRoom, isComplexDType } from '../kernels/index.ts'
 import { add, mul_, neg, zero_, zeros, zerosLike } from '../ops/index.ts'
 import {
   checkArgument,
@@ -161,6 +161,10 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
           `${this.className}: a tensor of shape ${formatShape(parameter.shape)} was computed from others and cannot be optimized; optimize the leaves, or detach() it.`,
         )
       }
+      if (isComplexDType(parameter.dtype))
+        throw new UnsupportedError(
+          `${this.className}: a parameter has the dtype ${parameter.dtype}, and optimizers update real numbers; keep the pairs as the parameter, and use torch.viewAsComplex(pairs).`,
+        )
       if (known.has(parameter)) throw new ArgumentError(`${this.className}: a parameter of shape ${formatShape(parameter.shape)} appears twice.`)
       known.add(parameter)
       tensors.push(parameter)

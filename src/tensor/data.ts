@@ -1,8 +1,9 @@
 // Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
-import { disposeBlock, dtypeInfo } from '../kernels/index.ts'
+import { disposeBlock, dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
 import { INSPECT, checkMethod } from '../protocol/index.ts'
+import type { ComplexNumber } from './complexNumbers.ts'
 import { elementAt, exactElementAt, exactElements, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
@@ -13,31 +14,31 @@ export interface TensorJson {
   readonly dtype: DType
   readonly shape: readonly number[]
   /** The elements in row-major order. JSON has no NaN and no infinities: `JSON.stringify` writes null for them. */
-  readonly data: readonly (number | boolean)[]
+  readonly data: readonly (number | boolean | ComplexNumber)[]
 }
 
-/** Values nested like the tensor's dimensions: a number (boolean for bool) for a scalar, an array of arrays for a matrix. */
-export type NestedArray = number | boolean | readonly NestedArray[]
+/** Values nested like the tensor's dimensions: a number (boolean for bool, `{ re, im }` for complex numbers) for a scalar, an array of arrays for a matrix. */
+export type NestedArray = number | boolean | ComplexNumber | readonly NestedArray[]
 
 declare module './tensor.ts' {
   interface Tensor {
     /**
-     * The values as nested arrays; numbers, or booleans for bool. PyTorch's `tolist`. Throws ArgumentError for a fake tensor, and for an int64 that has no exact
+     * The values as nested arrays; numbers, booleans for bool, `{ re, im }` for complex numbers. PyTorch's `tolist`. Throws ArgumentError for a fake tensor, and for an int64 that has no exact
      * number.
      */
     toArray(): NestedArray
     /**
-     * The values as numbers in row-major order, copied: float16 and bfloat16 as Float32Array, int64 as Float64Array. PyTorch's `numpy`. Throws ArgumentError for
+     * The values as numbers in row-major order, copied: float16 and bfloat16 as Float32Array, int64 as Float64Array, complex numbers as pairs of numbers. PyTorch's `numpy`. Throws ArgumentError for
      * a fake tensor, and for an int64 that has no exact number: {@link toBigIntArray} reads those.
      */
     toTypedArray(): TypedArray
     /** The integers in row-major order, copied, exactly. Throws DTypeError if the tensor is floating, ArgumentError if it is fake. */
     toBigIntArray(): BigInt64Array
     /**
-     * The value of a tensor with one element: a number, or a boolean for bool, which TypeScript cannot tell: `mask.any().item<boolean>()`.
+     * The value of a tensor with one element: a number, or a boolean for bool or `{ re, im }` for a complex number, which TypeScript cannot tell: `mask.any().item<boolean>()`.
      * Throws ArgumentError for any other number of elements, and for an int64 that has no exact number. PyTorch's `Tensor.item`.
      */
-    item<T extends number | boolean = number>(): T
+    item<T extends number | boolean | ComplexNumber = number>(): T
     /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
     toJSON(): TensorJson
     /** The shape, or the size of one dimension. */
@@ -50,6 +51,8 @@ declare module './tensor.ts' {
     stride(dim: number): number
     isContiguous(): boolean
     isFloatingPoint(): boolean
+    /** Whether the elements are complex numbers. PyTorch's `is_complex`. */
+    isComplex(): boolean
     /** Bytes per element. */
     elementSize(): number
     /** PyTorch's `repr`: `tensor([1., 2.])`. */
@@ -62,10 +65,14 @@ declare module './tensor.ts' {
   }
 }
 
+/** The complex number of index `i` among numbers in pairs. */
+const pairAt = (pairs: TypedArray, i: number): ComplexNumber => ({ re: pairs[2 * i] ?? NaN, im: pairs[2 * i + 1] ?? NaN })
+
 /** The `count` elements from `start` on, nested from dimension `dim` on; `values` holds all elements in row-major order. */
 function nest(values: TypedArray, tensor: Tensor, dim: number, start: number, count: number): NestedArray {
   const size = tensor.sizes[dim]
   if (size === undefined) {
+    if (isComplexDType(tensor.dtype)) return pairAt(values, start)
     const value = values[start] ?? NaN
     return tensor.dtype === 'bool' ? value !== 0 : value
   }
@@ -81,7 +88,8 @@ function along(op: string, list: readonly number[], dim: number): number {
 }
 
 /** The value of a tensor that has one element. */
-function onlyElement(tensor: Tensor): number | boolean {
+function onlyElement(tensor: Tensor): number | boolean | ComplexNumber {
+  if (isComplexDType(tensor.dtype)) return pairAt(readElements(tensor), 0)
   const value = elementAt(windowOf(tensor), tensor.offset)
   return tensor.dtype === 'bool' ? value !== 0 : value
 }
@@ -103,13 +111,13 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   toBigIntArray(this: Tensor): BigInt64Array {
     checkMethod(this, 'toBigIntArray', arguments, 0)
-    if (dtypeInfo[this.dtype].floating)
+    if (dtypeInfo[this.dtype].differentiable)
       throw new DTypeError(
         `Tensor.toBigIntArray: expected an integer tensor, got ${this.dtype}; use toTypedArray(), or convert it first, e.g. x.long().`,
       )
     return BigInt64Array.from(exactElements(this), BigInt)
   },
-  item(this: Tensor): number | boolean {
+  item(this: Tensor): number | boolean | ComplexNumber {
     checkMethod(this, 'item', arguments, 0)
     if (this.numel !== 1)
       throw new ArgumentError(
@@ -118,7 +126,10 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
     return onlyElement(this)
   },
   toJSON(this: Tensor): TensorJson {
-    const values = Array.from<number>(readElements(this))
+    const numbers = readElements(this)
+    if (isComplexDType(this.dtype))
+      return { dtype: this.dtype, shape: [...this.sizes], data: Array.from({ length: this.numel }, (_, i) => pairAt(numbers, i)) }
+    const values = Array.from<number>(numbers)
     return { dtype: this.dtype, shape: [...this.sizes], data: this.dtype === 'bool' ? values.map((value) => value !== 0) : values }
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
@@ -141,6 +152,10 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
     checkMethod(this, 'isFloatingPoint', arguments, 0)
     return dtypeInfo[this.dtype].floating
   },
+  isComplex(this: Tensor): boolean {
+    checkMethod(this, 'isComplex', arguments, 0)
+    return isComplexDType(this.dtype)
+  },
   elementSize(this: Tensor): number {
     checkMethod(this, 'elementSize', arguments, 0)
     return dtypeInfo[this.dtype].size
@@ -159,7 +174,7 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   [Symbol.toPrimitive](this: Tensor, hint: 'string' | 'number' | 'default'): string {
     if (hint !== 'string') throw coercion(hint === 'number' ? 'used as a number' : 'used in an expression')
     // JavaScript turns keys into strings too, so that `table[index]` finds the entry.
-    if (this.ndim > 0 || this.isFake) return formatTensor(this)
+    if (this.ndim > 0 || this.isFake || isComplexDType(this.dtype)) return formatTensor(this)
     return String(this.dtype === 'int64' ? exactElementAt(windowOf(this), this.offset) : onlyElement(this))
   },
 }

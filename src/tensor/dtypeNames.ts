@@ -11,6 +11,8 @@ export const dtypeAliases = {
   short: 'int16',
   int: 'int32',
   long: 'int64',
+  cfloat: 'complex64',
+  cdouble: 'complex128',
 } as const satisfies Readonly<Record<string, DType>>
 
 /** All dtypes, in the order in which messages list them. */

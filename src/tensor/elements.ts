@@ -1,8 +1,10 @@
 // Reads the elements of a tensor from JavaScript, through its strides and without a kernel; makes tensors from values and bytes.
 import { ArgumentError, InternalError } from '../errors/index.ts'
-import { allocating, dtypeInfo, heapView, readElement, readNumber, spillOf, writeElement } from '../kernels/index.ts'
+import { allocating, dtypeInfo, heapView, isComplexDType, readElement, readNumber, realDType, spillOf, writeElement } from '../kernels/index.ts'
 import { valueText } from '../protocol/index.ts'
-import type { DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
+import type { ComplexDType, DType, ElementValue, StorageArray, TypedArray } from '../kernels/index.ts'
+import { isComplexNumber, noted, pairsOf } from './complexNumbers.ts'
+import type { ComplexNumber } from './complexNumbers.ts'
 import { contiguousStrides, formatShape, numelOf, reachOf } from './shape.ts'
 import { Storage } from './storage.ts'
 import { Tensor } from './tensor.ts'
@@ -18,6 +20,7 @@ export interface ElementWindow {
 export function windowOf(tensor: Tensor): ElementWindow {
   const { block } = tensor.realize()
   const { dtype } = tensor
+  if (isComplexDType(dtype)) throw new InternalError(`the elements of a ${dtype} tensor are read in pairs: pairsOf(tensor)`)
   const { size, array } = dtypeInfo[dtype]
   if (block.ptr !== 0) return { dtype, data: heapView(dtype), base: block.ptr / size }
   return { dtype, data: new array(spillOf(block)), base: 0 }
@@ -64,8 +67,9 @@ export function elementAt({ dtype, data, base }: ElementWindow, position: number
   return value
 }
 
-/** The elements as they are stored, in row-major order, copied. */
-export function storedElements(tensor: Tensor): StorageArray {
+/** The elements as they are stored, in row-major order, copied; of complex tensors the numbers in pairs. */
+export function storedElements(given: Tensor): StorageArray {
+  const tensor = isComplexDType(given.dtype) ? pairsOf(given) : given
   const { data, base } = windowOf(tensor)
   const start = base + tensor.offset
   if (tensor.contiguousLayout) return data.slice(start, start + tensor.numel)
@@ -79,7 +83,7 @@ export function storedElements(tensor: Tensor): StorageArray {
   return out
 }
 
-/** The elements as numbers in row-major order, copied. Throws ArgumentError for an int64 that has no exact number. */
+/** The elements as numbers in row-major order, copied; of complex tensors the numbers in pairs. Throws ArgumentError for an int64 that has no exact number. */
 export function readElements(tensor: Tensor): TypedArray {
   const { dtype } = tensor
   const data = storedElements(tensor)
@@ -107,6 +111,16 @@ export function tensorFromValues(values: ArrayLike<ElementValue>, shape: readonl
   else
     for (let i = 0; i < values.length; i++) writeElement(dtype, data, base + i, dtype === 'int64' ? exactInteger(values[i] ?? 0) : (values[i] ?? 0))
   return tensor
+}
+
+/** A new contiguous complex tensor holding `values`, in row-major order; real ones have the imaginary part 0. */
+export function tensorFromComplex(values: ArrayLike<ElementValue | ComplexNumber>, shape: readonly number[], dtype: ComplexDType): Tensor {
+  const pairs = tensorFromFunction([...shape, 2], realDType(dtype), (i) => {
+    const value = values[i >> 1] ?? 0
+    if (!isComplexNumber(value)) return i % 2 === 0 ? value : 0
+    return i % 2 === 0 ? value.re : value.im
+  })
+  return new Tensor([...shape], noted(dtype), pairs.realize())
 }
 
 /** A new contiguous tensor whose element i, in row-major order, is `value(i)`. Its memory comes first: a shape that there is no room for is refused before anything is computed. */
@@ -145,7 +159,7 @@ const FROM_DATA = { qualname: 'torch.tensor' }
  * reach past the end.
  */
 export function tensorFromBytes(bytes: Uint8Array, shape: readonly number[], dtype: DType, strides?: readonly number[]): Tensor {
-  const { size } = dtypeInfo[dtype]
+  const { size } = dtypeInfo[noted(dtype)]
   const layout = strides === undefined ? contiguousStrides(shape) : [...strides]
   const [lowest, highest] = reachOf(shape, layout, 0) ?? [0, -1]
   // Written so that a stride that is not a number fails too.

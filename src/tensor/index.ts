@@ -2,9 +2,20 @@ export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
 export { Storage } from './storage.ts'
 export type { Writer } from './storage.ts'
+export { complexUse, isComplexNumber, namesDType, noted, pairsOf } from './complexNumbers.ts'
+export type { ComplexNumber } from './complexNumbers.ts'
 export { dataMethods } from './data.ts'
 export type { NestedArray, TensorJson } from './data.ts'
-export { tensorFromBytes, tensorFromFunction, tensorFromValues, windowOf, exactElements, exactInteger, storedElements } from './elements.ts'
+export {
+  tensorFromBytes,
+  tensorFromComplex,
+  tensorFromFunction,
+  tensorFromValues,
+  windowOf,
+  exactElements,
+  exactInteger,
+  storedElements,
+} from './elements.ts'
 export type { TypedArray } from '../kernels/index.ts'
 export { getDefaultDtype, setDefaultDtype, withDefaultDtype } from './defaultDType.ts'
 export { dtypeAliases, dtypes, notADType } from './dtypeNames.ts'

@@ -1,6 +1,7 @@
 // Tensors as text, in PyTorch's format: `tensor([[ 0.1000, -2.0000]])`, four decimals, at most 80 columns, summarized beyond 1000 elements.
-import { dtypeInfo } from '../kernels/index.ts'
-import type { ElementValue } from '../kernels/index.ts'
+import { complexDType, dtypeInfo, isComplexDType, realDType } from '../kernels/index.ts'
+import type { DType, ElementValue } from '../kernels/index.ts'
+import { pairsOf } from './complexNumbers.ts'
 import { getDefaultDtype } from './defaultDType.ts'
 import { exactElementAt, windowOf } from './elements.ts'
 import type { Tensor } from './tensor.ts'
@@ -39,14 +40,16 @@ export function pythonExponential(x: number, digits: number): string {
 /** Formats all elements the same way: as integers, as decimals or in scientific notation, padded to one width. */
 class Formatter {
   width = 1
+  readonly #dtype: DType
   readonly #floating: boolean
   #integers = true
   #scientific = false
 
-  constructor(tensor: Tensor, exact: readonly ElementValue[]) {
-    this.#floating = dtypeInfo[tensor.dtype].floating
+  constructor(dtype: DType, exact: readonly ElementValue[]) {
+    this.#dtype = dtype
+    this.#floating = dtypeInfo[dtype].floating
     if (!this.#floating) {
-      for (const value of exact) this.#widen(plain(tensor, value).length)
+      for (const value of exact) this.#widen(plain(dtype, value).length)
       return
     }
     const values = exact.map(Number)
@@ -71,10 +74,10 @@ class Formatter {
     if (width > this.width) this.width = width
   }
 
-  format(tensor: Tensor, exact: ElementValue): string {
+  format(exact: ElementValue): string {
     const value = Number(exact)
     let text: string
-    if (!this.#floating) text = plain(tensor, exact)
+    if (!this.#floating) text = plain(this.#dtype, exact)
     else if (this.#scientific) text = pythonExponential(value, PRECISION)
     else if (this.#integers) text = pythonFixed(value, 0) + (Number.isFinite(value) ? '.' : '')
     else text = pythonFixed(value, PRECISION)
@@ -82,10 +85,44 @@ class Formatter {
   }
 }
 
-const plain = (tensor: Tensor, value: ElementValue): string => (tensor.dtype === 'bool' ? (value === 0 ? 'False' : 'True') : String(value))
+const plain = (dtype: DType, value: ElementValue): string => (dtype === 'bool' ? (value === 0 ? 'False' : 'True') : String(value))
+
+/** The real part and then the imaginary one, with its sign and a j. */
+function complexText(real: string, imaginary: string): string {
+  const text = imaginary.trimStart()
+  return `${real}${text.startsWith('-') ? '' : '+'}${text}j`
+}
+
+/** The width of an element, and its text by its position in the storage. */
+interface ElementTexts {
+  readonly width: number
+  readonly at: (position: number) => string
+}
+
+/** How the elements of a tensor are written, of which those at `positions` are shown. */
+function textsOf(tensor: Tensor, positions: readonly number[]): ElementTexts {
+  const isComplex = isComplexDType(tensor.dtype)
+  const window = windowOf(isComplex ? pairsOf(tensor) : tensor)
+  const value = (position: number): ElementValue => exactElementAt(window, position)
+  const format = (place: (position: number) => number): Formatter =>
+    new Formatter(
+      realDType(tensor.dtype),
+      positions.map((position) => value(place(position))),
+    )
+  if (!isComplex) {
+    const formatter = format((position) => position)
+    return { width: formatter.width, at: (position) => formatter.format(value(position)) }
+  }
+  const [real, imaginary] = [format((position) => 2 * position), format((position) => 2 * position + 1)]
+  return {
+    width: real.width + imaginary.width + 1,
+    at: (position) => complexText(real.format(value(2 * position)), imaginary.format(value(2 * position + 1))),
+  }
+}
 
 /** Whether PyTorch leaves out the dtype of a tensor that shows its values: these look like bools, integers, or numbers with a point. */
-const isImplied = ({ dtype }: Tensor): boolean => dtype === 'bool' || dtype === 'int64' || dtype === getDefaultDtype()
+const isImplied = ({ dtype }: Tensor): boolean =>
+  dtype === 'bool' || dtype === 'int64' || dtype === getDefaultDtype() || dtype === complexDType(getDefaultDtype())
 
 /** The indices of a dimension that are printed; -1 stands for the ellipsis. */
 function shown(size: number, summarize: boolean): readonly number[] {
@@ -95,26 +132,24 @@ function shown(size: number, summarize: boolean): readonly number[] {
 
 function body(tensor: Tensor, indent: number): string {
   const summarize = tensor.numel > THRESHOLD
-  const window = windowOf(tensor)
-  const at = (position: number): ElementValue => exactElementAt(window, position)
-  const values: ElementValue[] = []
+  const positions: number[] = []
   const collect = (dim: number, position: number): void => {
     const [size, stride] = [tensor.sizes[dim], tensor.steps[dim]]
-    if (size === undefined || stride === undefined) values.push(at(position))
+    if (size === undefined || stride === undefined) positions.push(position)
     else for (const i of shown(size, summarize)) if (i >= 0) collect(dim + 1, position + i * stride)
   }
   collect(0, tensor.offset)
-  const formatter = new Formatter(tensor, values)
+  const texts = textsOf(tensor, positions)
   const write = (dim: number, position: number, column: number): string => {
     const [size, stride] = [tensor.sizes[dim], tensor.steps[dim]]
-    if (size === undefined || stride === undefined) return formatter.format(tensor, at(position))
+    if (size === undefined || stride === undefined) return texts.at(position)
     const indices = shown(size, summarize)
     if (dim < tensor.ndim - 1) {
       const parts = indices.map((i) => (i < 0 ? '...' : write(dim + 1, position + i * stride, column + 1)))
       return `[${parts.join(`,${'\n'.repeat(tensor.ndim - dim - 1)}${' '.repeat(column + 1)}`)}]`
     }
-    const parts = indices.map((i) => (i < 0 ? ' ...' : formatter.format(tensor, at(position + i * stride))))
-    const perLine = Math.max(1, Math.floor((LINE_WIDTH - column) / (formatter.width + 2)))
+    const parts = indices.map((i) => (i < 0 ? ' ...' : texts.at(position + i * stride)))
+    const perLine = Math.max(1, Math.floor((LINE_WIDTH - column) / (texts.width + 2)))
     const lines: string[] = []
     for (let i = 0; i < parts.length; i += perLine) lines.push(parts.slice(i, i + perLine).join(', '))
     return `[${lines.join(`,\n${' '.repeat(column + 1)}`)}]`

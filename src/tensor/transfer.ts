@@ -99,7 +99,7 @@ function checked(message: unknown): TensorTransfer {
   if (!isSizes(shape)) throw damaged('shape', shape)
   if (!isSizes(strides) || strides.length !== shape.length) throw damaged('strides', strides)
   if (typeof dtype !== 'string' || !isDType(dtype)) throw damaged('dtype', dtype)
-  if (typeof requiresGrad !== 'boolean' || (requiresGrad && !dtypeInfo[dtype].floating)) throw damaged('requiresGrad', requiresGrad)
+  if (typeof requiresGrad !== 'boolean' || (requiresGrad && !dtypeInfo[dtype].differentiable)) throw damaged('requiresGrad', requiresGrad)
   if (!isBuffer(buffer)) throw damaged('buffer', buffer)
   const bytes = windowNumel(shape, strides) * dtypeInfo[dtype].size
   if (buffer.byteLength !== bytes)

@@ -187,10 +187,10 @@ describe('gradBetween', () => {
 })
 
 describe('marks of tensors', () => {
-  test('only floating-point tensors can require gradients', () => {
+  test('only floating-point and complex tensors can require gradients', () => {
     const whole = tensor([1, 2], { dtype: 'int32' })
     expect(() => whole.requiresGrad_()).toThrow(AutogradError)
-    expect(() => whole.requiresGrad_()).toThrow('requiresGrad_: only floating-point tensors can require gradients, this one is int32.')
+    expect(() => whole.requiresGrad_()).toThrow('requiresGrad_: only floating-point and complex tensors can require gradients, this one is int32.')
     expect(whole.requiresGrad_(false)).toBe(whole)
     expect(tensor([1]).requiresGrad_().requiresGrad).toBe(true)
   })

@@ -186,7 +186,7 @@ describe('gradcheck', () => {
   test('wants float64 inputs that require grad', () => {
     expect(() => gradcheck((a) => a, [torch.ones([2])])).toThrow('no input requires grad')
     expect(() => gradcheck((a) => a, [torch.ones([2]).requiresGrad_()])).toThrow(
-      'inputs must be float64, in which differences are exact enough, got float32',
+      'inputs must be float64 (or complex128), in which differences are exact enough, got float32',
     )
   })
 })
@@ -218,7 +218,7 @@ describe('anomaly mode', () => {
 test.each([
   [() => grad((a: Tensor) => a)(x), 'grad: fn must return a tensor of one element, got shape [3].'],
   [() => grad(cube, { argnums: 1 })(x), "grad: option 'argnums' must name arguments by position, got 1 for 1 argument(s)."],
-  [() => grad(cube)(torch.tensor([1, 2], { dtype: 'int64' })), 'only floating-point tensors have derivatives, got int64'],
+  [() => grad(cube)(torch.tensor([1, 2], { dtype: 'int64' })), 'only floating-point and complex tensors have derivatives, got int64'],
   [() => grad(cube)(3 as never), 'grad: the argument must be a Tensor, or arrays and objects of tensors, got 3.'],
   [() => grad(cube, { hasAux: true })(x), 'with hasAux, fn must return [result, others]'],
   [() => jvp(cube, [x], [torch.ones([2])]), 'jvp: the tangents must have the structure and shapes [3], got [2].'],

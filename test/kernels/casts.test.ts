@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { DTYPES } from '../../src/kernels/dtype.ts'
-import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
+import type { DType, ElementValue, RealDType, StorageArray } from '../../src/kernels/dtype.ts'
 import { bfloat16Number, float16Number } from '../../src/kernels/halfPrecision.ts'
 import { at, bufferParam, cast, constant, forLoop, load, loopVar, scalar, scalarParam, store } from '../../src/kernels/loopIr.ts'
 import { arrayOf, runBoth, runWasm, valuesOf } from './harness.ts'
@@ -101,7 +101,7 @@ test('every float16 and bfloat16 is loaded, stored and rounded in vector code as
 
 test('scalar parameters are rounded to their dtype', () => {
   const given = 300.7
-  const wanted: Readonly<Record<DType, ElementValue>> = {
+  const wanted: Readonly<Record<RealDType, ElementValue>> = {
     bool: 1,
     uint8: 44,
     int8: 44,

@@ -13,7 +13,7 @@ const aliases = builtInOps().filter((op) => op.aliasOf !== null)
 
 /** PyTorch's names, and what each stands for. */
 const NAMES = `absolute abs, arccos acos, arccosh acosh, arcsin asin, arcsinh asinh, arctan atan, arctan2 atan2, arctanh atanh, divide div, ger outer, greater gt,
-  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid, split_with_sizes split, conj positive, conj_physical positive, real positive, resolve_conj positive, resolve_neg positive, unsafe_chunk chunk, unsafe_split split, unsafe_split_with_sizes split`
+  greater_equal ge, less lt, less_equal le, multiply mul, negative neg, not_equal ne, row_stack vstack, subtract sub, trapz trapezoid, split_with_sizes split, unsafe_chunk chunk, unsafe_split split, unsafe_split_with_sizes split`
 
 /** Functions of torch that torch.nn.functional, torch.linalg or tensors have too, with the same arguments. */
 const ALSO_OF_TORCH = `adaptive_avg_pool1d alpha_dropout avg_pool1d bilinear channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d

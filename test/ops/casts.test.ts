@@ -42,7 +42,7 @@ describe('casts', () => {
     const x = torch.tensor([1, 2], { dtype: 'float16', requiresGrad: true })
     x.double().mul(3).sum().backward()
     expect([x.grad?.dtype, x.grad?.toArray()]).toEqual(['float16', [3, 3]])
-    expect(() => torch.tensor([1], { dtype: 'int64', requiresGrad: true })).toThrow(/only floating-point tensors can require gradients/)
+    expect(() => torch.tensor([1], { dtype: 'int64', requiresGrad: true })).toThrow(/only floating-point and complex tensors can require gradients/)
   })
 })
 

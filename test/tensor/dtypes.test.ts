@@ -84,8 +84,8 @@ describe('a dtype that does not exist', () => {
     ['uint', 'uint8'],
   ])('%s is probably %s', (name, meant) => expect(notADType(name)).toContain(`did you mean '${meant}'?`))
   test('other words get the list', () => {
-    expect(notADType('complex64')).toBe(
-      "expected a dtype, got 'complex64'. A dtype is one of bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64.",
+    expect(notADType('quaternion64')).toBe(
+      "expected a dtype, got 'quaternion64'. A dtype is one of bool, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128.",
     )
     expect(notADType(5)).toMatch(/^expected a dtype, got 5\./)
   })

@@ -20,7 +20,7 @@ import type { SharedWindow } from './sharedWindow.ts'
 
 export { isLaunchedByMpi } from './launched.ts'
 
-/** Elements as MPI reduces them: halves never come here. */
+/** Elements as MPI reduces them: halves and complex numbers never come here. */
 const TYPES: Readonly<Record<DType, MpiType>> = {
   bool: 'uint8',
   uint8: 'uint8',
@@ -32,6 +32,8 @@ const TYPES: Readonly<Record<DType, MpiType>> = {
   bfloat16: 'byte',
   float32: 'float32',
   float64: 'float64',
+  complex64: 'byte',
+  complex128: 'byte',
 }
 
 /** MPI_THREAD_SINGLE: one thread calls MPI. With any other level Open MPI locks in every call, which doubles the time of small ones. */

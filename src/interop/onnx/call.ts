@@ -5,7 +5,7 @@ import type { DType } from '../../kernels/index.ts'
 import { isPlainObject } from '../../protocol/index.ts'
 import { broadcastShapes, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
-import { ELEMENT_TYPES } from './model.ts'
+import { elementType } from './model.ts'
 import type { Attributes, ModelBuilder, Value } from './model.ts'
 
 /** An argument of a call: tensors are values of the model. */
@@ -117,7 +117,7 @@ export class Call {
   }
 
   cast(value: Value, dtype: DType): Value {
-    return value.dtype === dtype ? value : this.node('Cast', [value], dtype, value.shape, { to: ELEMENT_TYPES[dtype] })
+    return value.dtype === dtype ? value : this.node('Cast', [value], dtype, value.shape, { to: elementType(dtype) })
   }
 
   /** A number as a tensor without dimensions. */

@@ -1,6 +1,7 @@
 // An ONNX model under construction: nodes, weights, inputs and outputs, and the file that holds them. The numbers of fields are those of onnx.proto.
-import { ArgumentError } from '../../errors/index.ts'
-import type { DType } from '../../kernels/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
+import { isComplexDType } from '../../kernels/index.ts'
+import type { DType, RealDType } from '../../kernels/index.ts'
 import { joinBytes } from '../../protocol/joinBytes.ts'
 import { storedElements, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -15,7 +16,7 @@ export interface Value {
 }
 
 /** TensorProto.DataType. */
-export const ELEMENT_TYPES: Readonly<Record<DType, number>> = {
+const ELEMENT_TYPES: Readonly<Record<RealDType, number>> = {
   float32: 1,
   uint8: 2,
   int8: 3,
@@ -26,6 +27,15 @@ export const ELEMENT_TYPES: Readonly<Record<DType, number>> = {
   float16: 10,
   float64: 11,
   bfloat16: 16,
+}
+
+/** The TensorProto.DataType of a dtype. Throws UnsupportedError for complex ones, for which ONNX has no operators. */
+export function elementType(dtype: DType): number {
+  if (isComplexDType(dtype))
+    throw new UnsupportedError(
+      `toOnnx: the graph has ${dtype} tensors, and ONNX has no operators on complex numbers; write that part with viewAsReal on pairs of numbers.`,
+    )
+  return ELEMENT_TYPES[dtype]
 }
 
 /** An attribute of a node: whole numbers are ints unless they are given as `{ float }`. */
@@ -69,7 +79,7 @@ function attribute(name: string, value: Attribute): Message {
 function valueInfo({ name, dtype, shape }: Value): Message {
   const sizes = new Message()
   for (const size of shape) sizes.message(1, new Message().int(1, size))
-  const tensor = new Message().int(1, ELEMENT_TYPES[dtype]).message(2, sizes)
+  const tensor = new Message().int(1, elementType(dtype)).message(2, sizes)
   return new Message().text(1, name).message(2, new Message().message(1, tensor))
 }
 
@@ -225,7 +235,7 @@ export class ModelBuilder {
   }
 }
 
-const tensorProto = (name: string, { shape, dtype }: Tensor): Message => new Message().ints(1, shape).int(2, ELEMENT_TYPES[dtype]).text(8, name)
+const tensorProto = (name: string, { shape, dtype }: Tensor): Message => new Message().ints(1, shape).int(2, elementType(dtype)).text(8, name)
 
 function bytesOf(tensor: Tensor): Uint8Array {
   const data = storedElements(tensor)

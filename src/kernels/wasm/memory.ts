@@ -1,4 +1,5 @@
 // Loads and stores of vectors: contiguous, broadcast, strided, gathered and masked, for every dtype.
+import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { DType } from '../dtype.ts'
 import type { Address } from './addressing.ts'
@@ -19,6 +20,13 @@ export interface Place {
 }
 
 type ElementSize = 1 | 2 | 4 | 8
+
+/** The bytes of an element. */
+function sizeOf(dtype: DType): ElementSize {
+  const { size } = dtypeInfo[dtype]
+  if (size === 16) throw new InternalError(`kernels have no elements of dtype ${dtype}`)
+  return size
+}
 
 /** The instructions for elements of a size: one into all lanes, and to and from one lane. */
 const byElement: Readonly<Record<ElementSize, { readonly splat: MemoryOp; readonly load: LaneMemoryOp; readonly store: LaneMemoryOp }>> = {
@@ -59,7 +67,7 @@ export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val 
 /** One element in all lanes. */
 function loadShared(code: VectorCode, { dtype, address }: Place): Val {
   code.f.get(address.local)
-  code.f.memory(byElement[dtypeInfo[dtype].size].splat, address.offset)
+  code.f.memory(byElement[sizeOf(dtype)].splat, address.offset)
   return decodeElements(code, dtype, [code.pop()])
 }
 
@@ -129,7 +137,7 @@ function pushElementAddress(code: VectorCode, { address, laneOffsets, laneBytes 
 function loadElement(code: VectorCode, place: Place, v: number, element: number, into: number): void {
   const offset = pushElementAddress(code, place, v, element)
   code.f.get(into)
-  const { size } = dtypeInfo[place.dtype]
+  const size = sizeOf(place.dtype)
   code.f.laneMemory(byElement[size].load, laneNumber(code, size, element), offset)
   code.f.set(into)
 }
@@ -193,7 +201,8 @@ function loadMasked(code: VectorCode, place: Place, v: number, mask: number): nu
 export function emitStore(code: VectorCode, place: Place, value: Val, lastLane: boolean): void {
   const { f } = code
   const elements = encodeElements(code, place.dtype, value)
-  const { size, floating, signed } = dtypeInfo[place.dtype]
+  const { floating, signed } = dtypeInfo[place.dtype]
+  const size = sizeOf(place.dtype)
   const store = byElement[size].store
   if (!place.lanes) {
     f.get(place.address.local)

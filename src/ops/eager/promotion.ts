@@ -1,7 +1,7 @@
 // Type promotion: the dtype that operands have in common.
 import { checkCount } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { dtypeInfo, isDType, kindRank, promoteTypes } from '../../kernels/index.ts'
+import { complexDType, dtypeInfo, isComplexDType, isDType, kindRank, promoteTypes } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { getDefaultDtype, notADType, Tensor } from '../../tensor/index.ts'
 
@@ -14,7 +14,9 @@ function checkDType(where: string, name: string, dtype: DType): void {
 /** The dtype of operands of which the first come before the second: the second ones count only if theirs is a later kind (bool, integer, floating). */
 function combined(first: DType | null, second: DType | null): DType | null {
   if (first === null || second === null) return first ?? second
-  return rank(second) > rank(first) ? second : first
+  if (rank(second) <= rank(first)) return first
+  // Complex numbers have the precision of the floating-point ones that they meet.
+  return isComplexDType(second) && dtypeInfo[first].floating ? complexDType(first) : second
 }
 
 /**
@@ -56,8 +58,8 @@ export class CommonType {
   }
 }
 
-/** A floating-point dtype for values of `dtype`: integers and bools have the default one. */
-export const asFloating = (dtype: DType): DType => (dtypeInfo[dtype].floating ? dtype : getDefaultDtype())
+/** A floating-point or complex dtype for values of `dtype`: integers and bools have the default one. */
+export const asFloating = (dtype: DType): DType => (dtypeInfo[dtype].differentiable ? dtype : getDefaultDtype())
 
 /**
  * The dtype that arithmetic on `dtype` is computed in. Bools are int32, and the result is cast to bool at the end: true + true is 2, then true. float16 and

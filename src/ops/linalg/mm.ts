@@ -1,5 +1,6 @@
 // The primitive matrix products: mm, bmm, linear, and addmm and baddbmm on top of them. Kernels are in product.ts, the broadcasting forms in matmul.ts.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import { broadcastShapes, formatShape, sameShape, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -216,7 +217,7 @@ export const linear: Op['linear'] = defineOp({
 
 /** A factor of integers is an integer too, and of bools a bool. */
 function scaled(t: Tensor, factor: number): Tensor {
-  if (t.isFloatingPoint()) return factor === 1 ? t : mul(t, factor)
+  if (dtypeInfo[t.dtype].differentiable) return factor === 1 ? t : mul(t, factor)
   const whole = Math.trunc(factor)
   return whole === 1 ? t : to(mul(t, whole), t.dtype)
 }

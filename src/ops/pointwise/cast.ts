@@ -1,9 +1,9 @@
 // Casts between dtypes.
 import { ArgumentError } from '../../errors/index.ts'
-import { dtypeInfo, isDType } from '../../kernels/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, notADType } from '../../tensor/index.ts'
+import { Tensor, namesDType, notADType } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -46,9 +46,9 @@ function conversionOf(first: unknown, ...rest: readonly unknown[]): { readonly d
   const named = given.slice(0, 2).filter((value) => typeof value !== 'boolean' && value !== null && !(value instanceof Tensor))
   const dtypes = named.filter((value) => !isDevice(value))
   const [dtype = like] = dtypes
-  const device = dtypes.length > 1 || first === null ? dtypes.find((value) => !isDType(value)) : undefined
+  const device = dtypes.length > 1 || first === null ? dtypes.find((value) => !namesDType(value)) : undefined
   if (device !== undefined) throw new ArgumentError(`Tensor.to: there is no device ${valueText(device)}, only 'cpu'; leave it out.`)
-  if (dtype !== null && !isDType(dtype))
+  if (dtype !== null && !namesDType(dtype))
     throw new ArgumentError(
       `Tensor.to: the target is neither a dtype nor the only device, 'cpu': ${notADType(dtype)} There are no other devices: leave x.to('cuda') out.`,
     )

@@ -55,7 +55,7 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
 }
 
 /** The dtype of sums and products: int64 for integers and bools. */
-export const summedType = (dtype: DType): DType => (dtypeInfo[dtype].floating ? dtype : 'int64')
+export const summedType = (dtype: DType): DType => (dtypeInfo[dtype].differentiable ? dtype : 'int64')
 
 /**
  * The sum over `dim`, or over all dimensions; sums of integers and bools are int64. PyTorch's `torch.sum`.

@@ -32,8 +32,10 @@ export function checkWindow(op: string, size: readonly number[], stride: readonl
 export function storedElementsOf(self: Tensor): number {
   let root = self
   while (root.storage === null && root.viewBase !== null) root = root.viewBase
-  if (root.storage !== null) return Math.floor(root.storage.nbytes / dtypeInfo[root.dtype].size)
-  return (reachOf(root.sizes, root.steps, root.offset)?.[1] ?? -1) + 1
+  // The numbers of complex tensors are views of another dtype.
+  const { size } = dtypeInfo[self.dtype]
+  if (root.storage !== null) return Math.floor(root.storage.nbytes / size)
+  return Math.floor((((reachOf(root.sizes, root.steps, root.offset)?.[1] ?? -1) + 1) * dtypeInfo[root.dtype].size) / size)
 }
 
 /** A shape with its -1, if it has one, filled in. Throws ShapeError if the sizes do not fit. */

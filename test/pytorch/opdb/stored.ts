@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
+import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { isDType } from '../../../src/kernels/index.ts'
 import { tensorFromBytes } from '../../../src/tensor/elements.ts'
@@ -23,6 +24,7 @@ export type Stored =
   | StoredTensor
   | { readonly I: number }
   | { readonly N: string }
+  | { readonly C: readonly [number, number] }
   | { readonly D: string }
   | { readonly S: readonly [Stored, Stored, Stored] }
   | { readonly E: 1 }
@@ -86,15 +88,18 @@ export interface Database<Case> {
 /** What a record needs that there is not at all: complex tensors, or Python's methods of numbers. */
 export class Absent extends Error {}
 
-const path = (name: string): string => fileURLToPath(new URL(`../../goldens/opdb/${name}`, import.meta.url))
+const path = (name: string): string => fileURLToPath(new URL(`../../goldens/${name}`, import.meta.url))
 
-export function readDatabase<Case>(name: 'ops' | 'mods' | 'errs'): Database<Case> {
-  const entries = gunzipSync(readFileSync(path(`${name}.jsonl.gz`)))
+export const readDatabase = <Case>(name: 'ops' | 'mods' | 'errs'): Database<Case> => readFiles(`opdb/${name}.jsonl.gz`, `opdb/${name}.bin.gz`)
+
+/** A database of a list of entries and of the bytes of their tensors. */
+export function readFiles<Case>(list: string, data: string): Database<Case> {
+  const entries = gunzipSync(readFileSync(path(list)))
     .toString('utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Entry<Case>)
-  const bytes = gunzipSync(readFileSync(path(`${name}.bin.gz`)))
+  const bytes = gunzipSync(readFileSync(path(data)))
   return {
     entries,
     tensor: ({ dtype, shape, off, len }) => {
@@ -111,10 +116,9 @@ export function decode(value: Stored, tensor: (stored: StoredTensor) => unknown)
   if ('T' in value) return tensor(value)
   if ('I' in value) return value.I
   if ('N' in value) return Number(value.N.replace('inf', 'Infinity'))
-  if ('D' in value) {
-    if (value.D.startsWith('complex')) throw new Absent(value.D)
-    return value.D
-  }
+  if ('D' in value) return value.D
+  // Functions take tensors without dimensions for complex numbers.
+  if ('C' in value) return torch.tensor({ re: value.C[0], im: value.C[1] })
   if ('E' in value) return '...'
   if ('S' in value) {
     const [start, stop, step] = value.S.map((part) => decode(part, tensor))

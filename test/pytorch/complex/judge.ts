@@ -1,0 +1,135 @@
+// Runs calls on complex numbers, of FFTs and of windows that PyTorch has recorded (test/goldens/around/ops), with their gradients, and says how they went.
+import { Tensor, TensorfxError, compile, torch } from 'tensorfx'
+import { camelCase } from '../python.ts'
+import { callOf, optionsOf } from '../opdb/calls.ts'
+import { Absent, decode, readFiles } from '../opdb/stored.ts'
+import type { Database, Stored, StoredTensor } from '../opdb/stored.ts'
+
+/** Results that are fixed only up to phases are compared by what does not depend on them. */
+type Gauge = 'eig' | 'eigh' | 'svd' | 'qr'
+
+export interface RecordedCall {
+  readonly dt: string
+  readonly args: readonly Stored[]
+  readonly kw: Readonly<Record<string, Stored>>
+  readonly random: boolean
+  readonly gauge?: Gauge
+  readonly out: readonly StoredTensor[]
+  readonly grads?: readonly (StoredTensor | null)[]
+}
+
+export const readCalls = (): Database<RecordedCall> => readFiles('around/ops/ops.jsonl.gz', 'around/ops/data.bin.gz')
+
+export type Kind = 'agree' | 'wrong' | 'gradient' | 'dtype' | 'refused' | 'raw' | 'missing' | 'absent'
+export interface Verdict {
+  readonly kind: Kind
+  readonly why: string
+}
+
+class Difference extends Error {
+  readonly kind: Kind
+  constructor(kind: Kind, message: string) {
+    super(message)
+    this.kind = kind
+  }
+}
+
+const numbers = (t: Tensor): ArrayLike<number> => Array.from(t.dtype === 'int64' ? t.toBigIntArray() : t.detach().toTypedArray(), Number)
+
+/** The recorded tolerance: 1e-5, or four times what PyTorch's float32 is off its float64. */
+function compare(kind: Kind, what: string, actual: Tensor, wanted: Tensor, { e = 0 }: StoredTensor): void {
+  if (actual.shape.join() !== wanted.shape.join())
+    throw new Difference(kind, `${what}: shape [${actual.shape.join()}] instead of [${wanted.shape.join()}]`)
+  const [got, want] = [numbers(actual), numbers(wanted)]
+  for (let i = 0; i < want.length; i++) {
+    const [a, b] = [Number(got[i]), Number(want[i])]
+    const near = Number.isFinite(b) ? Math.abs(a - b) <= Math.max(1e-5 + 1e-5 * Math.abs(b), 4 * e) : Object.is(a, b) || Number.isNaN(b)
+    if (!near) throw new Difference(kind, `${what}[${i}]: ${a} instead of ${b}`)
+  }
+  if (actual.dtype !== wanted.dtype) throw new Difference('dtype', `${what}: ${actual.dtype} instead of ${wanted.dtype}`)
+}
+
+const tensorsIn = (result: unknown, dtype: string): readonly Tensor[] => {
+  if (result instanceof Tensor) return [result]
+  if (typeof result === 'boolean') return [torch.tensor(result)]
+  if (typeof result === 'number' || (typeof result === 'object' && result !== null && 're' in result))
+    return [torch.tensor(result as number, { dtype: dtype as 'float32' })]
+  return Array.isArray(result) ? result.flatMap((item) => tensorsIn(item, dtype)) : []
+}
+
+const squares = (z: Tensor): Tensor => torch.abs(z).square()
+
+/** What does not depend on phases. */
+const GAUGES: Readonly<Record<Gauge, (out: readonly Tensor[], name: string) => readonly Tensor[]>> = {
+  eig: ([values, vectors]) => [
+    ...(values === undefined ? [] : [values.mul(values).mul(values).sum(-1)]),
+    ...(vectors === undefined ? [] : [squares(squares(vectors)).sum([-2, -1])]),
+  ],
+  eigh: ([values, vectors]) => [...(values === undefined ? [] : [values]), ...(vectors === undefined ? [] : [squares(vectors)])],
+  svd: ([u, s, v], name) => {
+    if (u === undefined || s === undefined || v === undefined) return []
+    const k = s.shape.at(-1) ?? 0
+    return [squares(u.narrow(-1, 0, k)), s, squares(name === 'linalg.svd' ? v.narrow(-2, 0, k) : v.narrow(-1, 0, k))]
+  },
+  qr: (out) => out,
+}
+
+/** The incoming gradient of output k. */
+function incoming(out: Tensor, k: number): Tensor {
+  const re = torch.tensor(Float64Array.from({ length: out.numel }, (_, i) => Math.cos(0.7 * i + k + 1)))
+  const im = torch.tensor(Float64Array.from({ length: out.numel }, (_, i) => Math.sin(0.5 * i + k + 2)))
+  return (out.isComplex() ? torch.complex(re, im) : re).to(out.dtype).reshape(out.shape)
+}
+
+/** Whether draws or the memory decide the values. */
+const DRAWN = /^(new_)?empty|^rand|^normal|^uniform|^resize/
+
+export function judge({ tensor }: Database<RecordedCall>, name: string, variant: string, one: RecordedCall, compiled = false): Verdict {
+  try {
+    const call = callOf(name, variant)
+    if (call === null) return { kind: 'missing', why: `no ${camelCase(name)}` }
+    const leaves: Tensor[] = []
+    const read = (stored: StoredTensor): Tensor => {
+      const t = tensor(stored)
+      if (stored.g === true) leaves.push(t.requiresGrad_())
+      return t
+    }
+    const args = one.args.map((arg) => decode(arg, read))
+    const options = optionsOf(Object.entries(one.kw).map(([key, value]) => [key, decode(value, read)]))
+    const run = compiled ? compile((): unknown => call(args, options)) : (): unknown => call(args, options)
+    const results = tensorsIn(run(), one.out[0]?.dtype ?? '')
+    const out = one.gauge === undefined ? results : GAUGES[one.gauge](results, name)
+    if (out.length !== one.out.length) throw new Difference('wrong', `${out.length} results instead of ${one.out.length}`)
+    one.out.forEach((stored, k) => {
+      const actual = out[k]
+      if (actual === undefined) return
+      if (!one.random && !DRAWN.test(name)) compare('wrong', `result ${k}`, actual, tensor(stored), stored)
+      else if (actual.shape.join() !== stored.shape.join() || actual.dtype !== stored.dtype)
+        throw new Difference('wrong', `result ${k}: ${actual.dtype} of shape [${actual.shape.join()}]`)
+    })
+    if (one.grads === undefined || one.random) return { kind: 'agree', why: '' }
+    const ends = out.map((t, k) => [t, k] as const).filter(([t]) => t.requiresGrad)
+    if (ends.length === 0) throw new Difference('gradient', 'no result requires grad')
+    const grads = torch.autograd.grad(
+      ends.map(([t]) => t),
+      leaves,
+      { gradOutputs: ends.map(([t, k]) => incoming(t, k)), allowUnused: true },
+    )
+    one.grads.forEach((stored, i) => {
+      const actual = grads[i] ?? null
+      if (stored === null) return
+      const wanted = tensor(stored)
+      if (actual === null) {
+        if (numbers(wanted).length > 0 && Array.from(numbers(wanted)).some((x) => x !== 0)) throw new Difference('gradient', `gradient ${i}: none`)
+        return
+      }
+      compare('gradient', `gradient ${i}`, actual, wanted, stored)
+    })
+    return { kind: 'agree', why: '' }
+  } catch (error) {
+    if (error instanceof Difference) return { kind: error.kind, why: error.message }
+    if (error instanceof Absent) return { kind: 'absent', why: error.message }
+    const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+    return { kind: error instanceof TensorfxError && error.code !== 'TFX_INTERNAL' ? 'refused' : 'raw', why }
+  }
+}

@@ -1,0 +1,46 @@
+// PyTorch's recorded calls on complex numbers, of FFTs and of windows judge tensorfx, eager and compiled: each gives PyTorch's values and gradients, or is refused by name. A run takes a tenth.
+import { describe, expect, it } from 'vitest'
+import { isChosen } from '../helpers/rotation.ts'
+import { judge, readCalls } from './complex/judge.ts'
+import type { Kind } from './complex/judge.ts'
+
+/** Operators that refuse complex numbers, or parts of what PyTorch takes: numbers `{ re, im }` as scalars, matrices, and functions of one name each. */
+const REFUSED =
+  /^(linalg\..*|norm|pinverse|pca_lowrank|ormqr|geqrf|lu|lu_unpack|lu_solve|cholesky_inverse|softmax|log_softmax|logsumexp|logcumsumexp|logaddexp|cov|corrcoef|nn\.functional\.rms_norm|masked\.logsumexp|masked\.normalize|addmm|addbmm|addr|constant_pad_nd|new_full|full|full_like|index_fill|lerp|cfloat|cdouble|gradient|tensordot|uniform|normal|rand_like|randn_like|zero_)$/
+/** What there is not. */
+const MISSING = /^(H|linalg\.eig|linalg\.eigvals)$/
+/** Gradients that are not PyTorch's, and why. */
+const KNOWN: Readonly<Record<string, string>> = {
+  ...Object.fromEntries([0, 1, 2, 3, 4, 5].map((i) => [`as_strided_scatter#${i}`, 'outside-the-window'])),
+  'index_fill#5': 'a position that occurs twice counts once',
+  'linalg.vander#4': 'rounding of float32',
+}
+
+const database = readCalls()
+const cases = database.entries.flatMap((entry) =>
+  entry.cases.map((one, i) => {
+    const variant = entry.variant ?? ''
+    return { name: entry.name, variant, one, key: `${entry.name}${variant === '' ? '' : ` ${variant}`}#${i}` }
+  }),
+)
+const chosen = cases.filter(({ key }) => isChosen(key) || key in KNOWN)
+const isAllowed = (kind: Kind, name: string, key: string): boolean =>
+  kind === 'agree' ||
+  (kind === 'refused' && REFUSED.test(name)) ||
+  (kind === 'missing' && MISSING.test(name)) ||
+  (kind === 'gradient' && key in KNOWN)
+
+describe.each([
+  ['eager', false],
+  ['compiled', true],
+] as const)('%s', (_how, compiled) => {
+  it('each call gives the recorded values and gradients, or is refused', { timeout: 300_000 }, () => {
+    const some = compiled ? chosen.filter(({ one }) => one.gauge === undefined) : chosen
+    const verdicts = some.map(({ name, variant, one, key }) => ({ name, key, ...judge(database, name, variant, one, compiled) }))
+    expect(verdicts.filter(({ kind, name, key }) => !isAllowed(kind, name, key)).map(({ key, kind, why }) => `${key}: ${kind}: ${why}`)).toEqual([])
+  })
+})
+
+it('most of the calls agree', () => {
+  expect(cases.length).toBeGreaterThan(1400)
+})
