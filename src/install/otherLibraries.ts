@@ -171,7 +171,6 @@ export const OTHER_LIBRARIES = {
     set: 'write x.select(0, i).copy_(value)',
     get: 'write x.select(0, i).item()',
     ...all('write for (const row of x), or an operator for all elements at once', 'filter reduce'),
-    imag: 'there are no complex numbers here yet',
   },
   nn: {
     Dense: 'write nn.Linear, which needs the number of inputs too: new nn.Linear(inFeatures, outFeatures)',

@@ -59,6 +59,8 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
       special: 'tensor([1]).lgamma().item()',
       image: "lookup('torch.nn.functional.pixel_shuffle')(tensor([[[[1]], [[2]], [[3]], [[0]]]]), 2).shape[3] - 2",
       losses: "lookup('torch.nn.functional.mse_loss')(tensor([1]), tensor([1])).item()",
+      complex: 'tensor([{ re: 1, im: 2 }]).mul(tensor({ re: 0, im: 1 })).real().item() + 2',
+      fft: "lookup('torch.fft.rfft')(tensor([1, -1])).real().getitem([0]).item()",
       random: 'tensor([1, 1]).bernoulli().sum().item() - 2',
       statistics: 'tensor([3, 1, 2]).median().item() - 2',
       indexing: "tensor([1, 2]).getitem([tensor([0], { dtype: 'int64' })]).item() - 1",

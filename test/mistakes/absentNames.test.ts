@@ -37,7 +37,7 @@ it.each(Object.entries(names))('each public name of %s exists, or says what to w
 })
 
 it('absent namespaces say the same in both spellings, and `in` stays a test of what there is', () => {
-  for (const name of ['hub', 'profiler', 'utils', 'cuda', 'mps', 'fft', 'onnx', 'distributed', 'distributions', 'jit']) {
+  for (const name of ['hub', 'profiler', 'utils', 'cuda', 'mps', 'onnx', 'distributed', 'distributions', 'jit']) {
     expect(name in torch, name).toBe(false)
     expect(said(torch, name), name).toMatch(new RegExp(`^torch\\.${name} does not exist here: .*\\.$`))
   }

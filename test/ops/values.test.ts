@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { DType } from 'tensorfx'
 import { isChosen, tenth } from '../helpers/rotation.ts'
-import { builtInOps } from './builtInOps.ts'
+import { builtInOps, hasPlainValues } from './builtInOps.ts'
 import type { OpDef } from 'tensorfx/ops'
 import { check, checkCompiled } from './checkValues.ts'
 import { allValueCases, expectedOf, plainsIn } from './valueCases.ts'
@@ -29,13 +29,9 @@ const otherFloats = (one: ValueCase): readonly DType[] =>
 /** A case by its number, and a dtype. */
 type Typed = readonly [number, DType, ValueCase]
 
-/** Operators on complex numbers, which have no plain values: complex.test.ts and test/pytorch/complexCalls.test.ts judge them. */
-const elsewhere =
-  /^torch\.(?:fft\.\w+|(?:ops\.tensorfx\.)?(?:view_as_real|view_as_complex|complex\w*|polar|real|imag|conj\w*|resolve_conj|resolve_neg|angle|fft_lines)|Tensor\.(?:cfloat|cdouble))$/
-
 describe.each(
   builtInOps()
-    .filter(({ qualname }) => !elsewhere.test(qualname))
+    .filter(hasPlainValues)
     .map((op): [string, OpDef] => [op.qualname, op]),
 )('%s', (qualname, op) => {
   const own = (cases.get(qualname) ?? []).map((one, i): [number, ValueCase] => [i + 1, one])

@@ -131,4 +131,4 @@ export const complexCopy: Op['complexCopy'] = defineOp({
 })
 
 /** Zeros in the shape and dtype of a complex tensor. */
-export const zerosOf = ({ sizes, dtype }: Tensor): Tensor => complexOf(fullOf([...sizes, 2], 0, realDType(dtype)))
+export const zerosOf = (like: Tensor): Tensor => complexOf(fullOf([...like.sizes, 2], 0, realDType(like.dtype)))
