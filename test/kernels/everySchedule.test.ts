@@ -23,6 +23,7 @@ import { directProblem, fastWinogradProblem, winogradProblem } from './problems/
 import { pointwiseProblem, transposeProblem } from './problems/nests.ts'
 import type { DrawProblem } from './problems/problem.ts'
 import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem, unpackedProblem } from './problems/products.ts'
+import { resampleProblem } from './problems/resample.ts'
 import { winogradWeightProblem } from './problems/weightGradients.ts'
 
 /** The problems of each schedule, and of each function that builds a kernel. */
@@ -30,8 +31,13 @@ const problemsOf: Readonly<Record<string, DrawProblem>> = {
   ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
   ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
   ...{ gemm: gemmProblem, unpackedProduct: unpackedProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
-  ...{ direct: directProblem, winograd: winogradProblem, fastWinograd: fastWinogradProblem, winogradWeight: winogradWeightProblem },
-  ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem },
+  ...{
+    direct: directProblem,
+    winograd: winogradProblem,
+    fastWinograd: fastWinogradProblem,
+    winogradWeight: winogradWeightProblem,
+  },
+  ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem, resample: resampleProblem },
 }
 
 const PROBLEMS = 300
