@@ -55,14 +55,14 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   upsample_nearest2d: 'torch.nn.functional.interpolate',
 }
 
-const NO_COMPLEX = 'there are no complex numbers'
+const OF_FFT = 'torch.fft computes it, from kernels of its own'
 const BY_PARTS = 'the derivative is written with other operators, so that it needs none of its own'
 
 /** Why an operator is left out. */
 const REASONS: Readonly<Record<string, string>> = {
   _adaptive_avg_pool2d_backward: BY_PARTS,
-  _fft_c2r: NO_COMPLEX,
-  _fft_r2c: NO_COMPLEX,
+  _fft_c2r: OF_FFT,
+  _fft_r2c: OF_FFT,
   empty_strided: 'new tensors are contiguous; as_strided makes views with other strides',
   native_group_norm_backward: BY_PARTS,
   sym_storage_offset: 'the storage offset is not shown',

@@ -1,6 +1,6 @@
 // The bytes of a storage as source text: numbers that can be read if there are few, base64 otherwise. Both give the same bits back.
 import { ArgumentError } from '../errors/index.ts'
-import { dtypeInfo, readElement } from '../kernels/index.ts'
+import { dtypeInfo, isComplexDType, readElement } from '../kernels/index.ts'
 import type { DType, ElementValue } from '../kernels/index.ts'
 import { scalarLiteral } from '../protocol/index.ts'
 import { tensorFromValues } from '../tensor/index.ts'
@@ -14,11 +14,11 @@ const LINE = 100
 /** What a script can hold as an element: booleans for bool, bigints for large int64. */
 export type ElementLiteral = number | bigint | boolean
 
-/** The bytes as a list of literals of that dtype; null if there are too many, or if a literal would not give the same bits (a NaN with a payload). */
+/** The bytes as a list of literals of that dtype; null if there are too many, for complex numbers, or if a literal would not give the same bits (a NaN with a payload). */
 export function literalsOf(bytes: Uint8Array, dtype: DType): string | null {
   const { size, array } = dtypeInfo[dtype]
   const count = bytes.length / size
-  if (!Number.isInteger(count) || count > MOST_LITERALS) return null
+  if (isComplexDType(dtype) || !Number.isInteger(count) || count > MOST_LITERALS) return null
   const data = new array(bytes.slice().buffer)
   const texts: string[] = []
   for (let i = 0; i < count; i++) {
@@ -30,11 +30,11 @@ export function literalsOf(bytes: Uint8Array, dtype: DType): string | null {
   return `[${texts.join(', ')}]`
 }
 
-/** The element that all of the bytes repeat, and how often, as literals; null if they are not one element or hold one that has no literal. */
+/** The element that all of the bytes repeat, and how often, as literals; null if they are not one element, or one that has no literal. */
 export function repeatedLiteral(bytes: Uint8Array, dtype: DType): { readonly count: number; readonly literal: string } | null {
   const { size, array } = dtypeInfo[dtype]
   const count = bytes.length / size
-  if (!Number.isInteger(count) || count <= MOST_LITERALS) return null
+  if (isComplexDType(dtype) || !Number.isInteger(count) || count <= MOST_LITERALS) return null
   for (let i = size; i < bytes.length; i++) if (bytes[i] !== bytes[i - size]) return null
   const first = bytes.slice(0, size)
   const value = readElement(dtype, new array(first.buffer), 0)

@@ -108,9 +108,18 @@ export function withChangingNumbers<T>(fn: () => T): T {
  */
 export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !== null || (dispatchState.gradEnabled && anyRequiresGrad(args))
 
-/** Calls an operator with normalized arguments (one per schema argument). */
-export function dispatch(op: OpDef, given: readonly Arg[]): Result {
-  return complexUse.begun && anyComplex(given) ? complexCall(op, given) : dispatchAsIs(op, given)
+/**
+ * Calls an operator with normalized arguments (one per schema argument); one that takes complex numbers as they are, such as a view, with `asIs`. One function does both,
+ * since each frame more takes one of the user's from a stack trace.
+ */
+export function dispatch(op: OpDef, given: readonly Arg[], asIs = false): Result {
+  if (complexUse.begun && !asIs && anyComplex(given)) return complexCall(op, given)
+  if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
+  const args = op.prepare === null ? given : op.prepare(given)
+  if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
+  const state = dispatchState
+  if (state.autograd !== null && ((state.gradEnabled && anyRequiresGrad(args)) || op.functional !== null)) return state.autograd(op, args)
+  return dispatchBelowAutograd(op, args)
 }
 
 function complexCall(op: OpDef, args: readonly Arg[]): Result {
@@ -120,16 +129,6 @@ function complexCall(op: OpDef, args: readonly Arg[]): Result {
       `${op.qualname}: there are complex numbers among the arguments, whose operators are not loaded: write import 'tensorfx/ops/complex'.`,
     )
   return complex(op, args)
-}
-
-/** {@link dispatch} for real numbers, and for the operators that take complex ones as they are: views. */
-export function dispatchAsIs(op: OpDef, given: readonly Arg[]): Result {
-  if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
-  const args = op.prepare === null ? given : op.prepare(given)
-  if (op.derivative === null && op.decompose !== null) return decomposed(op.qualname, op.decompose, args)
-  const state = dispatchState
-  if (state.autograd !== null && ((state.gradEnabled && anyRequiresGrad(args)) || op.functional !== null)) return state.autograd(op, args)
-  return dispatchBelowAutograd(op, args)
 }
 
 /** The part of {@link dispatch} below autograd: the innermost mode, or the kernel. */

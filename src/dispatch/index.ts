@@ -2,7 +2,6 @@
 export { anyComplex, anyRequiresGrad, anyTensor, isArgList, tensorAt } from './args.ts'
 export {
   dispatch,
-  dispatchAsIs,
   dispatchBelowAutograd,
   dispatchState,
   isWatched,

@@ -25,7 +25,7 @@ afterEach(() => {
   setLogSink(null)
 })
 
-/** What an example throws, up to the lines that say where, and without what depends on the tensors that other tests have. */
+/** What an example throws, up to the lines that say where, and without what depends on other tests of the process: tensors, graphs compiled before, backends that they registered. */
 async function thrownBy(i: number): Promise<{ readonly code: string; readonly text: string }> {
   const example = examples[i]
   if (example === undefined) throw new Error(`the page has no example ${i}`)
@@ -37,6 +37,8 @@ async function thrownBy(i: number): Promise<{ readonly code: string; readonly te
       .replace(/\n(?:\s*(?:at|from|File) |Minifier script written to )[^]*/, '')
       .trimEnd()
       .replace(/: \d+ of at most [^]*/, '.')
+      .replace(/__compiled_fn_\d+/, '__compiled_fn_0')
+      .replace(/(Registered are [^.]*?inductor)\b[^.]*/, '$1')
     return { code: error.code, text: `${error.name}: ${text}` }
   }
   return { code: '', text: '' }

@@ -479,8 +479,8 @@ describe('headers of safetensors files', () => {
     expect(() => readSafetensors(file({ __metadata__: 3 }))).toThrow('readSafetensors: __metadata__ must be an object, got 3')
     expect(() => readSafetensors(file({ __metadata__: { a: 1 } }))).toThrow('readSafetensors: __metadata__.a must be a string, got 1')
     expect(readSafetensors(file({})).metadata).toEqual({})
-    expect(() => readSafetensors(file({ a: { ...entry, dtype: 'C64' } }, 4))).toThrow(
-      "readSafetensors: tensor 'a' has dtype C64, but tensorfx only reads ",
+    expect(() => readSafetensors(file({ a: { ...entry, dtype: 'C32' } }, 4))).toThrow(
+      "readSafetensors: tensor 'a' has dtype C32, but tensorfx only reads ",
     )
   })
 })

@@ -136,7 +136,7 @@ it('options of torch.compile that are none here say what to write', () => {
       new RegExp(`^compile: there is no option '${name}'; leave it out.*\\. Known are backend, fullgraph, skipReplay, onGraph, trace, options\\.$`),
     )
   expect(() => call(compile, layer, { options: { max_autotune: true } })).toThrow(
-    "compile: options: unknown option 'max_autotune'; known are strict.",
+    "compile: options: unknown option 'max_autotune'; known are strict, convolution.",
   )
   expect(() => call(compile, layer, { backnd: 'x' })).toThrow("compile: unknown option 'backnd'; did you mean 'backend'?")
 })

@@ -23,14 +23,14 @@ const OTHER_NAMES: Readonly<Record<string, string>> = {
 const atenName = (qualname: string): string => {
   const at = qualname.lastIndexOf('.')
   const [namespace, name] = [qualname.slice(0, at), qualname.slice(at + 1)]
-  if (namespace === 'torch.linalg') return `linalg_${name}`
+  if (namespace === 'torch.linalg' || namespace === 'torch.fft') return `${namespace.slice('torch.'.length)}_${name}`
   return OTHER_NAMES[qualname] ?? (['torch', 'torch.nn.functional', 'torch.Tensor'].includes(namespace) ? name : qualname)
 }
 
 /** What PyTorch lists and there is no operator for. */
 const ABSENT: Readonly<Record<string, string>> = {
-  'complex numbers':
-    'polar view_as_complex stft linalg_eig linalg_eigvals fft_fft fft_fft2 fft_fftn fft_hfft fft_ifft fft_ifft2 fft_ifftn fft_ihfft fft_irfft fft_irfft2 fft_irfftn fft_rfft fft_rfft2 fft_rfftn',
+  'this part of complex numbers is not here yet':
+    'stft linalg_eig linalg_eigvals',
   'only kernels of PyTorch call it':
     '_addmm_activation _convolution _grid_sampler_2d_cpu_fallback _lu_with_info _native_multi_head_attention mkldnn_rnn_layer multilabel_margin_loss_forward nll_loss2d',
   'another name of one that is listed': 'orgqr',

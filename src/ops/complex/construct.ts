@@ -50,6 +50,7 @@ export const complex: Op['complex'] = defineOp({
  */
 export const polar: Op['polar'] = defineOp({
   schema: 'polar(Tensor abs, Tensor angle) -> Tensor',
+  autocast: 'float32',
   decompose: (abs, angle) => {
     checkParts('torch.polar', ['abs', 'angle'], abs, angle)
     return fromParts(mul(abs, cos(angle)), mul(abs, sin(angle)))

@@ -1,5 +1,5 @@
 // The call of an operator on complex numbers: by its rule, or refused.
-import { anyComplex, decomposed, dispatch, dispatchAsIs, dispatchState, isArgList, tensorAt } from '../../dispatch/index.ts'
+import { anyComplex, decomposed, dispatch, dispatchState, isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { DTypeError } from '../../errors/index.ts'
 import { complexDType } from '../../kernels/index.ts'
@@ -48,7 +48,7 @@ function writeInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resul
 function call(op: OpDef, given: readonly Arg[]): Result {
   const own = Object.hasOwn(complexRules, op.qualname) ? complexRules[op.qualname] : undefined
   const rule = own ?? (op.aliasOf === null ? undefined : 'decomposed')
-  if (rule === 'as is') return dispatchAsIs(op, given)
+  if (rule === 'as is') return dispatch(op, given, true)
   const args = op.prepare === null ? given : op.prepare(given)
   if (rule === 'decomposed') {
     if (op.decompose === null) throw refused(op, args)

@@ -71,7 +71,7 @@ export const viewAsComplex: Op['viewAsComplex'] = defineOp({
   tags: ['view'],
   vmap: 'dimensions',
   onnx: NO_COMPLEX,
-  autocast: 'as is',
+  autocast: 'float32',
   meta: (self) => pairsSpec('torch.view_as_complex', self),
   derivative: ([g]) => [viewAsReal(g)],
   scatter: (value) => viewAsReal(value),

@@ -26,6 +26,7 @@ const even = (size: number): number => 2 * (size - 1)
 export const fft: Op['fft'] = defineOp({
   schema: 'fft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) => transform('torch.fft.fft', complexInput('torch.fft.fft', self), one('torch.fft.fft', self, n, dim), norm, false),
 })
 
@@ -40,6 +41,7 @@ export const fft: Op['fft'] = defineOp({
 export const ifft: Op['ifft'] = defineOp({
   schema: 'ifft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) =>
     transform('torch.fft.ifft', complexInput('torch.fft.ifft', self), one('torch.fft.ifft', self, n, dim), norm, true),
 })
@@ -55,6 +57,7 @@ export const ifft: Op['ifft'] = defineOp({
 export const rfft: Op['rfft'] = defineOp({
   schema: 'rfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) =>
     halfTransform('torch.fft.rfft', realInput('torch.fft.rfft', self), one('torch.fft.rfft', self, n, dim), norm, false),
 })
@@ -70,6 +73,7 @@ export const rfft: Op['rfft'] = defineOp({
 export const irfft: Op['irfft'] = defineOp({
   schema: 'irfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) =>
     fromHalf('torch.fft.irfft', complexInput('torch.fft.irfft', self), one('torch.fft.irfft', self, n, dim, even), norm, true),
 })
@@ -85,6 +89,7 @@ export const irfft: Op['irfft'] = defineOp({
 export const hfft: Op['hfft'] = defineOp({
   schema: 'hfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) =>
     fromHalf('torch.fft.hfft', complexInput('torch.fft.hfft', self), one('torch.fft.hfft', self, n, dim, even), norm, false),
 })
@@ -100,6 +105,7 @@ export const hfft: Op['hfft'] = defineOp({
 export const ihfft: Op['ihfft'] = defineOp({
   schema: 'ihfft(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, n, dim, norm) =>
     halfTransform('torch.fft.ihfft', realInput('torch.fft.ihfft', self), one('torch.fft.ihfft', self, n, dim), norm, true),
 })

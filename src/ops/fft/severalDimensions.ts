@@ -41,6 +41,7 @@ function evenExtent(op: string, self: Tensor, s: readonly number[] | null, dim: 
 export const fft2: OpFunction<Transform> = defineOp({
   schema: 'fft2(Tensor self, int[]? s=None, int[] dim=[-2,-1], str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     transform('torch.fft.fft2', complexInput('torch.fft.fft2', self), extentOf('torch.fft.fft2', self, s, dim), norm, false),
 })
@@ -56,6 +57,7 @@ export const fft2: OpFunction<Transform> = defineOp({
 export const fftn: OpFunction<Transform> = defineOp({
   schema: 'fftn(Tensor self, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     transform('torch.fft.fftn', complexInput('torch.fft.fftn', self), extentOf('torch.fft.fftn', self, s, dim), norm, false),
 })
@@ -71,6 +73,7 @@ export const fftn: OpFunction<Transform> = defineOp({
 export const ifft2: OpFunction<Transform> = defineOp({
   schema: 'ifft2(Tensor self, int[]? s=None, int[] dim=[-2,-1], str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     transform('torch.fft.ifft2', complexInput('torch.fft.ifft2', self), extentOf('torch.fft.ifft2', self, s, dim), norm, true),
 })
@@ -86,6 +89,7 @@ export const ifft2: OpFunction<Transform> = defineOp({
 export const ifftn: OpFunction<Transform> = defineOp({
   schema: 'ifftn(Tensor self, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     transform('torch.fft.ifftn', complexInput('torch.fft.ifftn', self), extentOf('torch.fft.ifftn', self, s, dim), norm, true),
 })
@@ -101,6 +105,7 @@ export const ifftn: OpFunction<Transform> = defineOp({
 export const rfft2: OpFunction<Transform> = defineOp({
   schema: 'rfft2(Tensor self, int[]? s=None, int[] dim=[-2,-1], str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     halfTransform('torch.fft.rfft2', realInput('torch.fft.rfft2', self), extentOf('torch.fft.rfft2', self, s, dim), norm, false),
 })
@@ -116,6 +121,7 @@ export const rfft2: OpFunction<Transform> = defineOp({
 export const rfftn: OpFunction<Transform> = defineOp({
   schema: 'rfftn(Tensor self, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     halfTransform('torch.fft.rfftn', realInput('torch.fft.rfftn', self), extentOf('torch.fft.rfftn', self, s, dim), norm, false),
 })
@@ -131,6 +137,7 @@ export const rfftn: OpFunction<Transform> = defineOp({
 export const irfft2: OpFunction<Transform> = defineOp({
   schema: 'irfft2(Tensor self, int[]? s=None, int[] dim=[-2,-1], str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     fromHalf('torch.fft.irfft2', complexInput('torch.fft.irfft2', self), evenExtent('torch.fft.irfft2', self, s, dim), norm, true),
 })
@@ -146,6 +153,7 @@ export const irfft2: OpFunction<Transform> = defineOp({
 export const irfftn: OpFunction<Transform> = defineOp({
   schema: 'irfftn(Tensor self, int[]? s=None, int[]? dim=None, str? norm=None) -> Tensor',
   namespace: 'torch.fft',
+  autocast: 'float32',
   decompose: (self, s, dim, norm) =>
     fromHalf('torch.fft.irfftn', complexInput('torch.fft.irfftn', self), evenExtent('torch.fft.irfftn', self, s, dim), norm, true),
 })

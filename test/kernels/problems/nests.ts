@@ -36,7 +36,7 @@ function shuffled<T>(int: Random['int'], values: readonly T[]): T[] {
 export interface NestCase {
   readonly nest: Nest
   readonly args: Args
-  /** Whether the source's dimension without gaps is another one than the target's, and neither is broadcast. */
+  /** Whether the source's dimension without gaps is another one than the target's, and neither is broadcast, nor loaded under a mask. */
   readonly turned: boolean
 }
 
@@ -126,7 +126,7 @@ export function drawNest({ int, pick }: Random): NestCase {
   return {
     nest: { name: 'turn', params: [out, a, b, ...params], loops, body },
     args: { out: values(target, O.reach), a: values(dtype, A.reach), b: values(dtype, B.reach), ...given },
-    turned: o1 !== a1 && A.strides.every((stride, d) => stride === denseA.strides[d]) && sizes.every((n) => n > 1),
+    turned: kind !== 'masked' && o1 !== a1 && A.strides.every((stride, d) => stride === denseA.strides[d]) && sizes.every((n) => n > 1),
   }
 }
 
