@@ -1,15 +1,6 @@
 // dispatch/: the dispatcher, and modes that see every operator call.
 export { anyComplex, anyRequiresGrad, anyTensor, isArgList, tensorAt } from './args.ts'
-export {
-  dispatch,
-  dispatchBelowAutograd,
-  dispatchState,
-  isWatched,
-  runKernel,
-  withChangingNumbers,
-  withMode,
-  withoutModes,
-} from './dispatch.ts'
+export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, withChangingNumbers, withMode, withoutModes } from './dispatch.ts'
 export type { AutocastHandler, AutogradHandler, ComplexHandler, DispatchMode } from './dispatch.ts'
 export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, fakeLike } from './fakeMode.ts'

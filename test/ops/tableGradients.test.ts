@@ -72,6 +72,10 @@ describe.each(given)('$op.qualname', ({ op, usable }) => {
 
 describe('the table', () => {
   it('has a case for the gradient of every operator, or says why it has none', () => {
-    expect(builtInOps().filter(hasPlainValues).flatMap((op) => missingCases(op, cases.get(op.qualname) ?? []) ?? [])).toEqual([])
+    expect(
+      builtInOps()
+        .filter(hasPlainValues)
+        .flatMap((op) => missingCases(op, cases.get(op.qualname) ?? []) ?? []),
+    ).toEqual([])
   })
 })
