@@ -1,4 +1,4 @@
-// npm run generate: bundles the programs and styles of the pages, of a graph (src/fx/viewer/page), a run (src/debug/report/page), a profile (src/debug/profile/page) and documentation (src/docs/page), into generated/page.ts beside each, as texts that
+// npm run generate: bundles the programs and styles of the pages, of a graph (src/fx/viewer/page), a run (src/debug/report/page), a profile (src/debug/profile/page), a training (src/train/page) and documentation (src/docs/page), into generated/page.ts beside each, as texts that
 // are written into pages. Runs before build, typecheck, lint and tests. What it writes is not committed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -9,6 +9,7 @@ const PAGES = [
   { room: 'fx/viewer', banner: '/* Layout by dagre, (c) 2012-2014 Chris Pettitt, MIT licence: github.com/dagrejs/dagre */' },
   { room: 'debug/report', banner: '' },
   { room: 'debug/profile', banner: '' },
+  { room: 'train', banner: '' },
   { room: 'docs', banner: '' },
 ]
 

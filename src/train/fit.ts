@@ -17,7 +17,9 @@ import { FitLog } from './fitLog.ts'
 import { checkFitOptions } from './fitOptions.ts'
 import type { Batches, EpochReport, FitCheckpoints, FitOptions, FitResult, StepResult } from './fitOptions.ts'
 import type { EarlyStoppingState } from './earlyStopping.ts'
+import { gradNorms } from './gradNorms.ts'
 import type { Report } from './writers.ts'
+import type { Watch } from './watch.ts'
 
 /** What a checkpoint of a training holds beside its parts. */
 interface Saved {
@@ -27,6 +29,11 @@ interface Saved {
   readonly stopping: EarlyStoppingState | null
   /** Within an epoch: the sums so far. */
   readonly pass: PassState | null
+}
+
+/** A step with the norms of its gradients, if they were asked for. */
+interface TrainedStep extends StepResult {
+  readonly norms?: Tensor
 }
 
 /** How far a pass over the data is. */
@@ -80,11 +87,14 @@ class Fit<B, M extends Module> {
   readonly #checkpoints: FitCheckpoints | null
   readonly #log: FitLog
   readonly #history: EpochReport[] = []
-  readonly #train: (batch: B, updates: boolean) => StepResult
+  readonly #train: (batch: B, updates: boolean, watched: boolean) => TrainedStep
   readonly #isMain: boolean
   #epoch = 0
   #step = 0
   #resumed: PassState | null = null
+  #watch: Watch | null = null
+  /** Samples of this process since it began. */
+  #seen = 0
 
   constructor(options: FitOptions<B, M>) {
     const { model, ema, scaler, autocast, checkpoint, compile: compiles = true } = options
@@ -94,25 +104,48 @@ class Fit<B, M extends Module> {
     this.#checkpoints = checkpoint === undefined ? null : typeof checkpoint === 'string' ? { folder: checkpoint } : checkpoint
     this.#isMain = !isInitialized() || getRank() === 0
     this.#log = new FitLog(this.#isMain ? (options.log ?? true) : false, options.epochs)
-    const train = (batch: B, updates: boolean): StepResult => this.#trainStep(batch, updates)
+    const train = (batch: B, updates: boolean, watched: boolean): TrainedStep => this.#trainStep(batch, updates, watched)
     this.#train = compiles ? compile(train) : train
   }
 
   async run(): Promise<FitResult<M>> {
     const { epochs, earlyStopping, writers = [], model } = this.#options
     let stoppedEarly = false
+    let ended = 'failed'
+    await this.#openPage()
     const breaks = onEvent(({ reason }) => this.#log.graphBreak(String(reason)), { kinds: ['break'] })
     try {
       await this.#resume()
+      this.#showPage()
       stoppedEarly = earlyStopping !== undefined && earlyStopping.waited >= earlyStopping.patience
       while (this.#epoch < epochs && !stoppedEarly) stoppedEarly = await this.#runEpoch()
+      ended = 'done'
     } finally {
+      await this.#watch?.end(ended)
       breaks()
       this.#log.end()
       model.train(false)
       for (const writer of writers) writer.close()
     }
     return { history: this.#history, step: this.#step, stoppedEarly, averaged: this.#averaged?.module ?? null }
+  }
+
+  /** Serves the live page, if there is to be one; the first rank does. What it needs is loaded then. */
+  async #openPage(): Promise<void> {
+    const { page = false, model, optimizer, epochs } = this.#options
+    if (page === false || !this.#isMain) return
+    const { Watch } = await import('./watch.ts')
+    this.#watch = await Watch.open(model, optimizer, epochs, page === true ? 0 : (page.port ?? 0))
+  }
+
+  /** Says where the page is, and shows there what a resumed checkpoint reports. */
+  #showPage(): void {
+    const { page } = this.#options
+    const watch = this.#watch
+    if (watch === null) return
+    this.#log.page(watch.url)
+    if (typeof page === 'object') page.onOpen?.(watch.url)
+    for (const report of this.#history) watch.epoch(report)
   }
 
   /** One pass over the data and what follows it. Returns whether to stop. */
@@ -129,6 +162,7 @@ class Fit<B, M extends Module> {
     const report: EpochReport = { epoch: this.#epoch, step: this.#step, values }
     this.#history.push(report)
     this.#log.epoch(report)
+    this.#watch?.epoch(report)
     if (this.#isMain) for (const writer of writers) writer.write(this.#step, values)
     onEpoch?.(report)
     const stops = earlyStopping?.update(this.#monitored(values, score)) ?? false
@@ -164,10 +198,12 @@ class Fit<B, M extends Module> {
       pass.batches++
       // The last batches of an epoch make a step too, if their number is known.
       const updates = pass.batches % accumulate === 0 || pass.batches === total
-      const { loss, prediction, target } = this.#train(batch, updates)
+      const watched = updates && (this.#watch?.isDue ?? false)
+      const { loss, prediction, target, norms = null } = this.#train(batch, updates, watched)
       const value = Number(loss.item())
       const size = sizeOf(batch)
       seen += size
+      this.#seen += size
       pass.samples += size
       pass.loss += value * size
       if (prediction !== undefined && target !== undefined) for (const metric of list) metric.update(prediction, target)
@@ -182,6 +218,8 @@ class Fit<B, M extends Module> {
         if (everySteps !== undefined && this.#step % everySteps === 0 && pass.batches !== total)
           await this.#save(null, { ...pass, metrics: list.map((metric) => metric.counted()) })
       }
+      const done = total === null ? null : pass.batches / total
+      await this.#watch?.step({ step: this.#step, epoch: this.#epoch + 1, done, loss: value, seen: this.#seen, norms })
       this.#log.batch(this.#epoch + 1, pass.batches, total, value, seen)
       asked = performance.now()
     }
@@ -242,18 +280,18 @@ class Fit<B, M extends Module> {
     return autocast === undefined ? compute() : withAutocast({ dtype: autocast }, compute)
   }
 
-  /** Forward, backward, and with `updates` the step of the optimizer. What is compiled. */
-  #trainStep(batch: B, updates: boolean): StepResult {
+  /** Forward, backward, and with `updates` the step of the optimizer; with `watched` the norms of gradients. What is compiled. */
+  #trainStep(batch: B, updates: boolean, watched: boolean): TrainedStep {
     const { model, optimizer, clipGradNorm, accumulate = 1 } = this.#options
     const scaler = this.#scaler
     const { loss, prediction, target } = this.#compute(model, batch)
     const part = accumulate === 1 ? loss : loss.div(accumulate)
     ;(scaler === null ? part : scaler.scale(part)).backward()
+    let norms: Tensor | null = null
     if (updates) {
-      if (clipGradNorm !== undefined) {
-        scaler?.unscale_(optimizer)
-        clipGradNorm_(model.parameters(), clipGradNorm)
-      }
+      if (clipGradNorm !== undefined || watched) scaler?.unscale_(optimizer)
+      if (watched) norms = gradNorms(model)
+      if (clipGradNorm !== undefined) clipGradNorm_(model.parameters(), clipGradNorm)
       if (scaler === null) optimizer.step()
       else {
         scaler.step(optimizer)
@@ -265,6 +303,7 @@ class Fit<B, M extends Module> {
       loss: loss.detach(),
       ...(prediction === undefined ? {} : { prediction: prediction.detach() }),
       ...(target === undefined ? {} : { target }),
+      ...(norms === null ? {} : { norms }),
     }
   }
 

@@ -50,6 +50,11 @@ export class FitLog {
     this.#note(`epoch ${epoch}/${this.#epochs}: ${numbers.join(', ')}; ${timeText(1000 * seconds)}, ${numberText(samplesPerSecond)} samples/s${wait}`)
   }
 
+  /** The live page is served. */
+  page(url: string): void {
+    this.#note(`the training is shown at ${url}`)
+  }
+
   resumed(path: string, epoch: number, step: number): void {
     this.#note(`goes on from ${path}: epoch ${epoch + 1}, step ${step}`)
   }

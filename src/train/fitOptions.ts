@@ -29,6 +29,14 @@ export interface Schedule {
   loadStateDict(state: never): unknown
 }
 
+/** Where {@link fit} serves its live page. */
+export interface FitPage {
+  /** Default: any that is free. */
+  readonly port?: number
+  /** Gets the address of the page. */
+  readonly onOpen?: (url: string) => void
+}
+
 /** Where and when {@link fit} saves a training. */
 export interface FitCheckpoints {
   /** The folder, as of `saveCheckpoint`. */
@@ -78,6 +86,11 @@ export interface FitOptions<B, M extends Module = Module> {
   readonly writers?: readonly Writer[]
   /** Shows progress on standard error: a bar on a terminal, a line a minute elsewhere, and a line for each epoch. Or a function, which gets the lines of epochs. Default true. */
   readonly log?: boolean | ((line: string) => void)
+  /**
+   * Serves a live page on this machine as long as the training runs: curves of the loss and of metrics, norms of gradients, histograms of parameters, samples per second, memory. The log
+   * says its address. Node only. Default false.
+   */
+  readonly page?: boolean | FitPage
   /** Whether steps are compiled. Default true; the log says why if one takes several graphs. */
   readonly compile?: boolean
   /** Called after each step of the optimizer. */
@@ -138,6 +151,7 @@ const OPTIONS: OptionNames<FitOptions<unknown>> = {
   checkpoint: true,
   writers: true,
   log: true,
+  page: true,
   compile: 'boolean',
   onStep: true,
   onEpoch: true,
@@ -162,6 +176,7 @@ export function checkFitOptions<B, M extends Module>(options: FitOptions<B, M>):
     scaler,
     earlyStopping,
     checkpoint,
+    page,
   } = options
   checkModule('fit', 'model', model)
   check(optimizer instanceof Optimizer, 'optimizer', 'an optimizer, such as new optim.AdamW(model.parameters())', optimizer)
@@ -180,6 +195,12 @@ export function checkFitOptions<B, M extends Module>(options: FitOptions<B, M>):
   if (autocast !== undefined) check(autocast === 'bfloat16' || autocast === 'float16', 'autocast', "'bfloat16' or 'float16'", autocast)
   if (scaler !== undefined) check(scaler instanceof GradScaler, 'scaler', 'a GradScaler', scaler)
   if (earlyStopping !== undefined) check(earlyStopping instanceof EarlyStopping, 'earlyStopping', 'an EarlyStopping', earlyStopping)
+  if (page !== undefined && typeof page !== 'boolean') {
+    checkOptions<FitPage>('fit: page', page, { port: 'number', onOpen: true })
+    const { port = 0, onOpen } = page
+    check(Number.isSafeInteger(port) && port >= 0 && port < 65536, 'page.port', 'an integer from 0 to 65535', port)
+    if (onOpen !== undefined) checkCallable('fit', 'page.onOpen', onOpen)
+  }
   if (checkpoint !== undefined && typeof checkpoint !== 'string') {
     checkOptions<FitCheckpoints>('fit: checkpoint', checkpoint, { folder: true, everySteps: 'number', keep: 'number', resume: 'boolean' })
     check(typeof checkpoint.folder === 'string', 'checkpoint.folder', 'the path of a folder', checkpoint.folder)

@@ -2,7 +2,7 @@
 export { EarlyStopping } from './earlyStopping.ts'
 export type { EarlyStoppingOptions, EarlyStoppingState } from './earlyStopping.ts'
 export { fit } from './fit.ts'
-export type { Batches, EpochReport, FitCheckpoints, FitOptions, FitResult, Schedule, StepResult } from './fitOptions.ts'
+export type { Batches, EpochReport, FitCheckpoints, FitOptions, FitPage, FitResult, Schedule, StepResult } from './fitOptions.ts'
 export { AUC, Accuracy, ConfusionMatrix, F1Score, MeanSquaredError, Metric, Perplexity, R2Score } from './metrics.ts'
 export type { AccuracyOptions } from './metrics.ts'
 export { TensorBoardWriter } from './tensorBoard.ts'
