@@ -121,11 +121,11 @@ class Fit<B, M extends Module> {
       while (this.#epoch < epochs && !stoppedEarly) stoppedEarly = await this.#runEpoch()
       ended = 'done'
     } finally {
-      await this.#watch?.end(ended)
       breaks()
       this.#log.end()
       model.train(false)
       for (const writer of writers) writer.close()
+      await this.#watch?.end(ended)
     }
     return { history: this.#history, step: this.#step, stoppedEarly, averaged: this.#averaged?.module ?? null }
   }

@@ -3,6 +3,7 @@
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { escapeHtml, htmlDocument, sheetOf } from '../fx/viewer/document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
+import { textOf } from './page/data.ts'
 import type { LivePoint, RunFacts, StepPoint } from './page/data.ts'
 
 /** How many steps a listener that comes late is told: of more, every second one is forgotten. */
@@ -48,7 +49,7 @@ export async function servePage(facts: RunFacts, port: number): Promise<LivePage
   let steps: StepPoint[] = []
   let others: LivePoint[] = []
   const listeners = new Set<{ write(text: string): unknown; end(): unknown }>()
-  const eventOf = (point: LivePoint): string => `data: ${JSON.stringify(point)}\n\n`
+  const eventOf = (point: LivePoint): string => `data: ${textOf(point)}\n\n`
 
   const server = http.createServer((request, response) => {
     // A name of another site that leads here must not read the page.

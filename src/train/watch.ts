@@ -1,6 +1,6 @@
 // What the live page is told of a training, and when: steps some times a second, parameters as seldom as their histograms cost little.
 import { noGrad } from '../autograd/index.ts'
-import { heapStats } from '../kernels/index.ts'
+import { heapStats, isComplexDType } from '../kernels/index.ts'
 import type { Module } from '../module/index.ts'
 import { histc, norm } from '../ops/index.ts'
 import type { Optimizer } from '../optim/optimizer.ts'
@@ -35,10 +35,10 @@ export interface Moment {
 
 const numbersOf = (tensor: Tensor): readonly number[] => [tensor.toArray()].flat().map(Number)
 
-/** The parameter with a histogram of its values. */
+/** The parameter with a histogram of its values, of absolute ones if it is complex. */
 function rowOf(name: string, parameter: Tensor, gradNorm: number | undefined): WeightRow {
-  const values = parameter.detach().float().flatten()
-  const [from, to] = [Number(values.min().item()), Number(values.max().item())]
+  const values = (isComplexDType(parameter.dtype) ? parameter.detach().abs() : parameter.detach()).float().flatten()
+  const [from, to] = values.numel === 0 ? [0, 0] : [Number(values.min().item()), Number(values.max().item())]
   const isFinite = Number.isFinite(from) && Number.isFinite(to)
   return {
     name,

@@ -1,11 +1,12 @@
 // The live page of fit: what its server says and to whom, that it is told what the training reports, and that it ends with the run.
-import { get } from 'node:http'
+import { createServer, get } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { fit } from 'tensorfx/train'
 import type { FitOptions } from 'tensorfx/train'
 import { gradNorms } from '../../src/train/gradNorms.ts'
+import { pointOf } from '../../src/train/page/data.ts'
 import type { LivePoint } from '../../src/train/page/data.ts'
 import { byteText, clockText, shortNumber, ticks } from '../../src/train/page/numbers.ts'
 
@@ -41,7 +42,7 @@ const pointsOf = (text: string): readonly LivePoint[] =>
   text
     .split('\n\n')
     .filter((part) => part.startsWith('data: '))
-    .map((part) => JSON.parse(part.slice(6)) as LivePoint)
+    .map((part) => pointOf(part.slice(6)))
 
 describe('fit({ page })', () => {
   it('tells a listener the run from its beginning to its end, and closes', async () => {
@@ -72,9 +73,11 @@ describe('fit({ page })', () => {
     expect(epochs.map(({ values }) => values)).toEqual(history.map(({ values }) => values))
     const steps = points.filter((point) => point.kind === 'step')
     expect(steps.length).toBeGreaterThan(1)
-    for (const { values } of steps) {
+    // The norm of gradients is not computed for the last step, unless it was due.
+    expect(steps.at(-1)?.step).toBe(40)
+    for (const { step, values } of steps) {
       expect(values['learningRate']).toBe(0.05)
-      expect(values['gradNorm']).toBeGreaterThan(0)
+      if (step < 40) expect(values['gradNorm']).toBeGreaterThan(0)
       expect(values['memory']).toBeGreaterThan(0)
     }
     const weights = points.filter((point) => point.kind === 'weights').at(-1)
@@ -103,6 +106,67 @@ describe('fit({ page })', () => {
     })
     await expect(fit(options)).rejects.toThrow('no more')
     expect(pointsOf((await (events ?? request(url))).text).at(-1)).toEqual({ kind: 'end', text: 'failed' })
+  })
+
+  it('says which port is taken, before anything is read or computed', async () => {
+    const other = createServer()
+    const port = await new Promise<number>((resolve) => {
+      other.listen(0, '127.0.0.1', () => {
+        const address = other.address()
+        resolve(typeof address === 'object' && address !== null ? address.port : 0)
+      })
+    })
+    try {
+      const options = training(1, { page: { port } })
+      await expect(fit(options)).rejects.toThrow(
+        new RegExp(`option 'page\\.port' must be a port that this program can listen on, got ${port} \\(.*EADDRINUSE.*leave it out`),
+      )
+      expect(options.model.training).toBe(true)
+    } finally {
+      await new Promise((resolve) => other.close(resolve))
+    }
+  })
+
+  it('closes where onOpen throws', async () => {
+    let url = ''
+    const onOpen = (address: string): void => {
+      url = address
+      throw new Error('no browser')
+    }
+    await expect(fit(training(1, { page: { onOpen } }))).rejects.toThrow('no browser')
+    await expect(request(url)).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  it('shows parameters that are complex, empty, constant or not finite', async () => {
+    let url = ''
+    let events: ReturnType<typeof request> | null = null
+    const options = training(3, {
+      page: { onOpen: (address) => (url = address) },
+      onStep: () => {
+        events ??= request(`${url}events`)
+        const until = performance.now() + 60
+        while (performance.now() < until);
+      },
+    })
+    const extra: Record<string, Tensor> = {
+      complex: torch.tensor([{ re: 3, im: -4 }]),
+      empty: torch.ones([0]),
+      constant: torch.full([3], -2),
+      notFinite: torch.tensor([1, NaN, Infinity]),
+    }
+    for (const [name, values] of Object.entries(extra)) options.model.registerParameter(name, new nn.Parameter(values))
+    await fit(options)
+    const { text } = await (events ?? request(url))
+    const weights = pointsOf(text)
+      .filter((point) => point.kind === 'weights')
+      .at(-1)
+    const shown = weights?.rows.filter(({ name }) => name in extra).map(({ name, from, to, counts }) => [name, from, to, ...counts])
+    expect(shown).toEqual([
+      ['complex', 5, 5, 1],
+      ['empty', 0, 0, 0],
+      ['constant', -2, -2, 3],
+      ['notFinite', NaN, NaN, 0],
+    ])
   })
 
   it('answers this machine only, by its own name, and two addresses', async () => {

@@ -1,4 +1,4 @@
-// What the server of the live page sends, and the page reads: JSON.
+// What the server of the live page sends, and the page reads: JSON, in which numbers that are not finite are texts.
 
 /** What the page shows from the start. */
 export interface RunFacts {
@@ -55,3 +55,10 @@ export interface EndPoint {
 }
 
 export type LivePoint = StepPoint | EpochPoint | WeightsPoint | EndPoint
+
+const NOT_FINITE: readonly unknown[] = ['NaN', 'Infinity', '-Infinity']
+
+export const textOf = (point: LivePoint): string =>
+  JSON.stringify(point, (_, value: unknown) => (typeof value === 'number' && !Number.isFinite(value) ? String(value) : value))
+
+export const pointOf = (text: string): LivePoint => JSON.parse(text, (_, value: unknown) => (NOT_FINITE.includes(value) ? Number(value) : value))

@@ -2,7 +2,8 @@
 import { byId } from '../../fx/viewer/page/elements/dom.ts'
 import { Chart } from './chart.ts'
 import type { Line } from './chart.ts'
-import type { EpochPoint, LivePoint, RunFacts, StepPoint } from './data.ts'
+import { pointOf } from './data.ts'
+import type { EpochPoint, RunFacts, StepPoint } from './data.ts'
 import { byteText, clockText, shortNumber } from './numbers.ts'
 import { showWeights } from './weights.ts'
 
@@ -125,7 +126,7 @@ source.addEventListener('error', () => {
   if (!isOver) say('lost', 'no connection')
 })
 source.addEventListener('message', ({ data }: MessageEvent<string>) => {
-  const point: LivePoint = JSON.parse(data)
+  const point = pointOf(data)
   if (point.kind === 'step') steps.push(point)
   else if (point.kind === 'epoch') epochs.push(point)
   else if (point.kind === 'weights') {
