@@ -35,7 +35,7 @@ await fit({
   metrics: { perplexity: new Perplexity() },
   clipGradNorm: 1,
   epochs: Number(epochs),
-  page: { onOpen: (url) => console.log(`watch it at ${url}`) },
+  page: true,
 })
 
 await savePretrained(model, 'tiny-gpt')

@@ -1,5 +1,6 @@
 // The live page of a training: a server on this machine only, which ends with the run. It tells listeners what it is told, by server-sent events, and everything from the beginning to
 // those that come later.
+import type { Server } from 'node:http'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { escapeHtml, htmlDocument, sheetOf } from '../fx/viewer/document.ts'
 import { PAGE_SCRIPT, PAGE_STYLE } from './generated/page.ts'
@@ -41,6 +42,21 @@ export interface LivePage {
   end(text: string): Promise<void>
 }
 
+/** Begins to listen. Throws ArgumentError for a port that cannot be taken. */
+const listen = (server: Server, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    // It stays: an error of a server that listens must not end the training.
+    server.on('error', (cause) =>
+      reject(
+        new ArgumentError(
+          `fit: option 'page.port' must be a port that this program can listen on, got ${port} (${cause.message}); leave it out for any that is free.`,
+          { cause },
+        ),
+      ),
+    )
+    server.listen(port, '127.0.0.1', () => resolve())
+  })
+
 /** Serves a page on 127.0.0.1. Port 0 is any that is free. Throws ArgumentError for a port that cannot be taken, and UnsupportedError where there is no server to start. */
 export async function servePage(facts: RunFacts, port: number): Promise<LivePage> {
   const http = globalThis.process?.getBuiltinModule?.('node:http')
@@ -64,18 +80,7 @@ export async function servePage(facts: RunFacts, port: number): Promise<LivePage
     listeners.add(response)
     response.on('close', () => listeners.delete(response))
   })
-  await new Promise<void>((resolve, reject) => {
-    // It stays: an error of a server that listens must not end the training.
-    server.on('error', (cause) =>
-      reject(
-        new ArgumentError(
-          `fit: option 'page.port' must be a port that this program can listen on, got ${port} (${cause.message}); leave it out for any that is free.`,
-          { cause },
-        ),
-      ),
-    )
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  await listen(server, port)
   // The program ends when its training does, whoever looks on.
   server.unref()
   server.on('connection', (socket) => socket.unref())
