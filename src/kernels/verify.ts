@@ -82,14 +82,14 @@ class Verifier {
         return this.loop(stmt, path)
       case 'declare':
         this.expr(stmt.init, stmt.local.dtype)
-        return this.declare(stmt.local)
+        return this.declareLocal(stmt.local)
       case 'declareArray': {
         const { array } = stmt
         if (array.shape.length === 0 || !array.shape.every((size) => Number.isInteger(size) && size > 0))
           this.fail(`the shape [${array.shape.join(', ')}] must have positive integers, at least one`)
         this.notPerLane(array, 'declared')
         this.expr(stmt.init, array.dtype)
-        return this.declare(array)
+        return this.declareLocal(array)
       }
       case 'setElement': {
         this.place(stmt.array, stmt.place, stmt.array.shape.length)
@@ -127,7 +127,7 @@ class Verifier {
     return this.variables.some((scope) => scope.has(variable))
   }
 
-  private declare(variable: Variable): void {
+  private declareLocal(variable: Variable): void {
     if (this.inScope(variable)) this.fail(`the local ${variable.name} is already declared`)
     this.variables.at(-1)?.add(variable)
   }

@@ -312,7 +312,7 @@ describe('a backend that is named by its module', () => {
     // A drive of Windows is no scheme of a URL.
     for (const path of ['C:\\none.mjs', 'c:/none.mjs'])
       await expect(importBackend(`${path}#mine`)).rejects.toThrow(
-        /its module cannot be imported: .*(Cannot find|Failed to load|Does the file exist)/s,
+        /its module cannot be imported: .*(Cannot find|Invalid module|Failed to load|Does the file exist)/s,
       )
   })
 

@@ -4,9 +4,9 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compareBackends } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { Backend } from '../../src/dynamo/index.ts'
-import { present } from '../../src/errors/index.ts'
-import { drawn, FAULTS, faultOf, places, randomGraph, randomInputs, withFault } from './faultyBackends.ts'
+import { FAULTS, faultOf, places, randomGraph, randomInputs, withFault } from './faultyBackends.ts'
 
 /** What is said of a fault of each kind. */
 const SAID: Readonly<Record<string, object>> = {
@@ -26,9 +26,7 @@ describe('a planted fault', () => {
     async (kind) => {
       for (let seed = 0; seed < programs; seed++) {
         const gm = randomGraph(seed)
-        const random = drawn(seed * 31 + kind.length)
-        const at = places(gm)
-        const node = present(at[Math.floor(random() * at.length)], 'a place')
+        const node = randomFrom(seed * 31 + kind.length).pick(places(gm))
         const backend = withFault(node.name, faultOf(kind))
         const result = await compareBackends(gm, randomInputs(seed), { backends: [backend, 'eager'] })
         const culprit = result.culprits.get('planted')

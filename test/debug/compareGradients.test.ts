@@ -5,18 +5,19 @@ import type { Tensor } from 'tensorfx'
 import { compareBackends } from 'tensorfx/debug'
 import { PH, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { note } from '../../src/debug/compare/gradients.ts'
 import type { GradientRow } from '../../src/debug/compare/gradients.ts'
 import { RIGHT } from '../../src/debug/compare/measure.ts'
 import type { Measured } from '../../src/debug/compare/measure.ts'
 import type { Backend } from '../../src/dynamo/index.ts'
-import { FAULTS, drawn, faultOf, replacing, rightValue, withFault } from './faultyBackends.ts'
+import { FAULTS, faultOf, replacing, rightValue, withFault } from './faultyBackends.ts'
 
 const mlp = (): GraphModule => symbolicTrace(new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU(), new nn.Linear(4, 2), new nn.Tanh()))
 
 const numbers = (shape: readonly number[], seed = 1): Tensor => {
-  const random = drawn(seed)
-  return torch.tensor(Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * random() - 1)).reshape(shape)
+  const { next } = randomFrom(seed)
+  return torch.tensor(Array.from({ length: shape.reduce((a, b) => a * b, 1) }, () => 2 * next() - 1)).reshape(shape)
 }
 const leaf = (shape: readonly number[], seed = 1): Tensor => numbers(shape, seed).requiresGrad_(true)
 

@@ -3,24 +3,10 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { present } from '../../src/errors/index.ts'
 import { noGrad } from '../../src/autograd/index.ts'
-
-/** Numbers from 0 to 1 that are the same in every run. */
-export function drawn(seed: number): () => number {
-  let state = Math.imul(seed + 1, 0x9e3779b1) | 0
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) | 0
-    return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32
-  }
-}
-
-const pick = <T>(random: () => number, items: readonly T[]): T => {
-  const item = items[Math.floor(random() * items.length)]
-  if (item === undefined) throw new Error('nothing to pick from')
-  return item
-}
 
 const UNARY: readonly ((x: Tensor) => Tensor)[] = [
   (x) => x.sin(),
@@ -38,20 +24,20 @@ const BINARY: readonly ((x: Tensor, y: Tensor) => Tensor)[] = [(x, y) => x.add(y
 
 /** A random program of two square matrices. */
 export function randomGraph(seed: number, length = 6): GraphModule {
-  const random = drawn(seed)
+  const { chance, pick } = randomFrom(seed)
   return symbolicTrace((a: Tensor, b: Tensor) => {
     const values = [a, b]
     while (values.length < length + 2) {
-      const x = pick(random, values.slice(-3))
-      values.push(random() < 0.6 ? pick(random, UNARY)(x) : pick(random, BINARY)(x, pick(random, values)))
+      const x = pick(values.slice(-3))
+      values.push(chance(0.6) ? pick(UNARY)(x) : pick(BINARY)(x, pick(values)))
     }
     return present(values.at(-1), 'a value').add(present(values.at(-2), 'a value'))
   })
 }
 
 export const randomInputs = (seed: number, size = 4): Tensor[] => {
-  const random = drawn(seed + 1000)
-  const matrix = (): Tensor => torch.tensor(Array.from({ length: size }, () => Array.from({ length: size }, () => 2 * random() - 1)))
+  const { next } = randomFrom(seed + 1000)
+  const matrix = (): Tensor => torch.tensor(Array.from({ length: size }, () => Array.from({ length: size }, () => 2 * next() - 1)))
   return [matrix(), matrix()]
 }
 

@@ -18,9 +18,10 @@ import {
 } from 'tensorfx/debug'
 import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { present } from '../../src/errors/index.ts'
-import { Faulty, drawn, places, randomInputs, rightValue } from './faultyBackends.ts'
+import { Faulty, places, randomInputs, rightValue } from './faultyBackends.ts'
 import { distUrl, fileNamed, folderWith, launcherIn, runScript } from './processes.ts'
 import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
 
@@ -107,10 +108,10 @@ const STEPS: readonly ((x: Tensor, w: Tensor) => Tensor)[] = [
 
 /** A chain of operators on the first input. */
 function program(seed: number): GraphModule {
-  const random = drawn(seed)
+  const { pick } = randomFrom(seed)
   return symbolicTrace((a: Tensor, b: Tensor) => {
     let x = a
-    for (let i = 0; i < 5; i++) x = present(STEPS[Math.floor(random() * STEPS.length)], 'a step')(x, b)
+    for (let i = 0; i < 5; i++) x = pick(STEPS)(x, b)
     return x.add(b)
   })
 }
@@ -127,9 +128,7 @@ const seeds = Array.from({ length: Number(process.env['TENSORFX_FAULTS'] ?? 4) }
 describe.each(Object.entries(LATER))('%s', (fault, make) => {
   it.each(seeds)('is caught, and minified to its calls and its node (program %i)', async (seed) => {
     const gm = program(seed)
-    const random = drawn(seed)
-    const at = places(gm)
-    const node = present(at[Math.floor(random() * at.length)], 'a node')
+    const node = randomFrom(seed).pick(places(gm))
     const backend = `${fault.replaceAll(' ', '_').replace(',', '')}_${seed}`
     registerBackend(backend, later(operatorOf(node), make))
     const calls = callsOf(seed)

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { CallHistory, sameBytes, sameContent } from '../../src/debug/history.ts'
 import { present } from '../../src/errors/index.ts'
 import type { Storage } from '../../src/tensor/index.ts'
-import { drawn } from './faultyBackends.ts'
 
 const t = torch.tensor
 const memoryOf = (tensor: unknown): Storage => (tensor as Tensor).storage as Storage
@@ -21,7 +21,7 @@ const told = (value: unknown): unknown => {
 
 describe('the history of calls', () => {
   it.each(Array.from({ length: 12 }, (_, seed) => seed))('holds what the inputs were, however they change and share memory (%i)', (seed) => {
-    const random = drawn(seed)
+    const { chance, int, next, pick } = randomFrom(seed)
     const history = new CallHistory(4)
     const base = torch.randn([4, 4])
     const views = (): unknown[] => [base, base.t(), base.narrow(0, 1, 2), base.view(-1), base.select(0, 2), torch.tensor([1, 2, 3]), 7, null]
@@ -29,11 +29,11 @@ describe('the history of calls', () => {
     const wanted: unknown[][] = []
     for (let call = 0; call < 8; call++) {
       for (let change = 0; change < 2; change++) {
-        const at = Math.floor(random() * inputs.length)
+        const at = int(inputs.length)
         const value = inputs[at]
-        const kind = random()
-        if (kind < 0.3) inputs = inputs.with(at, present(views()[Math.floor(random() * 6)], 'a view'))
-        else if (kind < 0.5) inputs = inputs.with(at, torch.randn([2, 3], { requiresGrad: random() < 0.5 }))
+        const kind = next()
+        if (kind < 0.3) inputs = inputs.with(at, pick(views().slice(0, 6)))
+        else if (kind < 0.5) inputs = inputs.with(at, torch.randn([2, 3], { requiresGrad: chance(0.5) }))
         else if (kind < 0.6) inputs = inputs.with(at, (value as Tensor | null)?.clone?.() ?? value)
         else if (kind < 0.7) inputs = inputs.with(at, base.to('float64'))
         else noGrad(() => void (inputs[at] as Tensor | null)?.mul_?.(2))

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { MemoryFileStore, setLogSink } from 'tensorfx/debug'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { pathOf } from '../../src/debug/node.ts'
 import { failureOfLastRun, writeRecord } from '../../src/debug/record.ts'
 import { sha1 } from '../../src/debug/sha1.ts'
 import { base64Literal, bytesOf, bytesOfBase64, literalsOf, repeatedLiteral } from '../../src/debug/storageText.ts'
 import { dtypeInfo, isComplexDType } from '../../src/kernels/index.ts'
 import type { DType } from '../../src/kernels/index.ts'
-import { drawn as numbersFrom } from './faultyBackends.ts'
 
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -17,8 +17,8 @@ afterEach(() => {
 
 /** Bytes that look drawn. */
 const drawn = (length: number, seed: number): Uint8Array => {
-  const next = numbersFrom(seed)
-  return Uint8Array.from({ length }, () => Math.floor(next() * 256))
+  const { int } = randomFrom(seed)
+  return Uint8Array.from({ length }, () => int(256))
 }
 // oxlint-disable-next-line no-eval -- the literal is what is tested
 const evaluate = (source: string): unknown => (0, eval)(source)

@@ -1,5 +1,6 @@
 // Unique names, also where the numbers of a base are first counted late.
 import { expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { Namespace } from '../../src/fx/graph/namespace.ts'
 
 /** PyTorch's rule, as plainly as it can be written. */
@@ -21,13 +22,12 @@ class Plain {
 
 test('names are those of the rule, whatever the order of the wishes', () => {
   const wishes = ['a', 'b', 'a_3', 'b_1', 'a_1', 'a_2', 'c_7']
-  let seed = 1
-  const random = (n: number): number => (seed = (seed * 48271) % 2147483647) % n
+  const { pick } = randomFrom(1)
   for (let round = 0; round < 300; round++) {
     const ours = new Namespace()
     const plain = new Plain()
     for (let i = 0; i < 12; i++) {
-      const wish = wishes[random(wishes.length)] as string
+      const wish = pick(wishes)
       expect(ours.create(wish)).toBe(plain.create(wish))
     }
   }

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { setDetectAnomaly } from 'tensorfx/autograd'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { outcome, seen } from './plans.ts'
 import { makeFxGraphs, users } from './users.ts'
 import type { Use } from './users.ts'
@@ -14,17 +15,6 @@ afterEach(() => {
   torch.setDefaultDtype('float32')
   setDetectAnomaly(false)
 })
-
-/** Numbers from 0 to 1, the same ones for a seed. */
-function randomness(seed: number): <T>(list: readonly T[]) => T {
-  let state = seed * 2654435761 + 1
-  return (list) => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0
-    const item = list[((state ^ (state >>> 13)) >>> 0) % list.length]
-    if (item === undefined) throw new RangeError('an empty list')
-    return item
-  }
-}
 
 class Same extends torch.autograd.Function {
   static override forward(_ctx: unknown, x: Tensor): Tensor {
@@ -112,7 +102,7 @@ class World {
 function run(seed: number, use: Use): unknown[] {
   torch.setDefaultDtype('float32')
   setDetectAnomaly(false)
-  const pick = randomness(seed)
+  const { pick } = randomFrom(seed)
   const world = new World()
   const program = Array.from({ length: 1 + (seed % 4) }, () => pick(world.steps))
   const f = use((x: Tensor) => program.reduce((y, step) => step(y), x.mul(1)))

@@ -1,5 +1,6 @@
 // What schedules write, as WebAssembly against the reference interpreter: loops that are written out or take steps, local arrays, scratch memory, derived sizes.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { DType, StorageArray } from '../../src/kernels/dtype.ts'
 import {
   assign,
@@ -248,7 +249,8 @@ class RandomKernel {
   readonly #a = bufferParam('a', 'float32')
   readonly #n = sizeParam('n')
   readonly #part = scratch('part', 'float32', sizeProduct(this.#n, 400))
-  #state: number
+  readonly #random: (below: number) => number
+  readonly #pick: <T>(values: readonly T[]) => T
   #names = 0
   #loops: { readonly loop: LoopVar; readonly mode: LoopMode }[] = []
   #arrays: LocalArray[] = []
@@ -257,22 +259,15 @@ class RandomKernel {
   #shared: Expr[] = []
 
   constructor(seed: number) {
-    this.#state = seed
+    const { int, pick } = randomFrom(seed)
+    this.#random = int
+    this.#pick = pick
   }
 
   kernel(): Kernel {
     const fill = loopVar('fill', sizeProduct(this.#n, 400))
     const start = forLoop(fill, 'serial', [store(this.#part, at([fill, 1]), cast(iota(fill), 'float32'))])
     return { name: 'random', params: [this.#out, this.#a, this.#n], scratch: [this.#part], body: [start, ...this.#body(0)] }
-  }
-
-  #random(below: number): number {
-    this.#state = (Math.imul(this.#state, 1664525) + 1013904223) >>> 0
-    return Math.floor((this.#state / 2 ** 32) * below)
-  }
-
-  #pick<T>(values: readonly [T, ...T[]]): T {
-    return values[this.#random(values.length)] ?? values[0]
   }
 
   #inLanes(): LoopVar | undefined {

@@ -1,5 +1,6 @@
 // Accuracy of the operations: every ScalarOp against JavaScript's Math, on random and special values.
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { at, bufferParam, call, constant, forLoop, load, loopVar, sizeParam, store } from '../../src/kernels/loopIr.ts'
 import type { DType } from '../../src/kernels/dtype.ts'
 import type { Kernel } from '../../src/kernels/loopIr.ts'
@@ -23,11 +24,7 @@ function kernelOf(op: ScalarOp, dtype: DType, arity: number, result: DType, mode
   }
 }
 
-let seed = 1
-const random = (): number => {
-  seed = (Math.imul(seed, 1664525) + 1013904223) | 0
-  return (seed >>> 0) / 2 ** 32
-}
+const { next: random } = randomFrom(1)
 const SPECIAL = [
   0,
   -0,

@@ -1,6 +1,7 @@
 // Every scalar operation on every dtype: emitted code against the reference interpreter, and both against formulas that share no code with them.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { DTYPES, dtypeInfo } from '../../src/kernels/dtype.ts'
 import type { DType, ElementValue } from '../../src/kernels/dtype.ts'
 import { accumulate, at, bufferParam, call, cast, constant, declare, forLoop, load, local, loopVar, read, store } from '../../src/kernels/loopIr.ts'
@@ -14,12 +15,7 @@ import { arrayOf, runBoth, runWasm, valuesOf } from './harness.ts'
 
 const OPS = Object.keys(scalarOps) as ScalarOp[]
 
-/** A generator with a fixed seed: numbers in [0, 1). */
-let state = 12345
-const random = (): number => {
-  state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-  return state / 2 ** 32
-}
+const { next: random } = randomFrom(12345)
 const randomBigint = (bits: number): bigint =>
   BigInt.asIntN(bits, (BigInt(Math.floor(random() * 2 ** 32)) << 32n) | BigInt(Math.floor(random() * 2 ** 32)))
 

@@ -3,6 +3,7 @@ import { compile, nn, noGrad, torch } from 'tensorfx'
 import { explain } from 'tensorfx/compile'
 import type { Tensor } from 'tensorfx'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { attend, beginPieces, endPieces } from '../../src/kernels/schedules/attention.ts'
 import { attendBackward } from '../../src/kernels/schedules/attentionBackward.ts'
 import { packKeys, packValues } from '../../src/kernels/schedules/attentionPanels.ts'
@@ -13,12 +14,9 @@ import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from '../..
 
 const F = nn.functional
 
-let state = 3
-const random = (below: number): number => {
-  state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-  return Math.floor((state / 2 ** 32) * below)
-}
-const pick = <T>(values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
+let draws = randomFrom(3)
+const random = (below: number): number => draws.int(below)
+const pick = <T>(values: readonly T[]): T => draws.pick(values)
 const data = (n: number, scale = 1): number[] => Array.from({ length: n }, () => ((random(2001) - 1000) / 500) * scale)
 const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1)
 
@@ -91,7 +89,7 @@ const gradFor = ({ tensors: [query, , value] }: Call): Tensor => tensorOf([...qu
 
 describe('attention by blocks of rows', () => {
   beforeEach(() => {
-    state = 3
+    draws = randomFrom(3)
   })
 
   test('computes what products and a softmax in float64 do, with all keys at once and in pieces', () => {

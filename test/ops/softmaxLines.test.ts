@@ -3,13 +3,9 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compile } from 'tensorfx/compile'
 import { describe, expect, test } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 
-let state = 5
-const random = (below: number): number => {
-  state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-  return Math.floor((state / 2 ** 32) * below)
-}
-const pick = <T>(values: readonly [T, ...T[]]): T => values[random(values.length)] ?? values[0]
+const { int: random, pick } = randomFrom(5)
 
 /** The result for a line, as PyTorch has it: NaN, or a line that is -Infinity everywhere, or +Infinity in it, makes the whole line NaN. */
 function ofLine(line: readonly number[], isLog: boolean): number[] {

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import { defineOp } from 'tensorfx/ops'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { normalize } from '../../src/ops/normalize.ts'
 import { usualArguments } from '../../src/ops/usualArguments.ts'
 import { builtInOps } from './builtInOps.ts'
@@ -40,24 +41,17 @@ function attempt(fn: () => unknown): unknown {
   }
 }
 
-/** The same numbers for every run: uniform in [0, 1). */
-function makeDice(): () => number {
-  let state = 1
-  return () => (state = (state * 16807) % 2147483647) / 2147483647
-}
-
 test('whatever an operator is given, by position and by name, the fast way gives its full arguments or none', () => {
-  const dice = makeDice()
-  const pick = (): unknown => VALUES[Math.floor(dice() * VALUES.length)]
+  const { int, chance, pick } = randomFrom(1)
   let fast = 0
   for (const op of builtInOps()) {
     const names = op.schema.args.map(({ name }) => name)
     const usual = usualArguments(op)
     for (let round = 0; round < 200; round++) {
-      const given = Math.floor(dice() * (names.length + 2))
+      const given = int(names.length + 2)
       // A tensor in first place is what most calls have.
-      const args = Array.from({ length: given }, (_, i) => (i === 0 && dice() < 0.7 ? x : pick()))
-      if (dice() < 0.6) args.push(Object.fromEntries(names.filter(() => dice() < 0.3).map((name) => [name, pick()])))
+      const args = Array.from({ length: given }, (_, i) => (i === 0 && chance(0.7) ? x : pick(VALUES)))
+      if (chance(0.6)) args.push(Object.fromEntries(names.filter(() => chance(0.3)).map((name) => [name, pick(VALUES)])))
       const quick = usual.of([...args])
       if (quick === null) continue
       fast++

@@ -1,11 +1,11 @@
 // The priority queue, against a sorted list.
 import { describe, expect, it } from 'vitest'
+import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { PriorityQueue } from '../../src/protocol/index.ts'
 
 describe('a priority queue', () => {
   it('gives what was added in order, whatever is added and taken between', () => {
-    let seed = 7
-    const draw = (below: number): number => (seed = (seed * 48271) % 2147483647) % below
+    const { int: draw } = randomFrom(7)
     const queue = new PriorityQueue<number>((a, b) => a > b)
     const sorted: number[] = []
     for (let step = 0; step < 2000; step++) {

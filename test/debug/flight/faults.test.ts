@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { MODES, batch, drawn, firstReport, training, withElement } from './training.ts'
+import { randomFrom } from '../../../scripts/fuzz/random.mjs'
+import { MODES, batch, firstReport, training, withElement } from './training.ts'
 import type { Mode } from './training.ts'
 
 /** Batches, the one of step `at` changed. */
@@ -74,7 +75,7 @@ const healthy = (x: Tensor): Tensor => torch.cat([torch.ones([3, 1]), x.narrow(1
 describe.each(MODES)('%s', (mode) => {
   it.each(FAULTS.map((fault, i) => [fault.name, fault, i] as const))('%s', (_, fault, i) => {
     torch.manualSeed(i)
-    const draw = drawn(i + MODES.indexOf(mode) * 100)
+    const { int: draw } = randomFrom(i + MODES.indexOf(mode) * 100)
     const [at, row] = [1 + draw(6), draw(3)]
     const all = function* (): Generator<[Tensor, Tensor]> {
       let step = 0

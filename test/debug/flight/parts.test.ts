@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
+import { randomFrom } from '../../../scripts/fuzz/random.mjs'
 import { badnessOf, badnessOfBytes, elementAt, indexOf, isBad, largestOf, onBytes } from '../../../src/debug/flight/badness.ts'
 import { Copies } from '../../../src/debug/flight/copies.ts'
 import { Origins, earliest } from '../../../src/debug/flight/origins.ts'
@@ -11,7 +12,6 @@ import { Snapshot, stateTensors } from '../../../src/debug/flight/state.ts'
 import type { Sources } from '../../../src/debug/flight/state.ts'
 import { Losses, badTensors, lossOf, lossValue, median, triggerOf } from '../../../src/debug/flight/trouble.ts'
 import type { Check } from '../../../src/debug/flight/trouble.ts'
-import { drawn } from './training.ts'
 
 const t = torch.tensor
 
@@ -174,7 +174,7 @@ describe('copies', () => {
 
 describe('numbers that are drawn', () => {
   const VALUES = [0, -0, 1, -2.5, 7, NaN, Infinity, -Infinity]
-  const draw = drawn(5)
+  const { int: draw } = randomFrom(5)
   const cases = Array.from({ length: 60 }, () => Array.from({ length: 1 + draw(6) }, () => VALUES[draw(draw(2) === 0 ? 5 : VALUES.length)] ?? 0))
 
   it('have the first bad elements and the largest magnitude that a plain search finds', () => {

@@ -57,15 +57,6 @@ export function training(
   return { model, optimizer, step: mode === 'compiled step' ? compile(step, options) : step }
 }
 
-/** Random numbers from 0 to 1, from a seed. */
-export function drawn(seed: number): (below: number) => number {
-  let state = (seed * 2_654_435_761 + 1) >>> 0
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
-
 /** A batch of 3 examples. */
 export const batch = (): [Tensor, Tensor] => [torch.randn([3, 4]), torch.randn([3, 1])]
 

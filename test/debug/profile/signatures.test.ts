@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { profile } from 'tensorfx/debug'
+import { randomFrom } from '../../../scripts/fuzz/random.mjs'
 import { RecordMode, isArgList, withMode } from '../../../src/dispatch/index.ts'
 import type { Arg, RecordedCall } from '../../../src/dispatch/index.ts'
 import { flopsOf } from '../../../src/debug/profile/flops.ts'
@@ -20,18 +21,9 @@ function expected({ op, args, result }: RecordedCall): object {
   return { name: op.qualname, shapes: tensorsIn(args).map(({ sizes }) => [...sizes]), bytes, flops: flopsOf(op, args, result) }
 }
 
-/** Random whole numbers, the same each time. */
-function drawing(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
-
 /** Calls with shapes that are drawn from few, so that they repeat, and from sizes whose hashes coincide: 31 * 1 + 40 = 31 * 2 + 9. */
 function program(seed: number): () => void {
-  const draw = drawing(seed)
+  const { int: draw } = randomFrom(seed)
   const sizes = [1, 2, 3, 9, 40]
   const steps = Array.from({ length: 60 }, () => {
     const [n, m, k] = [0, 0, 0].map(() => sizes[draw(sizes.length)] ?? 1)

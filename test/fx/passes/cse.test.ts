@@ -5,6 +5,7 @@ import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { NormalizeArgs } from 'tensorfx/fx/experimental'
 import { CSEPass } from 'tensorfx/fx/passes'
+import { randomFrom } from '../../../scripts/fuzz/random.mjs'
 
 function check(program: (x: Tensor) => unknown, removed: number, pass: CSEPass = new CSEPass(), compare = true): void {
   const gm = symbolicTrace(program)
@@ -71,9 +72,8 @@ describe('CSEPass', () => {
   it('keeps 0 and -0, 1 and "1" apart', () => check((x) => [x.mul(0), x.mul(-0), x.mul(0)], 1))
   it('test_random: programs with many duplicates keep their results', () => {
     for (let seed = 1; seed <= 20; seed++) {
-      let state = seed * 7919
-      const next = (n: number): number => (state = (state * 1103515245 + 12345) % 2147483648) % n
-      const picks = Array.from({ length: 30 }, () => [next(4), next(1000), next(1000)] as const)
+      const { int } = randomFrom(seed)
+      const picks = Array.from({ length: 30 }, () => [int(4), int(1000), int(1000)] as const)
       const program = (x: Tensor): Tensor => {
         const values = [x]
         for (const [op, i, j] of picks) {
