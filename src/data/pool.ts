@@ -41,10 +41,14 @@ export interface Failure {
 /** The workers' script. */
 export const workerEntry: Script = scriptAt(() => new URL('../entries/dataWorker.js', import.meta.url))
 
-/** Node's flags for workers: those of the process, but the one that says of what kind a program on the command line is, since Node refuses it for files. */
-function workerFlags(): readonly string[] {
+/**
+ * Node's flags for workers, as an option. Workers have those of the process by themselves. Only a process whose program is on the command line names its flags here, without the one that
+ * says of what kind that program is, since Node refuses it for files; and without those that belong to the whole process, such as --max-old-space-size, since Node refuses to be given them.
+ */
+function workerFlags(): { readonly execArgv?: string[] } {
   const flags = hostProcess()?.execArgv ?? []
-  return flags.filter((flag, i) => !flag.startsWith('--input-type') && flags[i - 1] !== '--input-type')
+  const isKind = (flag: string, i: number): boolean => flag.startsWith('--input-type') || flags[i - 1] === '--input-type'
+  return flags.some(isKind) ? { execArgv: flags.filter((flag, i) => !isKind(flag, i) && !/^--(?:max|min|stack|expose)[-_]/.test(flag)) } : {}
 }
 
 /** A worker of Node or of a browser. */
@@ -63,7 +67,7 @@ interface Listeners {
 function startThread(start: WorkerStart, { answer, ended }: Listeners): Thread {
   const threads = workerThreads<WorkerStart, Answer, Question>()
   if (threads !== null) {
-    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, execArgv: [...workerFlags()] })
+    const worker = new threads.Worker(new URL(workerEntry.url), { workerData: start, ...workerFlags() })
     worker.unref()
     worker.on('message', answer)
     worker.on('error', (error) => ended(`failed: ${error.message}`, error))

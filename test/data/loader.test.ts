@@ -154,7 +154,7 @@ describe('errors', () => {
 
   it('say what a module does not export', async () => {
     await expect(importDataset(at('datasets'), { exported: 'Sqares' })).rejects.toThrow(
-      "must export a class or a function as 'Sqares', got undefined. It exports Squares",
+      "must export a class or a function as 'Sqares', got undefined. It exports Noisy, Squares",
     )
     await expect(importDataset(at('datasets'), { exported: 'noDataset' })).rejects.toThrow('must give a dataset')
   })
@@ -248,7 +248,9 @@ describe('resuming', () => {
           ]
         : []),
     ])
-    const printed = execFileSync(process.execPath, [fileURLToPath(at('draws')), JSON.stringify(cases)], { encoding: 'utf8' })
+    // With a flag of V8, which belongs to the whole process.
+    const words = ['--max-old-space-size=2000', fileURLToPath(at('draws')), JSON.stringify(cases)]
+    const printed = execFileSync(process.execPath, words, { encoding: 'utf8' })
     const runs: Readonly<Record<string, unknown[]>> = JSON.parse(printed)
     expect(runs['0 Noisy 2']).toEqual(runs['0 Noisy -1'])
     expect(runs['1 Noisy -1']).toEqual(runs['0 Noisy -1'])

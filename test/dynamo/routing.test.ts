@@ -7,6 +7,7 @@ import type { Backend } from 'tensorfx/compile'
 import { isCompiling, reset, withConfig } from 'tensorfx/compile'
 import { Mixtral } from 'tensorfx/models'
 import { clock } from '../../src/dynamo/budget.ts'
+import { turn } from '../helpers/rotation.ts'
 
 type Model = nn.Module & ((tokens: Tensor) => Tensor)
 
@@ -109,7 +110,7 @@ function sentences(count: number): Tensor[] {
   return Array.from({ length: count }, () => torch.randint(0, 24, [2, 6]))
 }
 
-describe.each(Object.entries(programs))('%s of a Mixtral', (_, make) => {
+describe.each(turn(Object.entries(programs)))('%s of a Mixtral', (_, make) => {
   /** Runs the calls, compiled against eager: which of them were captured, and what was spent after each. */
   function compared(): { readonly captured: boolean[]; readonly spent: Spent[] } {
     let wasCaptured = false

@@ -227,7 +227,7 @@ describe('a graph by hand', () => {
     const graph = new Graph()
     const x = makeProxy(graph.placeholder('x'))
     const y = torch.relu(x as unknown as Tensor)
-    const z = operator.add(x, x) as Tensor
+    const z = operator.add(x, x) as unknown as Tensor
     const u = torch.neg(x as unknown as Tensor)
     graph.output(nodeOf(y.add(z).add(u) as unknown as Proxied))
     graph.lint()

@@ -90,7 +90,7 @@ describe('SubgraphMatcher', () => {
     const spellings = [
       (x: Tensor, y: Tensor) => torch.relu(torch.add(x, y)),
       (x: Tensor, y: Tensor) => x.add(y).relu(),
-      (x: Tensor, y: Tensor) => torch.relu(operator.add(x, y) as Tensor),
+      (x: Tensor, y: Tensor) => torch.relu(operator.add(x, y)),
     ].map((fn) => symbolicTrace(fn).graph)
     for (const pattern of spellings) for (const target of spellings) expect(new SubgraphMatcher(pattern).match(target)).toHaveLength(1)
   })

@@ -116,28 +116,63 @@ const inPlace =
     return named(name, write, undefined, 'mutates')
   }
 
-type Name =
-  | ('add' | 'sub' | 'mul' | 'truediv' | 'floordiv' | 'mod' | 'pow' | 'matmul')
-  | ('and_' | 'or_' | 'xor' | 'lshift' | 'rshift')
-  | ('gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne')
-  | ('iadd' | 'isub' | 'imul' | 'itruediv' | 'ifloordiv' | 'imod' | 'ipow')
-  | ('iand' | 'ior' | 'ixor' | 'ilshift' | 'irshift')
+type Plain = number | boolean
+
+/** What the method of an operand gives: `A` itself if its type does not say. */
+type MethodResult<A, K extends string> = A extends { readonly [Method in K]: (...args: never[]) => infer R } ? R : A
+
+/** What an operator gives: what the method of the first object among its operands gives, or for two numbers `Scalar`. Values of unknown types give unknown ones. */
+type Result<A, B, K extends string, Scalar> = A extends Plain
+  ? B extends Plain
+    ? Scalar
+    : B extends object
+      ? MethodResult<B, K>
+      : unknown
+  : A extends object
+    ? MethodResult<A, K>
+    : unknown
+
+type Arithmetic<K extends string> = <A, B>(a: A, b: B) => Result<A, B, K, number>
+type Bitwise<K extends string> = <A, B>(a: A, b: B) => Result<A, B, K, Plain>
+type Comparison<K extends string> = <A, B>(a: A, b: B) => Result<A, B, K, boolean>
+/** The first operand, changed; a number cannot change, and the operator gives another one. */
+type InPlace = <A>(a: A, b: unknown) => A extends Plain ? number : A
+type Unary<K extends string> = <A>(a: A) => A extends Plain ? number : A extends object ? MethodResult<A, K> : unknown
+
+type Operators = {
+  readonly [K in 'add' | 'sub' | 'mul' | 'pow' | 'matmul']: Arithmetic<K>
+} & {
+  readonly [K in 'gt' | 'lt' | 'ge' | 'le' | 'eq' | 'ne']: Comparison<K>
+} & {
+  readonly [K in 'iadd' | 'isub' | 'imul' | 'itruediv' | 'ifloordiv' | 'imod' | 'ipow' | 'iand' | 'ior' | 'ixor' | 'ilshift' | 'irshift']: InPlace
+} & {
+  readonly truediv: Arithmetic<'div'>
+  readonly floordiv: Arithmetic<'floorDivide'>
+  readonly mod: Arithmetic<'remainder'>
+  readonly and_: Bitwise<'bitwiseAnd'>
+  readonly or_: Bitwise<'bitwiseOr'>
+  readonly xor: Bitwise<'bitwiseXor'>
+  readonly lshift: Arithmetic<'bitwiseLeftShift'>
+  readonly rshift: Arithmetic<'bitwiseRightShift'>
+  readonly neg: Unary<'neg'>
+  readonly abs: Unary<'abs'>
+  readonly invert: Unary<'bitwiseNot'>
+  readonly pos: <A>(a: A) => A
+  readonly getitem: (value: unknown, index: unknown) => unknown
+  readonly setitem: (value: unknown, index: unknown, item: unknown) => void
+}
 
 /** Operators by name. */
-function makeAll<K extends string>(makers: Readonly<Record<K, Maker>>): Readonly<Record<K, Operation>>
+function makeAll(makers: Readonly<Record<keyof Operators, Maker>>): Operators
 function makeAll(makers: Readonly<Record<string, Maker>>): Readonly<Record<string, Operation>> {
   return Object.fromEntries(Object.entries(makers).map(([name, make]) => [name, make(name)]))
 }
 
 /**
- * Python's `operator` module for tensors and numbers: `operator.add(1, x)` is `1 + x`. These are the functions that PyTorch records for operators.
+ * Python's `operator` module for tensors and numbers: `operator.add(1, x)` is `1 + x`. These are the functions that PyTorch records for operators. The types of the operands say what
+ * each gives: of two numbers a number, a boolean or either, and with a tensor what its method gives.
  */
-export const operator: Readonly<
-  Record<Name, (a: unknown, b: unknown) => unknown> & Record<'neg' | 'pos' | 'abs' | 'invert', (a: unknown) => unknown>
-> & {
-  readonly getitem: (value: unknown, index: unknown) => unknown
-  readonly setitem: (value: unknown, index: unknown, item: unknown) => void
-} = makeAll({
+export const operator: Operators = makeAll({
   add: binary(add, 'add'),
   sub: binary(subtract, (a, b) => call(call(b, 'neg'), 'add', a)),
   mul: binary(multiply, 'mul'),

@@ -169,7 +169,7 @@ class Block extends Module {
 
   override forward(x: Tensor): Tensor {
     const y = this.b2.call(this.c2.call(this.relu.call(this.b1.call(this.c1.call(x)))))
-    return this.relu.call(operator.add(y, this.ds.call(x)) as Tensor)
+    return this.relu.call(operator.add(y, this.ds.call(x)))
   }
 }
 

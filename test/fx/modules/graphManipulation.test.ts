@@ -30,7 +30,7 @@ function sized(model: Module | ((x: Tensor) => unknown)): Sizes {
 class WithAttribute extends Module {
   w: Parameter = new Parameter(torch.zeros([5, 4]))
   override forward(x: Tensor): Tensor {
-    return operator.matmul(x, this.w.t()) as Tensor
+    return operator.matmul(x, this.w.t())
   }
 }
 

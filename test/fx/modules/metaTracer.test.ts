@@ -52,7 +52,7 @@ describeGolden('meta_tracer', {
     const program = (x: Tensor): Tensor => {
       const [a = 0, b = 0] = x.shape
       const y = x.reshape(b, a)
-      return x.dtype === 'float32' ? (operator.mul(y, x.dim()) as Tensor) : y
+      return x.dtype === 'float32' ? operator.mul(y, x.dim()) : y
     }
     expectText(traced(program, { x: [3, 2] }), resultOf<Traced>(golden).result.graph)
   },
@@ -98,7 +98,7 @@ describeGolden('meta_tracer', {
       e: Embedding = new Embedding(5, 3)
       override forward(x: Tensor, i: Tensor): unknown {
         const y = torch.abs(torch.nn.functional.relu(torch.relu(this.r.call(this.n.call(x)))))
-        const z = torch.where(operator.gt(y, 0) as Tensor, y, x)
+        const z = torch.where(operator.gt(y, 0), y, x)
         const w = this.e.call(i)
         return [z.reshape(z.shape[1] ?? 0, -1), w.reshape(w.size(1), w.shape.at(-1) ?? 0)]
       }

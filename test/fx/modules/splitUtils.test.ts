@@ -126,7 +126,7 @@ describe('moveNonTensorNodesOnBoundary', () => {
     const s = x.size(0)
     const t = operator.add(s, 1)
     const u = operator.mul(t, 2)
-    return [torch.relu(x).reshape([operator.sub(t, 1) as number, -1]), u, operator.neg(u)]
+    return [torch.relu(x).reshape([operator.sub(t, 1), -1]), u, operator.neg(u)]
   }
   function moved(parts: readonly (readonly string[])[], acc: readonly boolean[]): string[][] {
     const gm = symbolicTrace(program) as GraphModule

@@ -211,7 +211,7 @@ describeGolden('splitter_base', {
     class A extends Module {
       w: Parameter = new Parameter(detInput([4, 4], 3))
       override forward(x: Tensor): Tensor {
-        return operator.add(torch.relu(operator.matmul(x, this.w) as Tensor), this.w) as Tensor
+        return operator.add(torch.relu(operator.matmul(x, this.w)), this.w)
       }
     }
     expect(split(new A(), [detInput([4, 4], 1)], ['matmul', 'relu'])).toEqual(asOurs(resultOf<Split>(golden)))
@@ -241,8 +241,8 @@ describe('FxNetAccNodesFinder', () => {
   it('what follows from a number on the CPU is tracked through its users', () => {
     const gm = symbolicTrace((x: Tensor) => {
       const size = x.size(0)
-      const sum = operator.add(size, 1) as number
-      return x.reshape([operator.sub(sum, 1) as number, -1])
+      const sum = operator.add(size, 1)
+      return x.reshape([operator.sub(sum, 1), -1])
     })
     new ShapeProp(gm).propagate(X)
     const lines: string[] = []

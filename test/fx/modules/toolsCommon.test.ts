@@ -32,7 +32,7 @@ class SizeArithmetic extends Module {
     const y = torch.relu(x)
     const t = operator.add(y.size(0), 1)
     const z = torch.sin(y)
-    return z.reshape([operator.sub(t, 1) as number, -1])
+    return z.reshape([operator.sub(t, 1), -1])
   }
 }
 
@@ -139,7 +139,7 @@ describe('groups of nodes', () => {
     // relu is needed by the size's user reshape, and takes part in it only as a tensor; here it depends on the size too.
     const gm = symbolicTrace((x: Tensor) => {
       const size = x.size(0)
-      const sum = torch.relu(operator.add(x, size) as Tensor)
+      const sum = torch.relu(operator.add(x, size))
       return sum.reshape([size, -1])
     })
     new ShapeProp(gm).propagate(X)
