@@ -1,5 +1,5 @@
 // Python's operators as functions: on numbers, on tensors, and with a number on the left of a tensor.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, expectTypeOf, it } from 'vitest'
 import { ArgumentError, operator, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Slice, symbolicTrace } from 'tensorfx/fx'
@@ -18,6 +18,22 @@ describe('operator', () => {
     expect([operator.and_(true, false), operator.or_(true, false), operator.xor(true, true)]).toEqual([false, true, false])
     expect([operator.neg(2), operator.pos(-2), operator.abs(-2), operator.invert(5)]).toEqual([-2, -2, 2, -6])
     expect([operator.gt(1, 2), operator.le(1, 2), operator.eq(1, 1), operator.ne(1, 1)]).toEqual([false, true, true, false])
+  })
+
+  it('has the types of what it gives', () => {
+    const x = tensor([1, 2])
+    const either: Tensor | number = x
+    const unknown: unknown = x
+    expectTypeOf(operator.add(1, 2)).toEqualTypeOf<number>()
+    expectTypeOf(operator.truediv(x, 2)).toEqualTypeOf<Tensor>()
+    expectTypeOf(operator.sub(2, x)).toEqualTypeOf<Tensor>()
+    expectTypeOf(operator.mul(either as Tensor | number, 2)).toEqualTypeOf<Tensor | number>()
+    expectTypeOf(operator.lt(1, 2)).toEqualTypeOf<boolean>()
+    expectTypeOf(operator.lt(1, x)).toEqualTypeOf<Tensor>()
+    expectTypeOf(operator.and_(true, false)).toEqualTypeOf<number | boolean>()
+    expectTypeOf(operator.iadd(x, 2)).toEqualTypeOf<Tensor>()
+    expectTypeOf(operator.neg(x)).toEqualTypeOf<Tensor>()
+    expectTypeOf(operator.add(unknown, 1)).toBeUnknown()
   })
 
   it('calls the methods of tensors', () => {
