@@ -3,7 +3,7 @@
 import { OutOfMemoryError, allocating, disposeBlock, newBlock, reclaimables } from '../kernels/index.ts'
 import type { Block, CompiledKernel, PackedKernel } from '../kernels/index.ts'
 import type { Storage, Tensor } from '../tensor/index.ts'
-import { isRunning } from './runtime.ts'
+import { hasRoom, isRunning } from './runtime.ts'
 
 /** The call at which data that has not changed since the first one is packed. */
 const PACKED_AT = 3
@@ -17,6 +17,7 @@ const all = new Set<WeakRef<PackedWeight>>()
 /** One weight of one kernel. It lives as long as the program, and its memory with it. */
 export class PackedWeight {
   readonly #kernel: PackedKernel
+  readonly #arenaBytes: number
   #compiled: ReturnType<PackedKernel['compile']> | null = null
   // What was seen at the last call: the memory, the count of its changes, and where the weight begins in it.
   #home: WeakRef<Storage> | null = null
@@ -27,17 +28,20 @@ export class PackedWeight {
   #block: Block | null = null
   readonly #self: WeakRef<PackedWeight> = new WeakRef(this)
 
-  constructor(kernel: PackedKernel) {
+  /** The product of packed elements takes scratch memory too, which ends after `arenaBytes` bytes of the arena: in calls whose arena is smaller the weight is not packed. */
+  constructor(kernel: PackedKernel, arenaBytes: number) {
     this.#kernel = kernel
+    this.#arenaBytes = arenaBytes
   }
 
   /** The product that takes the packed elements; null if there are none now. */
   get run(): CompiledKernel['run'] | null {
-    return this.#block === null ? null : (this.#compiled?.run ?? null)
+    return this.#block === null || !hasRoom(this.#arenaBytes) ? null : (this.#compiled?.run ?? null)
   }
 
   /** The address of the packed elements, or, if they are not packed, `address`: that of the weight. */
   at(tensor: Tensor, address: number): number {
+    if (!hasRoom(this.#arenaBytes)) return address
     const { home } = tensor.realize()
     if (home.writes !== this.#writes || tensor.offset !== this.#offset || this.#home?.deref() !== home) {
       if (this.#home?.deref() !== home) this.#home = new WeakRef(home)

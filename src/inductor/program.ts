@@ -99,7 +99,7 @@ class ProgramWriter {
   }
 
   #kernel(step: Extract<Step, { kind: 'kernel' }>, scratchAt: number): void {
-    const weight = this.#packedOf(step)
+    const weight = this.#packedOf(step, scratchAt)
     const args = step.operands.map((operand, position) => {
       if (operand.kind === 'scalar') return inputAt(operand.input.placeholder)
       const address = this.#addressFor(operand.buffer)
@@ -116,10 +116,10 @@ class ProgramWriter {
   }
 
   /** The weight that the kernel can take packed; null if there is none, or if the program itself writes to it. */
-  #packedOf({ packed: of, operands }: Extract<Step, { kind: 'kernel' }>): PackedWeight | null {
+  #packedOf({ packed: of, operands, scratchBytes }: Extract<Step, { kind: 'kernel' }>, scratchAt: number): PackedWeight | null {
     const operand = of === null ? undefined : operands[of.position]
     if (of === null || operand?.kind !== 'buffer' || operand.buffer.input < 0) return null
-    return [...this.#placement.inPlace.values()].includes(operand.buffer.input) ? null : new PackedWeight(of.kernel)
+    return [...this.#placement.inPlace.values()].includes(operand.buffer.input) ? null : new PackedWeight(of.kernel, scratchAt + scratchBytes)
   }
 
   /** If the buffer is off the heap, it must be copied back. */

@@ -54,8 +54,11 @@ export function arena(bytes: number, least: number = bytes): number {
 /** A kernel that is the one of `compile` in calls whose arena has less than `bytes` bytes. */
 export function whereRoom(bytes: number, kernel: CompiledKernel, compile: () => CompiledKernel): CompiledKernel {
   let spare: CompiledKernel | null = null
-  return { ...kernel, run: (...args) => (arenaOf(running.length - 1).bytes >= bytes ? kernel : (spare ??= compile())).run(...args) }
+  return { ...kernel, run: (...args) => (hasRoom(bytes) ? kernel : (spare ??= compile())).run(...args) }
 }
+
+/** Whether the running program's arena has at least `bytes` bytes. */
+export const hasRoom = (bytes: number): boolean => arenaOf(running.length - 1).bytes >= bytes
 
 const arenaOf = (level: number): ScratchMemory =>
   (arenas[level] ??= new ScratchMemory('the temporaries of compiled programs', () => running.length <= level))

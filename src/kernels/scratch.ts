@@ -62,5 +62,6 @@ export class ScratchMemory implements Reclaimable {
     free(this.#address, this.#size)
     countUse(this.#use, -this.#size)
     this.#size = 0
+    this.#address = 0
   }
 }

@@ -38,7 +38,7 @@ async function thrownBy(i: number): Promise<{ readonly code: string; readonly te
       .trimEnd()
       .replace(/: \d+ of at most [^]*/, '.')
       .replace(/__compiled_fn_\d+/, '__compiled_fn_0')
-      .replace(/(Registered are [^.]*?inductor)\b[^.]*/, '$1')
+      .replace(/(Registered are .*?inductor)\b.*?(?=\. Register your own)/, '$1')
     return { code: error.code, text: `${error.name}: ${text}` }
   }
   return { code: '', text: '' }
