@@ -1,7 +1,7 @@
 // Inductor's IR: what each operator of a graph computes, as loops over buffers, before fusion. `lowering.ts` makes it from a graph, `verifyIr.ts` is its
 // specification and `print.ts` its text; `scheduler.ts` groups it, and `emit/` turns the groups into kernels.
 import type { OpDef } from '../dispatch/index.ts'
-import type { BufferParam, Combine, DType, Expr, LoopVar, Param, Stmt, TemplateKernel } from '../kernels/index.ts'
+import type { BufferParam, Combine, DType, Expr, LoopVar, Param, Stmt, ScheduledKernel } from '../kernels/index.ts'
 import { isFlatIdentity } from './spaces.ts'
 
 /** A piece of memory of the compiled program: an input, or the contiguous result of one node. */
@@ -86,7 +86,7 @@ export interface TemplateNode extends NodeBase {
   readonly depth: number
   /** Whether pointwise nodes may be fused into it: they compute on each element of the result before it is stored. */
   readonly fuses: boolean
-  readonly emit: (io: TemplateIo) => TemplateKernel
+  readonly emit: (io: TemplateIo) => ScheduledKernel
 }
 
 /** What a template needs to make its kernel. */

@@ -5,10 +5,10 @@ import { compileKernel } from './compile.ts'
 import { currentAccuracy, currentEngine, isStrict, withAccuracy } from './engine.ts'
 import type { GemmSpec } from './gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
+import type { PackedKernel } from './scheduled.ts'
 import { gemm, gemmScratchBytes, packedElements, packedGemm } from './schedules/gemm.ts'
 import { skinnyAcross, skinnyAlong, skinnyScratchBytes } from './schedules/skinny.ts'
 import { unpackedProduct } from './schedules/unpacked.ts'
-import type { PackedKernel } from './templates/template.ts'
 
 /** A compiled product. */
 export interface ProductKernel {

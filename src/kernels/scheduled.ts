@@ -3,10 +3,35 @@ import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
 import { currentEngine } from './engine.ts'
 import { KernelError } from './errors.ts'
-import type { Kernel } from './loopIr.ts'
+import type { BufferParam, Kernel } from './loopIr.ts'
 import type { Schedule } from './schedules/schedule.ts'
 import { scratchBytes } from './scratchLayout.ts'
-import type { SpareKernel } from './templates/template.ts'
+
+/** A compiled kernel, and the bytes of scratch memory that its last argument must point to. */
+export interface ScheduledKernel {
+  readonly compiled: CompiledKernel
+  readonly scratchBytes: number
+  /** What runs instead where there is no room for the scratch memory: a kernel with the same operands that needs less. */
+  readonly spare?: SpareKernel
+  /** What runs instead where an operand was packed before. */
+  readonly packed?: PackedKernel | null
+}
+
+/** A kernel that is compiled when it is first needed, and the scratch memory that it will take. */
+export interface SpareKernel {
+  readonly scratchBytes: number
+  readonly compile: () => CompiledKernel
+}
+
+/** The same kernel where an operand was packed before. */
+export interface PackedKernel {
+  /** The operand. Its parameter of `run` points to the packed elements. */
+  readonly operand: BufferParam
+  /** What these take. */
+  readonly bytes: number
+  /** Compiles it, and the kernel that packs: it takes the address of the operand, and that of the packed elements. */
+  readonly compile: () => { readonly pack: CompiledKernel; readonly run: CompiledKernel['run'] }
+}
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */
 export const compileScheduled = <Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): CompiledKernel =>

@@ -19,24 +19,20 @@ import {
   packKeysProblem,
   packValuesProblem,
 } from './problems/attention.ts'
-import { directProblem, fastWinogradProblem, winogradProblem } from './problems/convolutions.ts'
+import { directProblem, fastWinogradProblem, gatheredProblem, winogradProblem } from './problems/convolutions.ts'
 import { pointwiseProblem, transposeProblem } from './problems/nests.ts'
 import type { DrawProblem } from './problems/problem.ts'
 import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem, unpackedProblem } from './problems/products.ts'
 import { resampleProblem } from './problems/resample.ts'
-import { winogradWeightProblem } from './problems/weightGradients.ts'
+import { directWeightProblem, winogradWeightProblem } from './problems/weightGradients.ts'
 
 /** The problems of each schedule, and of each function that builds a kernel. */
 const problemsOf: Readonly<Record<string, DrawProblem>> = {
   ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
   ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
   ...{ gemm: gemmProblem, unpackedProduct: unpackedProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
-  ...{
-    direct: directProblem,
-    winograd: winogradProblem,
-    fastWinograd: fastWinogradProblem,
-    winogradWeight: winogradWeightProblem,
-  },
+  ...{ direct: directProblem, winograd: winogradProblem, fastWinograd: fastWinogradProblem, winogradWeight: winogradWeightProblem },
+  ...{ directWeight: directWeightProblem, gathered: gatheredProblem },
   ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem, resample: resampleProblem },
 }
 

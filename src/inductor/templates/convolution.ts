@@ -1,213 +1,157 @@
-// Convolutions of float32 images (NCHW, one group) and the gradient of their weight, as products with the im2col matrix of the images. If the sizes
-// allow it, kernels that read the images directly are used instead.
+// Convolutions of float32 images (NCHW) and the gradient of their weight, by Winograd's algorithm where it applies, else directly.
 import { present } from '../../errors/index.ts'
 import {
-  compileGemm,
   currentAccuracy,
   direct,
-  directConvWeight,
-  gemmScratchBytes,
+  directWeight,
   isStrict,
-  loopVar,
   spareOf,
+  strictOrder,
+  takesDirect,
+  takesDirectWeight,
   winogradFor,
   winogradWeight,
   withAccuracy,
 } from '../../kernels/index.ts'
 import type {
-  ConvGather,
+  BufferParam,
   ConvolutionOperand,
   ConvolutionProblem,
-  GemmSpec,
+  ConvolutionSizes,
+  LoopVar,
   SpareKernel,
-  TemplateKernel,
+  ScheduledKernel,
   WeightGradientProblem,
 } from '../../kernels/index.ts'
 import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { BufferView } from '../ir.ts'
+import type { BufferView, TemplateIo } from '../ir.ts'
 import { four } from '../opCall.ts'
 import type { OpCall } from '../opCall.ts'
-import { isFloat32, productOf } from './gemm.ts'
+import { isFloat32 } from './gemm.ts'
 import { defineTemplate } from './template.ts'
 import type { Template } from './template.ts'
-
-/** The im2col matrix with known sizes. */
-type Im2col = { readonly [K in keyof ConvGather]: ConvGather[K] extends boolean ? boolean : number }
 
 interface Convolution {
   readonly image: BufferView
   readonly weight: BufferView
   readonly bias: Tensor | null
-  readonly batch: number
-  readonly imageStride: number
-  readonly features: number
-  readonly gather: Im2col
+  readonly groups: number
+  /** Those of one group. */
+  readonly sizes: ConvolutionSizes
 }
 
-/** Per image: the weight [O, C*KH*KW] times the im2col matrix [C*KH*KW, OH*OW]. */
 export const convolution: Template = defineTemplate<Convolution>({
   name: 'convolution',
   ops: [convolutionFunction],
   match: (call, viewOf) => {
     const [input, weight] = [call.tensor('input'), call.tensor('weight')]
-    if (!isFloat32(call) || call.number('groups') !== 1 || input.ndim !== 4 || !weight.contiguousLayout) return null
+    if (!isFloat32(call) || input.ndim !== 4 || !weight.contiguousLayout) return null
     const image = viewOf(input)
-    const [batch] = four(image.shape)
-    const [imageStride] = four(image.strides)
-    const [features, , kernelHeight, kernelWidth] = four(weight.shape)
-    const gather = im2col(call, image, kernelHeight, kernelWidth, false)
-    return { image, weight: viewOf(weight), bias: call.optionalTensor('bias'), batch, imageStride, features, gather }
+    const sizes = sizesOf(call, image, weight.shape)
+    return takesDirect(sizes, false)
+      ? { image, weight: viewOf(weight), bias: call.optionalTensor('bias'), groups: call.number('groups'), sizes }
+      : null
   },
-  spec: ({ image, weight, bias, batch, features, gather }) => ({
-    out: { shape: [batch, features, gather.outHeight, gather.outWidth], dtype: 'float32' },
-    iter: [batch, features, gather.outHeight * gather.outWidth],
-    reads: [weight, image],
-    depth: windowSize(gather),
-    finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
-  }),
-  emit: (convolved, io) => {
-    const { imageStride, features, gather } = convolved
-    const depth = windowSize(gather)
-    const spec = productOf(io, {
-      depth,
-      a: { rowStride: depth, colStride: 1, batchStrides: [0] },
-      b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
-    })
-    const problem = problemOf(spec, convolved)
-    const plain = { ...problem, transposed: false, groups: 1 }
-    const winograd = winogradFor(problem.sizes)
-    const scheduled = [...(winograd === null ? [] : [spareOf(winograd, problem)]), ...(direct.match(plain) ? [spareOf(direct, plain)] : [])]
-    return firstOf(scheduled, gathered(spec, gemmScratchBytes(features, gather.outHeight * gather.outWidth, depth)))
+  spec: ({ image, weight, bias, groups, sizes }) => {
+    const { batch, outHeight, outWidth } = sizes
+    const features = groups * sizes.features
+    return {
+      out: { shape: [batch, features, outHeight, outWidth], dtype: 'float32' },
+      iter: [batch, features, outHeight * outWidth],
+      reads: [weight, image],
+      depth: windowSize(sizes),
+      finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
+    }
+  },
+  emit: ({ image, groups, sizes }, io) => {
+    const { channels, kernelHeight, kernelWidth } = sizes
+    const area = kernelHeight * kernelWidth
+    const [weight, pixels] = operandsOf(io)
+    const problem: ConvolutionProblem = {
+      ...{ name: io.name, sizes, epilogue: io.epilogue, params: io.params },
+      ...{ images: loopOf(io, 0), features: loopOf(io, 1), pixels: loopOf(io, 2) },
+      image: operandOf(pixels, image.strides),
+      weight: { buffer: weight, start: 0, outer: channels * area, channel: area, row: kernelWidth, col: 1 },
+    }
+    const plain = spareOf(direct, { ...problem, transposed: false, groups })
+    const winograd = groups === 1 ? winogradFor(sizes) : null
+    return winograd === null ? { ...plain, compiled: plain.compile() } : withSpare(spareOf(winograd, problem), plain)
   },
 })
-
-/** The convolution that a product with gathered images computes. */
-function problemOf(spec: GemmSpec, { batch, imageStride, features, gather }: Convolution): ConvolutionProblem {
-  const { name, rows, cols, a, epilogue } = spec
-  const { channels, kernelHeight, kernelWidth } = gather
-  const area = kernelHeight * kernelWidth
-  return {
-    name,
-    sizes: { ...gather, batch, features },
-    images: present(spec.batch[0], 'the loop over images'),
-    features: rows,
-    pixels: cols,
-    image: imageOf(spec, gather, imageStride),
-    weight: { buffer: a.buffer, start: 0, outer: channels * area, channel: area, row: kernelWidth, col: 1 },
-    epilogue,
-    params: ownParams(spec),
-  }
-}
-
-const imageOf = ({ b }: GemmSpec, { channelStride, rowStride, colStride }: Im2col, imageStride: number): ConvolutionOperand => ({
-  ...{ buffer: b.buffer, start: 0, outer: imageStride },
-  ...{ channel: channelStride, row: rowStride, col: colStride },
-})
-
-/** The parameters without the scratch memory: schedules list theirs themselves. */
-const ownParams = ({ params }: GemmSpec): GemmSpec['params'] => params.slice(0, -1)
-
-/** The product with gathered images, which takes every size. */
-const gathered = (spec: GemmSpec, scratchBytes: number): SpareKernel => ({ scratchBytes, compile: () => compileGemm(spec) })
-
-/** The first of the kernels, or `last` if there is none, and as its spare the one that needs the least scratch memory, if that is less. */
-function firstOf(kernels: readonly SpareKernel[], last: SpareKernel): TemplateKernel {
-  const [first = last] = kernels
-  const { scratchBytes } = first
-  const spare = [...kernels, last].reduce((least, other) => (other.scratchBytes < least.scratchBytes ? other : least))
-  const kernel = { compiled: first.compile(), scratchBytes }
-  if (spare === first) return kernel
-  const accuracy = currentAccuracy()
-  return { ...kernel, spare: { ...spare, compile: () => withAccuracy(accuracy, spare.compile) } }
-}
 
 interface WeightGradient {
   readonly grad: BufferView
   readonly image: BufferView
   readonly shape: readonly number[]
-  readonly batch: number
-  readonly features: number
-  /** Elements from one image's gradient to the next, and from one feature to the next. */
-  readonly gradStrides: readonly [number, number]
-  readonly imageStride: number
-  readonly gather: Im2col
+  readonly groups: number
+  /** Those of one group. */
+  readonly sizes: ConvolutionSizes
 }
 
-/** convolution_backward where only the weight's gradient is asked for: summed over images, grad [O, OH*OW] times the transposed im2col matrix. */
+/** convolution_backward where only the weight's gradient is asked for. */
 export const weightGradient: Template = defineTemplate<WeightGradient>({
   name: 'weight gradient of a convolution',
   ops: [convolutionBackward],
   match: (call, viewOf) => {
     const [input, weight] = [call.tensor('input'), call.tensor('weight')]
-    if (!isFloat32(call) || call.flag('needInput') || !call.flag('needWeight') || call.number('groups') !== 1 || input.ndim !== 4) return null
+    if (!isFloat32(call) || call.flag('needInput') || !call.flag('needWeight') || input.ndim !== 4) return null
     const [grad, image] = [viewOf(call.tensor('grad')), viewOf(input)]
-    const [batch, features, , outWidth] = four(grad.shape)
-    const [perImage, perFeature, perRow, perPixel] = four(grad.strides)
-    // The pixels of a feature must be contiguous.
-    if (perPixel !== 1 || perRow !== outWidth) return null
-    const [, , kernelHeight, kernelWidth] = four(weight.shape)
-    const [imageStride] = four(image.strides)
-    const gather = im2col(call, image, kernelHeight, kernelWidth, true)
-    return { grad, image, shape: weight.shape, batch, features, gradStrides: [perImage, perFeature], imageStride, gather }
+    const sizes = sizesOf(call, image, weight.shape)
+    return takesDirectWeight(sizes) ? { grad, image, shape: weight.shape, groups: call.number('groups'), sizes } : null
   },
-  spec: ({ grad, image, shape, batch, features, gather }) => ({
+  spec: ({ grad, image, shape, groups, sizes }) => ({
     out: { shape, dtype: 'float32' },
-    iter: [features, windowSize(gather)],
+    iter: [groups * sizes.features, windowSize(sizes)],
     reads: [grad, image],
-    depth: batch * gather.outHeight * gather.outWidth,
+    depth: sizes.batch * sizes.outHeight * sizes.outWidth,
     // The input's gradient was not requested.
     finish: (result) => [slice(view(result, [-1]), 0, 0, 0), result],
   }),
-  emit: ({ batch, features, gradStrides: [perImage, perFeature], imageStride, gather }, io) => {
-    const depth = gather.outHeight * gather.outWidth
-    const spec = productOf(io, {
-      depth,
-      a: { rowStride: perFeature, colStride: 1, batchStrides: [perImage] },
-      b: { rowStride: 0, colStride: 0, batchStrides: [imageStride], gather },
-      summed: [loopVar('image', batch)],
-    })
+  emit: ({ grad, image, groups, sizes }, io) => {
+    const [gradients, pixels] = operandsOf(io)
     const problem: WeightGradientProblem = {
-      ...{ name: spec.name, sizes: { ...gather, batch, features }, features: spec.rows, elements: spec.cols, epilogue: spec.epilogue },
-      image: imageOf(spec, gather, imageStride),
-      gradient: { buffer: spec.a.buffer, start: 0, outer: perImage, channel: perFeature, row: gather.outWidth, col: 1 },
-      params: ownParams(spec),
+      ...{ name: io.name, sizes, features: loopOf(io, 0), elements: loopOf(io, 1), epilogue: io.epilogue, params: io.params },
+      ...{ image: operandOf(pixels, image.strides), gradient: operandOf(gradients, grad.strides) },
     }
-    const plain = directConvWeight(spec)
-    const scheduled = [
-      ...(!isStrict() && winogradWeight.match(problem) ? [spareOf(winogradWeight, problem)] : []),
-      ...(plain === null ? [] : [plain]),
-    ]
-    return firstOf(scheduled, gathered(spec, gemmScratchBytes(features, windowSize(gather), depth)))
+    const plain = spareOf(directWeight, { ...problem, groups, order: isStrict() ? strictOrder({ ...problem, groups }) : null })
+    return groups === 1 && !isStrict() && winogradWeight.match(problem)
+      ? withSpare(spareOf(winogradWeight, problem), plain)
+      : { ...plain, compiled: plain.compile() }
   },
 })
 
-const windowSize = ({ channels, kernelHeight, kernelWidth }: Im2col): number => channels * kernelHeight * kernelWidth
+/** The kernel, and instead of it the other one where there is no room for its scratch memory, if that needs less. */
+function withSpare(kernel: SpareKernel, other: SpareKernel): ScheduledKernel {
+  const { scratchBytes } = kernel
+  const compiled = { compiled: kernel.compile(), scratchBytes }
+  if (other.scratchBytes >= scratchBytes) return compiled
+  const accuracy = currentAccuracy()
+  return { ...compiled, spare: { ...other, compile: () => withAccuracy(accuracy, other.compile) } }
+}
 
-function im2col(call: OpCall, image: BufferView, kernelHeight: number, kernelWidth: number, swapped: boolean): Im2col {
-  const [strideH, strideW] = call.pair('stride')
-  const [padH, padW] = call.pair('padding')
-  const [dilationH, dilationW] = call.pair('dilation')
-  const [, channels, height, width] = four(image.shape)
-  const [, channelStride, rowStride, colStride] = four(image.strides)
+const windowSize = ({ channels, kernelHeight, kernelWidth }: ConvolutionSizes): number => channels * kernelHeight * kernelWidth
+
+const operandsOf = ({ buffers: [first, second] }: TemplateIo): readonly [BufferParam, BufferParam] => [
+  present(first, 'the first operand'),
+  present(second, 'the second operand'),
+]
+const loopOf = ({ loops }: TemplateIo, at: number): LoopVar => present(loops[at], 'a loop over the result')
+
+function operandOf(buffer: BufferParam, strides: readonly number[]): ConvolutionOperand {
+  const [outer, channel, row, col] = four(strides)
+  return { buffer, start: 0, outer, channel, row, col }
+}
+
+/** The sizes of one group. */
+function sizesOf(call: OpCall, image: BufferView, weight: readonly number[]): ConvolutionSizes {
+  const [[strideH, strideW], [padH, padW], [dilationH, dilationW]] = [call.pair('stride'), call.pair('padding'), call.pair('dilation')]
+  const [batch, , height, width] = four(image.shape)
+  const [features, channels, kernelHeight, kernelWidth] = four(weight)
   return {
-    channels,
-    height,
-    width,
-    kernelHeight,
-    kernelWidth,
+    ...{ batch, channels, features: features / call.number('groups'), height, width },
     outHeight: Math.floor((height + 2 * padH - dilationH * (kernelHeight - 1) - 1) / strideH) + 1,
     outWidth: Math.floor((width + 2 * padW - dilationW * (kernelWidth - 1) - 1) / strideW) + 1,
-    strideH,
-    strideW,
-    padH,
-    padW,
-    dilationH,
-    dilationW,
-    channelStride,
-    rowStride,
-    colStride,
-    transposed: false,
-    swapped,
+    ...{ kernelHeight, kernelWidth, strideH, strideW, padH, padW, dilationH, dilationW },
   }
 }

@@ -1,6 +1,6 @@
-// What the templates of matrix products and convolutions share: how a template's loops and parameters become a matrix product of kernels/.
+// What the templates of convolutions and matrix products share: how a template's loops and parameters become a matrix product of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import type { GemmSpec, LoopVar, MatrixOperand } from '../../kernels/index.ts'
+import type { GemmSpec, MatrixOperand } from '../../kernels/index.ts'
 import type { TemplateIo } from '../ir.ts'
 import type { OpCall } from '../opCall.ts'
 
@@ -15,24 +15,22 @@ export interface ProductProblem {
   readonly depth: number
   readonly a: OperandLayout
   readonly b: OperandLayout
-  /** Further batch loops, which are summed over and are not loops over the result. */
-  readonly summed?: readonly LoopVar[]
 }
 
-export function productOf(io: TemplateIo, { depth, a, b, summed = [] }: ProductProblem): GemmSpec {
+export function productOf(io: TemplateIo, { depth, a, b }: ProductProblem): GemmSpec {
   const [left, right] = io.buffers
   const [cols, rows, ...batch] = io.loops.toReversed()
   if (left === undefined || right === undefined || rows === undefined || cols === undefined)
     throw new InternalError(`inductor: the template of ${io.name} needs two operands, and loops over rows and columns`)
   return {
     name: io.name,
-    batch: [...batch.reverse(), ...summed],
+    batch: batch.reverse(),
     rows,
     cols,
     depth,
     a: { ...a, buffer: left },
     b: { ...b, buffer: right },
-    reduceBatch: summed.length,
+    reduceBatch: 0,
     epilogue: io.epilogue,
     params: [...io.params, io.scratch],
   }

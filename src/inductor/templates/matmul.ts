@@ -1,7 +1,7 @@
 // Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
 import { SMALLEST_SCRATCH, compileProduct, compileUnpacked, isStrict, knownScratchBytes, packedProduct, withStrict } from '../../kernels/index.ts'
-import type { TemplateKernel } from '../../kernels/index.ts'
+import type { ScheduledKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { BufferView, TemplateIo } from '../ir.ts'
@@ -38,7 +38,7 @@ function specOf({ left, right }: Product): TemplateSpec {
   return { out: { shape, dtype: 'float32' }, iter: shape, reads: [left.view, right.view], depth: left.cols }
 }
 
-function emit({ left, right }: Product, io: TemplateIo): TemplateKernel {
+function emit({ left, right }: Product, io: TemplateIo): ScheduledKernel {
   const spec = productOf(io, { depth: left.cols, a: left.layout, b: right.layout })
   const { compiled } = compileProduct(spec)
   const scratchBytes = knownScratchBytes(compiled)

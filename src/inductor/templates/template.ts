@@ -3,7 +3,7 @@
 import { checkArgument, isPlainObject } from '../../protocol/index.ts'
 import type { OpDef, Result } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import type { TemplateKernel } from '../../kernels/index.ts'
+import type { ScheduledKernel } from '../../kernels/index.ts'
 import { opOf } from '../../ops/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
@@ -39,14 +39,14 @@ export interface TemplateDefinition<P> {
   readonly match: (call: OpCall, viewOf: ViewOf) => P | null
   readonly spec: (problem: P) => TemplateSpec
   /** Makes the kernel, which must run the statements of `io.epilogue` for each element of the result: they store it. */
-  readonly emit: (problem: P, io: TemplateIo) => TemplateKernel
+  readonly emit: (problem: P, io: TemplateIo) => ScheduledKernel
 }
 
 /** A template bound to the problem of one call. */
 export interface BoundTemplate extends TemplateSpec {
   readonly name: string
   readonly fuses: boolean
-  readonly emit: (io: TemplateIo) => TemplateKernel
+  readonly emit: (io: TemplateIo) => ScheduledKernel
 }
 
 /** A template in the registry. */

@@ -1,4 +1,4 @@
-// A copy of an image with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
+// A copy of images with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
 import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
 import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
 import type { ConvolutionOperand } from './convolution.ts'
@@ -13,10 +13,12 @@ export interface Images {
   /** Zeros above and left of the image. */
   readonly padH: number
   readonly padW: number
-  /** The loop over them. */
-  readonly images: LoopVar
   readonly image: ConvolutionOperand
-  /** The number of channels of the copy is a multiple of this, which is a multiple of a vector's elements. */
+  /** What finds an image in the operand. */
+  readonly outer: Terms
+  /** The loop over those that are copied at a time, which lie one behind the other in the copy; one if there is none. */
+  readonly together?: LoopVar
+  /** The number of channels of the copy is a multiple of this. */
   readonly multiple: number
 }
 
@@ -33,7 +35,9 @@ export class BorderedImages {
     this.height = height
     this.width = width
     this.channels = up(images.channels, images.multiple)
-    this.memory = scratch(name, 'float32', height * width * this.channels)
+    const count = Number(images.together?.extent ?? 1)
+    // A vector of zeros may end behind the last pixel.
+    this.memory = scratch(name, 'float32', count * height * width * this.channels + (this.channels % QUAD === 0 ? 0 : QUAD))
   }
 
   get #row(): number {
@@ -48,24 +52,41 @@ export class BorderedImages {
 
   /** Writes zeros around the image: above and below, and between the end of a row and the start of the next. They stay when images are copied. */
   clear(): readonly Stmt[] {
-    const { height, width } = this.#p
+    const { height, width, together } = this.#p
     const end = this.#first + (height - 1) * this.#row + width * this.channels
     const zeros = (base: number, count: number, rows: number): readonly Stmt[] => {
       const [y, i0, i] = [loopVar('y', rows), loopVar('i0', count, QUAD), loopVar('i', QUAD)]
       if (count <= 0 || rows <= 0) return []
-      const zero = store(this.memory, from(base, [y, this.#row], [i0, 1], [i, 1]), constant('float32', 0))
+      const zero = store(this.memory, from(base, ...this.#ofImage, [y, this.#row], [i0, 1], [i, 1]), constant('float32', 0))
       return nest('serial', [y, i0], [forLoop(i, 'lanes', [zero])])
     }
-    return [
-      ...zeros(0, this.#first, 1),
-      ...zeros(this.#first + width * this.channels, (this.width - width) * this.channels, height - 1),
-      ...zeros(end, this.height * this.#row - end, 1),
-    ]
+    const all = this.height * this.#row
+    const border = this.#isEmpty
+      ? zeros(0, all, 1)
+      : [
+          ...zeros(0, this.#first, 1),
+          ...zeros(this.#first + width * this.channels, (this.width - width) * this.channels, height - 1),
+          ...zeros(end, all - end, 1),
+        ]
+    return together === undefined || border.length === 0 ? border : nest('serial', [together], border)
   }
 
-  /** Copies the image of the loop over images: by blocks of 4x4, then the columns that are left, then the channels that are left. */
+  /** Where an image begins in the copy. */
+  get #ofImage(): Terms {
+    const { together } = this.#p
+    return together === undefined ? [] : [[together, this.height * this.#row]]
+  }
+
+  /** Whether the copy has no pixel of an image. */
+  get #isEmpty(): boolean {
+    const { height, width } = this.#p
+    return height <= 0 || width <= 0
+  }
+
+  /** Copies the images: by blocks of 4x4, then the columns that are left, then the channels that are left. */
   copy(): readonly Stmt[] {
-    const { channels, height, width } = this.#p
+    const { channels, height, width, together } = this.#p
+    if (this.#isEmpty) return []
     const [wide, high] = [down(width, QUAD), down(channels, QUAD)]
     const y = loopVar('y', height)
     const pixels = (c: LoopVar, firstChannel: number, firstColumn: number, mode: LoopMode): readonly Stmt[] => {
@@ -82,15 +103,11 @@ export class BorderedImages {
       forLoop(c, 'unroll', [forLoop(x, 'lanes', [setElement(turned, [c, x], source)])]),
       forLoop(x, 'unroll', [forLoop(c, 'lanes', [store(this.memory, target, element(turned, c, x))])]),
     ]
-    return nest(
-      'serial',
-      [y],
-      [
-        ...(wide === 0 || high === 0 ? [] : nest('serial', [c0, x0], blocks)),
-        ...pixels(loopVar('c', high), 0, wide, 'simd'),
-        ...pixels(loopVar('c', channels - high), high, 0, 'serial'),
-      ],
-    )
+    return nest('serial', together === undefined ? [y] : [together, y], [
+      ...(wide === 0 || high === 0 ? [] : nest('serial', [c0, x0], blocks)),
+      ...pixels(loopVar('c', high), 0, wide, 'simd'),
+      ...pixels(loopVar('c', channels - high), high, 0, 'serial'),
+    ])
   }
 
   /** A pixel of row `y`, in the image and in the copy: the sums of loops are its channel and its column, counted from the first ones. */
@@ -101,7 +118,7 @@ export class BorderedImages {
     channel: readonly LoopVar[],
     column: readonly LoopVar[],
   ): { readonly source: Expr; readonly target: Index } {
-    const { images, image } = this.#p
+    const { image, outer, together } = this.#p
     const place = (base: number, perRow: number, perChannel: number, perColumn: number, rest: Terms): Index =>
       from(
         base + firstChannel * perChannel + firstColumn * perColumn,
@@ -111,8 +128,11 @@ export class BorderedImages {
         ...column.map((loop) => [loop, perColumn] as const),
       )
     return {
-      source: load(image.buffer, place(image.start, image.row, image.channel, image.col, [[images, image.outer]])),
-      target: place(this.#first, this.#row, 1, this.channels, []),
+      source: load(
+        image.buffer,
+        place(image.start, image.row, image.channel, image.col, [...outer, ...(together === undefined ? [] : [[together, image.outer] as const])]),
+      ),
+      target: place(this.#first, this.#row, 1, this.channels, this.#ofImage),
     }
   }
 }

@@ -46,6 +46,21 @@ export interface ConvolutionProblem {
   readonly params: readonly Param[]
 }
 
+/** out[feature, c, ky, kx] = epilogue(sum over images and pixels of gradient[image, feature, y, x] * image[image, c, y * strideH + ky * dilationH - padH, …]) in float32. */
+export interface WeightGradientProblem {
+  readonly name: string
+  /** Those of the convolution. */
+  readonly sizes: ConvolutionSizes
+  /** The loops over the result, for which the epilogue is written: features, and the elements of a feature's weight ((c * kernelHeight + ky) * kernelWidth + kx). */
+  readonly features: LoopVar
+  readonly elements: LoopVar
+  readonly image: ConvolutionOperand
+  /** Its channels are features. */
+  readonly gradient: ConvolutionOperand
+  readonly epilogue: (sum: Expr) => readonly Stmt[]
+  readonly params: readonly Param[]
+}
+
 /** The elements of a window along one side that results read: `count` of them, from the weight's element `first` on, each `step` further; the first reads at `offset`, each other one `offsetStep` further. */
 export interface Taps {
   readonly first: number

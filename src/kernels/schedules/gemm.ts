@@ -27,7 +27,7 @@ import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 
 /** Sums in registers: that many rows by that many columns. */
-interface GemmTile {
+export interface GemmTile {
   readonly rows: number
   readonly columns: number
   /** Panels of B that are packed side by side. */
@@ -43,11 +43,20 @@ const COLUMNS = 8
 
 export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
   name: 'gemm',
-  match: ({ a, b }) => a.gather === undefined && b.gather === undefined,
+  match: () => true,
   spec: (problem) => problem,
   tiles: (engine) => [{ rows: 4, columns: COLUMNS, together: 4, packsRows: engine === 'wasm' }],
   build: (spec, tile) => new Product(spec, tile).kernel(),
 }
+
+/** A B that statements write in each batch, before it is packed. */
+interface WrittenB {
+  readonly memory: Scratch
+  readonly write: readonly Stmt[]
+}
+
+/** The kernel of a product whose B is written by statements. */
+export const productOf = (spec: GemmSpec, tile: GemmTile, b: WrittenB): Kernel => new Product(spec, tile, null, b).kernel()
 
 /** The most bytes of scratch memory for a product of these sizes. `k` is that of one batch where batches are summed over. */
 export const gemmScratchBytes = (m: number, n: number, k: number): number =>
@@ -68,7 +77,7 @@ export interface PackedGemm {
 export function packedElements({ rows, cols, depth, a, b, reduceBatch, epilogue }: GemmSpec): number | null {
   const { extent: n } = cols
   if (typeof rows.extent !== 'number' || typeof n !== 'number' || typeof depth !== 'number') return null
-  if (reduceBatch > 0 || b.gather !== undefined || !b.batchStrides.every((stride) => stride === 0)) return null
+  if (reduceBatch > 0 || !b.batchStrides.every((stride) => stride === 0)) return null
   const isReadOtherwise = b.buffer === a.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === b.buffer)
   return rows.extent > MOST_ROWS || n * depth < LEAST_ELEMENTS || isReadOtherwise ? null : up(n, COLUMNS) * depth
 }
@@ -98,6 +107,7 @@ class Product {
   readonly #columns: readonly Part[]
   readonly #packedA: Scratch | null
   readonly #packedB: Memory
+  readonly #written: WrittenB | null
   /** The columns, rounded up to whole panels. */
   readonly #line: Size
   /** Where batches are summed over: the sums, in lines of whole panels. */
@@ -106,8 +116,8 @@ class Product {
   readonly #panel: Scratch
   readonly #isShort: boolean
 
-  /** `packed`: where B lies, packed before. */
-  constructor(spec: GemmSpec, tile: GemmTile, packed: Memory | null = null) {
+  /** `packed`: where B lies, packed before; `written`: what writes it. */
+  constructor(spec: GemmSpec, tile: GemmTile, packed: Memory | null = null, written: WrittenB | null = null) {
     const { rows, cols, depth, a, reduceBatch } = spec
     this.#spec = spec
     this.#tile = tile
@@ -115,6 +125,7 @@ class Product {
     this.#columns = paddedParts(cols.extent, tile.columns)
     this.#line = roundedUp(cols.extent, tile.columns)
     this.#packedA = a.colStride === 1 && !tile.packsRows ? null : scratch('packedA', 'float32', sizeProduct(rows.extent, depth))
+    this.#written = written
     this.#packedB = packed ?? scratch('packedB', 'float32', sizeProduct(this.#line, depth))
     this.#sums = reduceBatch === 0 ? null : scratch('sums', 'float32', sizeProduct(rows.extent, this.#line))
     this.#panel = scratch('panel', 'float32', sizeProduct(rows.extent, tile.columns), 'thread')
@@ -133,7 +144,8 @@ class Product {
   }
 
   #packB(to: Memory): readonly Stmt[] {
-    return packing(this.#right, this.#columns, { memory: to, depth: this.#spec.depth }, this.#tile.together)
+    const pack = packing(this.#right, this.#columns, { memory: to, depth: this.#spec.depth }, this.#tile.together)
+    return this.#written === null ? pack : [...this.#written.write, ...pack]
   }
 
   kernel(): Kernel {
@@ -165,7 +177,8 @@ class Product {
 
   get #right(): Lines {
     const { b } = this.#spec
-    return { memory: b.buffer, batch: this.#batch(b), stride: b.colStride, depthStride: b.rowStride }
+    const from = this.#written === null ? { memory: b.buffer, batch: this.#batch(b) } : { memory: this.#written.memory, batch: [] }
+    return { ...from, stride: b.colStride, depthStride: b.rowStride }
   }
 
   #batch({ batchStrides }: MatrixOperand): Terms {

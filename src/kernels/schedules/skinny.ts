@@ -59,8 +59,8 @@ const columnsOf = ({ b, cols }: GemmSpec): Lines => ({ operand: b, loop: cols, s
 
 /** The small operand and the large one, which must be as the schedule needs it; null if there is no such product. */
 function operandsOf(problem: GemmSpec, fits: (many: Lines) => boolean): readonly [few: Lines, many: Lines] | null {
-  const { a, b, reduceBatch } = problem
-  if (reduceBatch > 0 || a.gather !== undefined || b.gather !== undefined) return null
+  const { reduceBatch } = problem
+  if (reduceBatch > 0) return null
   const [rows, columns] = [rowsOf(problem), columnsOf(problem)]
   if (isFew(rows.loop.extent, columns.depthStride === 1 ? FEW_ROWS : FEW_LINES) && fits(columns)) return [rows, columns]
   return isFew(columns.loop.extent, FEW_LINES) && fits(rows) ? [columns, rows] : null

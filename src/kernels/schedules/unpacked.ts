@@ -5,7 +5,7 @@ import { assign, at, call, constant, declare, load, local, loopVar, read, serial
 import type { Expr, Kernel } from '../loopIr.ts'
 import type { Terms } from './notation.ts'
 
-/** The kernel of a product without gathered operands. It has the parameters of the product, but that for scratch memory. */
+/** The kernel of a product. It has the parameters of the product, but that for scratch memory. */
 export function unpackedProduct({ name, batch, rows, cols, depth, a, b, reduceBatch, epilogue, params }: GemmSpec): Kernel {
   const kept = batch.slice(0, batch.length - reduceBatch)
   const k = loopVar('k', depth)

@@ -126,7 +126,7 @@ class Winograd {
     this.#s = spec
     this.#tile = tile
     this.#images = new BorderedImages(
-      { ...problem.sizes, images: problem.images, image: problem.image, multiple: QUAD },
+      { ...problem.sizes, image: problem.image, outer: [[problem.images, problem.image.outer]], multiple: QUAD },
       tileRows * side + overlap,
       tileColumns * side + overlap,
     )

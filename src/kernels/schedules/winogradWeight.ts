@@ -7,27 +7,12 @@ import type { Expr, Kernel, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import { onBothSides } from './bothSides.ts'
 import type { Transform } from './bothSides.ts'
-import type { ConvolutionOperand, ConvolutionSizes } from './convolution.ts'
+import type { ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
 import { QUAD, from, largestDivisor, nest } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 import { takesWinograd } from './winograd.ts'
 import { F23 } from './winogradTransforms.ts'
-
-/** out[feature, c, ky, kx] = epilogue(sum over images and pixels of gradient[image, feature, y, x] * image[image, c, y + ky - padH, x + kx - padW]) in float32. */
-export interface WeightGradientProblem {
-  readonly name: string
-  /** Those of the convolution. */
-  readonly sizes: ConvolutionSizes
-  /** The loops over the result, for which the epilogue is written: features, and the elements of a feature's weight ((c * 3 + ky) * 3 + kx). */
-  readonly features: LoopVar
-  readonly elements: LoopVar
-  readonly image: ConvolutionOperand
-  /** Its channels are features. */
-  readonly gradient: ConvolutionOperand
-  readonly epilogue: (sum: Expr) => readonly Stmt[]
-  readonly params: readonly Param[]
-}
 
 interface WeightTile {
   /** Features by channels of the products' register tile. */
@@ -81,9 +66,18 @@ class WinogradWeight {
     this.#image = images
     this.#tileColumns = tileColumns
     const [tall, wide] = [tileRows * TILE, tileColumns * TILE]
-    this.#images = new BorderedImages({ channels, height, width, padH, padW, images, image, multiple: tile.columns }, tall + 2, wide + 2)
+    this.#images = new BorderedImages(
+      { channels, height, width, padH, padW, image, outer: [[images, image.outer]], multiple: tile.columns },
+      tall + 2,
+      wide + 2,
+    )
     const plane = { channels: features, height: outHeight, width: outWidth, padH: 0, padW: 0 }
-    this.#gradients = new BorderedImages({ ...plane, images, image: gradient, multiple: tile.rows }, tall, wide, 'gradients')
+    this.#gradients = new BorderedImages(
+      { ...plane, image: gradient, outer: [[images, gradient.outer]], multiple: tile.rows },
+      tall,
+      wide,
+      'gradients',
+    )
     const rowBytes = tileColumns * BYTES * PRODUCTS * (this.#images.channels + this.#gradients.channels)
     this.#block = loopVar(
       'block',

@@ -8,6 +8,7 @@ import {
   call,
   compileScheduled,
   direct,
+  directWeight,
   isStrict,
   kernelBytes,
   kernelsByCall,
@@ -16,11 +17,20 @@ import {
   loopVar,
   store,
   takesDirect,
+  takesDirectWeight,
   takesWinogradWeight,
   winogradFor,
   winogradWeight,
 } from '../../kernels/index.ts'
-import type { BufferParam, CompiledKernel, ConvolutionOperand, ConvolutionSizes, Expr, WinogradSchedule } from '../../kernels/index.ts'
+import type {
+  BufferParam,
+  CompiledKernel,
+  ConvolutionOperand,
+  ConvolutionSizes,
+  Expr,
+  WeightGradientProblem,
+  WinogradSchedule,
+} from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { cacheKey, launch, scratchMemory } from '../eager/launch.ts'
 import { quadrupleOf } from '../shapes.ts'
@@ -62,10 +72,12 @@ const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
 /** Products for which a kernel of their own is worth being compiled: smaller ones take one that all sizes share. */
 const LEAST_PRODUCTS = 2 ** 18
 
-/** Whether the convolution is computed directly; `plane` is that of the result of the forward convolution. */
-const isDirect = (sizes: ConvGeometry, transposed: boolean, plane: number): boolean =>
-  takesDirect(sizes, transposed) &&
-  sizes.batch * sizes.groups * sizes.channels * sizes.features * sizes.kernelHeight * sizes.kernelWidth * plane >= LEAST_PRODUCTS
+/** Whether a convolution has so many products; `plane` is that of the result of the forward convolution. */
+const isWorthIt = ({ batch, groups, channels, features, kernelHeight, kernelWidth }: ConvGeometry, plane: number): boolean =>
+  batch * groups * channels * features * kernelHeight * kernelWidth * plane >= LEAST_PRODUCTS
+
+/** Whether the convolution is computed directly. */
+const isDirect = (sizes: ConvGeometry, transposed: boolean, plane: number): boolean => takesDirect(sizes, transposed) && isWorthIt(sizes, plane)
 
 /** The schedule of one of Winograd's algorithms; null is the direct one. */
 type Way = WinogradSchedule | null
@@ -95,16 +107,19 @@ function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradie
   return way === null ? compileScheduled(direct, { ...problem, groups, transposed: isGradient }) : compileScheduled(way, problem)
 }
 
-function weightKernel(sizes: ConvolutionSizes, steps: Steps): CompiledKernel {
-  const { channels, features: count, outHeight, outWidth, kernelHeight, kernelWidth } = sizes
-  const all = channels * kernelHeight * kernelWidth
-  const [features, elements] = [loopVar('feature', count), loopVar('element', all)]
-  return compileScheduled(winogradWeight, {
-    ...{ name: 'conv_winograd_weight', sizes, features, elements, image: operandOf(IMAGE, steps) },
-    gradient: operandOf(GRADIENT, [count * outHeight * outWidth, outHeight * outWidth, outWidth, 1]),
+/** The gradient of a weight: of strict code, in the order of the images. */
+function weightKernel(way: 'winograd' | 'direct', sizes: ConvGeometry, steps: Steps): CompiledKernel {
+  const { groups, channels, features: count, outHeight, outWidth, kernelHeight, kernelWidth } = sizes
+  const [all, plane] = [channels * kernelHeight * kernelWidth, outHeight * outWidth]
+  const [features, elements] = [loopVar('feature', groups * count), loopVar('element', all)]
+  const problem: WeightGradientProblem = {
+    ...{ name: `conv_${way}_weight`, sizes, features, elements, image: operandOf(IMAGE, steps) },
+    gradient: operandOf(GRADIENT, [groups * count * plane, plane, outWidth, 1]),
     epilogue: (sum) => [store(OUT, at([features, all], [elements, 1]), sum)],
     params: [OUT, IMAGE, GRADIENT],
-  })
+  }
+  if (way === 'winograd') return compileScheduled(winogradWeight, problem)
+  return compileScheduled(directWeight, { ...problem, groups, order: isStrict() ? { images: 1, lanes: 1 } : null })
 }
 
 function forward(sizes: ConvGeometry, { out, input, weight, bias }: Operands<'forward'>): Run | null {
@@ -133,9 +148,10 @@ function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'inpu
 }
 
 function weightGradient(sizes: ConvGeometry, { out, input, gradOut }: Operands<'weight'>): Run | null {
-  if (isStrict() || sizes.groups !== 1 || !takesWinogradWeight(sizes)) return null
+  const way = !isStrict() && sizes.groups === 1 && takesWinogradWeight(sizes) ? 'winograd' : 'direct'
+  if (way === 'direct' && !(takesDirectWeight(sizes) && isWorthIt(sizes, sizes.outHeight * sizes.outWidth))) return null
   const steps = stepsOf(input)
-  return { kernel: kernelFor('weight', sizes, steps, () => weightKernel(sizes, steps)), tensors: [out, input, gradOut] }
+  return { kernel: kernelFor(`weight ${way}`, sizes, steps, () => weightKernel(way, sizes, steps)), tensors: [out, input, gradOut] }
 }
 
 function runOf(g: ConvGeometry, operands: ConvOperands): Run | null {

@@ -1,6 +1,9 @@
 // Random convolutions and transposed ones with their results, for the schedules that compute them: windows, strides, dilations, groups, borders, layouts of images and weights, epilogues.
-import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../../src/kernels/loopIr.ts'
+import { at, bufferParam, call, cast, constant, iota, load, loopVar, sizeParam, store } from '../../../src/kernels/loopIr.ts'
 import type { ConvolutionSizes } from '../../../src/kernels/schedules/convolution.ts'
+import type { BufferParam, Expr, Size, SizeParam } from '../../../src/kernels/loopIr.ts'
+import { gathered, gatheredSide } from '../../../src/kernels/schedules/gathered.ts'
+import type { GatheredSide } from '../../../src/kernels/schedules/gathered.ts'
 import { direct } from '../../../src/kernels/schedules/direct.ts'
 import type { DirectProblem } from '../../../src/kernels/schedules/direct.ts'
 import { fastWinograd, winograd } from '../../../src/kernels/schedules/winograd.ts'
@@ -195,3 +198,74 @@ const problemOf = (random: Random, schedule: WinogradSchedule, tolerance: number
 
 export const winogradProblem: DrawProblem = (random) => problemOf(random, winograd, 0)
 export const fastWinogradProblem: DrawProblem = (random) => problemOf(random, fastWinograd, 0.01)
+
+/** The same convolutions as products with windows, of sizes that are known or parameters of each call. */
+export const gatheredProblem: DrawProblem = (random) =>
+  untilTaken(() => {
+    const [transposed, symbolic] = [random.chance(1 / 2), random.chance(1 / 2)]
+    const [sizes, groups] = [drawnWindow(random, transposed), random.pick([1, 1, 2, 3])]
+    if (sizes === null || !isSmall(sizes, 4 * groups)) return null
+    const { batch, channels, features, kernelHeight, kernelWidth, outHeight, outWidth } = sizes
+    const { any, whole } = elementsOf(random)
+    const { problem, args, results } = convolutionCase(random, { sizes, transposed, groups, image: any, weight: whole, isPlain: true })
+    const [plane, area] = [outHeight * outWidth, kernelHeight * kernelWidth]
+    const depth = channels * area
+    const values: Record<string, number> = {}
+    const params: SizeParam[] = []
+    const size = (name: string, value: number): Size => {
+      values[name] = value
+      if (!symbolic) return value
+      const param = sizeParam(name)
+      params.push(param)
+      return param
+    }
+    const side = (name: string, of: Parameters<typeof gatheredSide>[0]): GatheredSide => {
+      const { size: pixels, kernel, out, copy, first, spread, start, step, tap } = gatheredSide(of, transposed)
+      const part = (what: string, value: number): Size => size(`${name}_${what}`, value)
+      return {
+        ...{
+          size: part('size', pixels),
+          kernel: part('kernel', kernel),
+          out: part('out', out),
+          copy: part('copy', copy),
+          first: part('first', first),
+        },
+        ...{ spread: part('spread', spread), start: part('start', start), step: part('step', step), tap: part('tap', tap) },
+      }
+    }
+    const { strideH, strideW, padH, padW, dilationH, dilationW, height, width } = sizes
+    const sides = {
+      rows: side('rows', { size: height, kernel: kernelHeight, out: outHeight, stride: strideH, pad: padH, dilation: dilationH }),
+      cols: side('cols', { size: width, kernel: kernelWidth, out: outWidth, stride: strideW, pad: padW, dilation: dilationW }),
+    }
+    const [images, group] = [loopVar('n', size('batch', batch)), loopVar('g', size('groups', groups))]
+    const [rows, cols] = [loopVar('o', size('features', features)), loopVar('p', size('plane', plane))]
+    const [out, image, weight, bias] = problem.params.filter((param): param is BufferParam => param.kind === 'buffer')
+    if (out === undefined || image === undefined || weight === undefined || bias === undefined) return null
+    const depthOf = size('depth', depth)
+    const channelCount = size('channels', channels)
+    const strides = { channelStride: problem.image.channel, rowStride: problem.image.row, colStride: problem.image.col }
+    const product = {
+      ...{ name: 'gathered', batch: [images, group], rows, cols, depth: depthOf, reduceBatch: 0 },
+      a: { buffer: weight, rowStride: depth, colStride: 1, batchStrides: [0, features * depth] },
+      b: { buffer: image, rowStride: 0, colStride: 0, batchStrides: [problem.image.outer, channels * problem.image.channel] },
+      epilogue: (sum: Expr) => [
+        store(
+          out,
+          at([images, groups * features * plane], [group, features * plane], [rows, plane], [cols, 1]),
+          call(
+            'max',
+            call('add', sum, load(bias, at([group, features], [rows, 1]))),
+            cast(call('sub', iota(cols), constant('int32', 40)), 'float32'),
+          ),
+        ),
+      ],
+      params: [...problem.params, ...params, bufferParam('scratch', 'float32', 'readwrite')],
+    }
+    return {
+      what: JSON.stringify({ ...sizes, transposed, groups, symbolic }),
+      args: { ...args, ...values },
+      expected: { out: results((x) => x) },
+      kernels: builtWith(gathered, { product, windows: { channels: channelCount, ...sides, ...strides, swapped: false } }),
+    }
+  })
