@@ -31,7 +31,6 @@ const LONG: Recorded = {
     'aot/aotFunction.ts:traced',
     'aot/aotFunction.ts:entryFor',
   ],
-  'the code of one kernel': ['kernels/templates/im2col.ts:Im2col.#shifted'],
 }
 
 const WIDE: Recorded = {

@@ -3,7 +3,7 @@
 //
 // Rows of tiles come in blocks, whose transformed windows and tiles stay in the cache; each block is added to the sums.
 import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import { onBothSides } from './bothSides.ts'
 import type { Transform } from './bothSides.ts'

@@ -1,5 +1,5 @@
 // float32 convolutions as products of matrices with windows of the images. Sizes are run-time parameters: a few kernels do for all shapes that have none of their own (convScheduled.ts).
-import { at, bufferParam, call, compileScheduled, gathered, gatheredSide, load, loopVar, scratchBytes, store } from '../../kernels/index.ts'
+import { at, bufferParam, call, compileScheduled, gathered, gatheredScratchBytes, gatheredSide, load, loopVar, store } from '../../kernels/index.ts'
 import type { CompiledKernel, Expr, GatheredSide, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { sizeParams } from '../eager/sizes.ts'
@@ -19,29 +19,6 @@ const SIZES = [
   ...(['height', 'kernelHeight', 'outHeight', 'copyHeight', 'firstRow', 'spreadRows', 'startRow', 'stepRows', 'tapRows'] as const),
   ...(['width', 'kernelWidth', 'outWidth', 'copyWidth', 'firstCol', 'spreadCols', 'startCol', 'stepCols', 'tapCols'] as const),
 ] as const
-
-type Sizes = Readonly<Record<(typeof SIZES)[number], number>>
-type WindowSizes = Pick<
-  Sizes,
-  | 'height'
-  | 'kernelHeight'
-  | 'outHeight'
-  | 'copyHeight'
-  | 'firstRow'
-  | 'spreadRows'
-  | 'startRow'
-  | 'stepRows'
-  | 'tapRows'
-  | 'width'
-  | 'kernelWidth'
-  | 'outWidth'
-  | 'copyWidth'
-  | 'firstCol'
-  | 'spreadCols'
-  | 'startCol'
-  | 'stepCols'
-  | 'tapCols'
->
 
 // C[batch, group][row, col] = A[batch, group][row, k] * windows of B[batch, group][k, col]; the weight gradient sums over the batch. `isDense`: pixels of a row that are read one after the other are neighbours.
 const kernelOf = kernelCache((direction: Direction, hasBias: boolean, isDense: boolean): CompiledKernel => {
@@ -89,50 +66,38 @@ export function runConvGemm(g: ConvGeometry, operands: ConvOperands): void {
   const outPlane = outHeight * outWidth
   const inPlane = height * width
   const bias = direction === 'forward' ? operands.bias : null
-  const run = (a: Tensor, b: Tensor, sizes: Omit<Sizes, 'batch' | 'groups'>): void => {
-    const values: Sizes = { batch, groups, ...sizes }
-    const isDense = values.colStride === 1 && values.spreadCols === 1 && values.stepCols === 1
-    const kernel = kernelOf(direction, bias !== null, isDense)
-    const scratch = scratchMemory(scratchBytes(kernel.kernel, ({ name }) => Number(Object.entries(values).find(([key]) => key === name)?.[1])))
-    launch(kernel, bias === null ? [out, a, b] : [out, a, b, bias], [...SIZES.map((name) => values[name]), scratch])
+  const isInput = direction === 'input'
+  const rows = isInput
+    ? gatheredSide(outHeight, kernelHeight, height, g.strideH, g.padH, g.dilationH, true)
+    : gatheredSide(height, kernelHeight, outHeight, g.strideH, g.padH, g.dilationH, false)
+  const cols = isInput
+    ? gatheredSide(outWidth, kernelWidth, width, g.strideW, g.padW, g.dilationW, true)
+    : gatheredSide(width, kernelWidth, outWidth, g.strideW, g.padW, g.dilationW, false)
+  /** `sizes` are those from m to colStride in {@link SIZES}. */
+  const run = (a: Tensor, b: Tensor, m: number, n: number, k: number, sizes: readonly number[], colStride: number, copied: number): void => {
+    const kernel = kernelOf(direction, bias !== null, colStride === 1 && cols.spread === 1 && cols.step === 1)
+    const scratch = scratchMemory(gatheredScratchBytes(m, n, k, copied * rows.copy * cols.copy))
+    const numbers = [batch, groups, m, n, k, ...sizes]
+    for (const { size, kernel: window, out: results, copy, first, spread, start, step, tap } of [rows, cols])
+      numbers.push(size, window, results, copy, first, spread, start, step, tap)
+    numbers.push(scratch)
+    launch(kernel, bias === null ? [out, a, b] : [out, a, b, bias], numbers)
   }
   if (direction === 'input') {
     // Rows are input channels: the weight is needed as [group, channel, feature, kernel].
     const turned = contiguous(transpose(reshape(operands.weight, [groups, features, channels, area]), 1, 2))
     const k = features * area
-    run(turned, operands.gradOut, {
-      ...{ m: channels, n: inPlane, k, a0: 0, aGroup: channels * k, aRow: k, b0: groups * features * outPlane, bGroup: features * outPlane },
-      ...{ c0: groups * channels * inPlane, cGroup: channels * inPlane, ...windowsOf(g, direction) },
-      ...{ channels: features, channelStride: outPlane, rowStride: outWidth, colStride: 1 },
-    })
+    const ofB = [groups * features * outPlane, features * outPlane]
+    const sizes = [0, channels * k, k, ...ofB, groups * channels * inPlane, channels * inPlane, features, outPlane, outWidth, 1]
+    run(turned, operands.gradOut, channels, inPlane, k, sizes, 1, features)
     return
   }
   const { input } = operands
-  const [b0, channelStride, rowStride, colStride] = quadrupleOf(input.steps)
+  const [s0, s1, s2, s3] = quadrupleOf(input.steps)
   const k = channels * area
-  const image = { channels, channelStride, rowStride, colStride, b0, bGroup: channels * channelStride, ...windowsOf(g, direction) }
+  const image = [channels, s1, s2, s3]
   const [plane, group] = [groups * features * outPlane, features * outPlane]
   if (direction === 'forward')
-    run(operands.weight, input, { m: features, n: outPlane, k, a0: 0, aGroup: features * k, aRow: k, c0: plane, cGroup: group, ...image })
-  else
-    run(operands.gradOut, input, {
-      ...{ m: features, n: k, k: outPlane, a0: plane, aGroup: group, aRow: outPlane, c0: 0, cGroup: features * k },
-      ...image,
-    })
-}
-
-/** What kernels take of the windows: of a gradient of images, those in the result's gradient. */
-function windowsOf(g: ConvGeometry, direction: Direction): WindowSizes {
-  const { kernelHeight, kernelWidth } = g
-  const isInput = direction === 'input'
-  const [height, outHeight] = isInput ? [g.outHeight, g.height] : [g.height, g.outHeight]
-  const [width, outWidth] = isInput ? [g.outWidth, g.width] : [g.width, g.outWidth]
-  const rows = gatheredSide({ size: height, kernel: kernelHeight, out: outHeight, stride: g.strideH, pad: g.padH, dilation: g.dilationH }, isInput)
-  const cols = gatheredSide({ size: width, kernel: kernelWidth, out: outWidth, stride: g.strideW, pad: g.padW, dilation: g.dilationW }, isInput)
-  return {
-    ...{ height, kernelHeight, outHeight, copyHeight: rows.copy, firstRow: rows.first, spreadRows: rows.spread },
-    ...{ startRow: rows.start, stepRows: rows.step, tapRows: rows.tap },
-    ...{ width, kernelWidth, outWidth, copyWidth: cols.copy, firstCol: cols.first, spreadCols: cols.spread },
-    ...{ startCol: cols.start, stepCols: cols.step, tapCols: cols.tap },
-  }
+    run(operands.weight, input, features, outPlane, k, [0, features * k, k, s0, channels * s1, plane, group, ...image], s3, channels)
+  else run(operands.gradOut, input, features, k, outPlane, [plane, group, outPlane, s0, channels * s1, 0, features * k, ...image], s3, channels)
 }

@@ -219,8 +219,8 @@ export const gatheredProblem: DrawProblem = (random) =>
       params.push(param)
       return param
     }
-    const side = (name: string, of: Parameters<typeof gatheredSide>[0]): GatheredSide => {
-      const { size: pixels, kernel, out, copy, first, spread, start, step, tap } = gatheredSide(of, transposed)
+    const side = (name: string, ...of: readonly [number, number, number, number, number, number]): GatheredSide => {
+      const { size: pixels, kernel, out, copy, first, spread, start, step, tap } = gatheredSide(...of, transposed)
       const part = (what: string, value: number): Size => size(`${name}_${what}`, value)
       return {
         ...{
@@ -235,8 +235,8 @@ export const gatheredProblem: DrawProblem = (random) =>
     }
     const { strideH, strideW, padH, padW, dilationH, dilationW, height, width } = sizes
     const sides = {
-      rows: side('rows', { size: height, kernel: kernelHeight, out: outHeight, stride: strideH, pad: padH, dilation: dilationH }),
-      cols: side('cols', { size: width, kernel: kernelWidth, out: outWidth, stride: strideW, pad: padW, dilation: dilationW }),
+      rows: side('rows', height, kernelHeight, outHeight, strideH, padH, dilationH),
+      cols: side('cols', width, kernelWidth, outWidth, strideW, padW, dilationW),
     }
     const [images, group] = [loopVar('n', size('batch', batch)), loopVar('g', size('groups', groups))]
     const [rows, cols] = [loopVar('o', size('features', features)), loopVar('p', size('plane', plane))]
