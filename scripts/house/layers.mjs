@@ -17,7 +17,7 @@ export const layers = [
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
   { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },
-  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, templates', imports: base },
+  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, schedules', imports: base },
   { place: 'formats', holds: 'files of tensors as bytes: safetensors, torch.save; no tensors', imports: [...base, 'kernels'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
   { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },

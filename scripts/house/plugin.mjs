@@ -38,7 +38,7 @@ const layersRule = {
 }
 
 /** The folders and files of kernels/ that know an engine: schedules are for every engine. */
-const EMITTERS = ['kernels/wasm/', 'kernels/templates/', 'kernels/compile.ts']
+const EMITTERS = ['kernels/wasm/', 'kernels/compile.ts']
 
 const schedulesRule = {
   meta: { type: 'problem', docs: { description: 'Schedules build loop IR for every engine: they import no emitter' }, schema: [] },

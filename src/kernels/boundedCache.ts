@@ -85,10 +85,8 @@ const MIB = 2 ** 20
 
 /** Compiled kernels, by their text. */
 export const kernelsByText: BoundedCache<CompiledKernel> = new BoundedCache('kernels', 64 * MIB)
-/** Kernels of templates, by template and problem. */
-export const kernelsByProblem: BoundedCache<CompiledKernel> = new BoundedCache('templates', 64 * MIB)
 
-// The caches of eager calls hold kernels of the caches above, by what of a call's arguments is part of the kernel. What these no longer hold stays as long as it is here.
+// The caches of eager calls hold kernels of the cache above, by what of a call's arguments is part of the kernel. What it no longer holds stays as long as it is here.
 
 /** Kernels of eager calls, but for the next ones. */
 export const kernelsByCall: BoundedCache<CompiledKernel> = new BoundedCache('eager calls', 32 * MIB)
@@ -96,4 +94,4 @@ export const kernelsByCall: BoundedCache<CompiledKernel> = new BoundedCache('eag
 export const kernelsByLiterals: BoundedCache<CompiledKernel & { readonly result: DType }> = new BoundedCache('eager calls with literals', 16 * MIB)
 
 /** The sizes of the caches of compiled kernels. Kernels of compiled functions live as long as those, whether a cache still has them or not. */
-export const cacheSizes = (): readonly CacheSize[] => [kernelsByText, kernelsByProblem, kernelsByCall, kernelsByLiterals].map((cache) => cache.size)
+export const cacheSizes = (): readonly CacheSize[] => [kernelsByText, kernelsByCall, kernelsByLiterals].map((cache) => cache.size)

@@ -4,7 +4,7 @@ import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { currentEngine, isStrict } from './engine.ts'
 import { heapGuard, heapMemory } from './heap.ts'
-import type { Kernel, Stmt } from './loopIr.ts'
+import type { Kernel } from './loopIr.ts'
 import { printKernel } from './print.ts'
 import { hostFunctions } from './scalarOps.ts'
 import { emitKernel } from './wasm/emit.ts'
@@ -20,12 +20,7 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   return run as CompiledKernel['run']
 }
 
-/** The kernel of a module. `body` is null for a template. */
-export function compiledKernel(
-  kernel: CompiledKernel['kernel'] & { readonly body: readonly Stmt[] | null },
-  wasm: Uint8Array<ArrayBuffer>,
-): CompiledKernel {
-  const { name, params, scratch = [], body } = kernel
+function compiledKernel({ name, params, scratch = [], body }: Kernel, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
   const run = instantiate(wasm)
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
 }

@@ -25,8 +25,8 @@ export interface HeapGuard {
   free(address: number, bytes: number, give: (address: number, bytes: number) => void): void
   /** Called before memory outside the heap is allocated. */
   spill(bytes: number): void
-  /** The function to call instead of a compiled kernel. `body` is null for a template, which is not written as loops. */
-  kernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, run: (...args: number[]) => void): (...args: number[]) => void
+  /** The function to call instead of a compiled kernel. */
+  kernel(name: string, params: readonly Param[], body: readonly Stmt[], run: (...args: number[]) => void): (...args: number[]) => void
 }
 
 let guard: HeapGuard | null = null

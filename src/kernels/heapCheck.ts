@@ -81,8 +81,8 @@ export class HeapCheck implements HeapGuard {
 
   spill(): void {}
 
-  kernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, run: (...args: number[]) => void): (...args: number[]) => void {
-    const sites = body === null ? [] : accessSites(body)
+  kernel(name: string, params: readonly Param[], body: readonly Stmt[], run: (...args: number[]) => void): (...args: number[]) => void {
+    const sites = accessSites(body)
     return (...args) => {
       this.launches++
       const values = new Map(params.map((param, i) => [param, args[i] ?? NaN]))

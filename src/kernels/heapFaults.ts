@@ -55,7 +55,7 @@ class FailingHeap implements HeapGuard {
     this.#inner()?.spill(bytes)
   }
 
-  kernel(name: string, params: readonly Param[], body: readonly Stmt[] | null, run: (...args: number[]) => void): (...args: number[]) => void {
+  kernel(name: string, params: readonly Param[], body: readonly Stmt[], run: (...args: number[]) => void): (...args: number[]) => void {
     return this.#inner()?.kernel(name, params, body, run) ?? run
   }
 }

@@ -1,4 +1,4 @@
-// kernels/: dtypes, the loop IR, its compiler, the heap, and the templates.
+// kernels/: dtypes, the loop IR, its compiler, the heap, and the schedules.
 export { DTYPES, accumulationType, complexDType, dtypeInfo, isComplexDType, isDType, isNarrow, kindRank, promoteTypes, realDType } from './dtype.ts'
 export type {
   ComplexDType,

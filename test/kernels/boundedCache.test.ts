@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { cacheSizes } from 'tensorfx/kernels'
-import { BoundedCache, kernelsByCall, kernelsByLiterals, kernelsByProblem, kernelsByText } from '../../src/kernels/boundedCache.ts'
+import { BoundedCache, kernelsByCall, kernelsByLiterals, kernelsByText } from '../../src/kernels/boundedCache.ts'
 
 describe('a cache of 100 bytes', () => {
   it('never holds more, and drops what was not used for the longest time', () => {
@@ -41,7 +41,7 @@ describe('a cache of 100 bytes', () => {
 })
 
 describe('the caches of kernels', () => {
-  const caches = [kernelsByText, kernelsByProblem, kernelsByCall, kernelsByLiterals]
+  const caches = [kernelsByText, kernelsByCall, kernelsByLiterals]
   const limits = caches.map((cache) => cache.size.limit)
   afterEach(() => caches.forEach((cache, i) => cache.setLimit(limits[i] ?? 0)))
   const limitAll = (bytes: number): void => caches.forEach((cache) => void cache.setLimit(bytes))
@@ -83,9 +83,9 @@ describe('the caches of kernels', () => {
     x.sum()
     scaled(5)(x)
     const sizes = cacheSizes()
-    expect(sizes.map(({ name }) => name)).toEqual(['kernels', 'templates', 'eager calls', 'eager calls with literals'])
-    for (const { name, entries, bytes, limit } of sizes) {
-      if (name !== 'templates') expect(entries).toBeGreaterThan(0)
+    expect(sizes.map(({ name }) => name)).toEqual(['kernels', 'eager calls', 'eager calls with literals'])
+    for (const { entries, bytes, limit } of sizes) {
+      expect(entries).toBeGreaterThan(0)
       expect(bytes).toBeGreaterThanOrEqual(entries * 20_000)
       expect(limit).toBeGreaterThanOrEqual(2 ** 24)
     }

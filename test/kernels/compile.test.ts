@@ -12,7 +12,6 @@ import {
   forLoop,
   heapView,
   iota,
-  cast,
   kernelCacheStats,
   load,
   local,
@@ -23,11 +22,8 @@ import {
   withStrict,
 } from '../../src/kernels/index.ts'
 import type { Expr, Kernel } from '../../src/kernels/index.ts'
-import { ModuleBuilder } from '../../src/kernels/wasm/assembler.ts'
-import { StatementEmitter, emitKernel } from '../../src/kernels/wasm/emit.ts'
+import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { erf } from '../../src/kernels/numbers.ts'
-import { functionsFor } from '../../src/kernels/wasm/operations.ts'
-import type { Val } from '../../src/kernels/wasm/vectorCode.ts'
 import { arrayOf, runWasm } from './harness.ts'
 
 const [out, a] = [bufferParam('out', 'float32', 'write'), bufferParam('a', 'float32')]
@@ -133,46 +129,3 @@ test('erf of float64 is right to 1e-14', () => {
     expect(Math.abs(erf(x) - value)).toBeLessThan(1e-14)
   }
 })
-
-for (const wide of [true, false]) {
-  test(`an epilogue inside the caller's loops stores ${wide ? 'two vectors' : 'one element'} at the caller's position`, () => {
-    const [rows, cols] = [loopVar('rows', 3), loopVar('cols', 16)]
-    const bias = bufferParam('bias', 'float32')
-    const acc = local('acc', 'float32')
-    const scaled = local('scaled', 'float32')
-    const value = call('add', call('add', read(acc), load(bias, at([cols, 1]))), cast(iota(cols), 'float32'))
-    const body = [
-      declare(scaled, call('mul', value, constant('float32', 2))),
-      store(out, at([rows, 16], [cols, 1]), call('max', read(scaled), constant('float32', 0))),
-    ]
-    const m = new ModuleBuilder()
-    m.importMemory()
-    const functions = functionsFor(m, body)
-    const f = m.function(['i32', 'i32', 'i32', 'i32', 'f32'], [], 'run')
-    const emitter = new StatementEmitter(functions, f, [out, bias], body)
-    const vectors: Val = wide ? [f.local('v128'), f.local('v128')] : [f.local('v128')]
-    for (const v of vectors) {
-      f.get(4)
-      f.op('f32x4.splat')
-      f.set(v)
-    }
-    emitter.epilogue(body, {
-      loops: [
-        { loop: rows, counter: 2 },
-        { loop: cols, counter: 3 },
-      ],
-      lanes: cols,
-      wide,
-      values: [{ local: acc, vectors }],
-    })
-    const memory = new WebAssembly.Memory({ initial: 1 })
-    const run = new WebAssembly.Instance(new WebAssembly.Module(m.finish() as BufferSource), { env: { memory } }).exports['run'] as (
-      ...args: number[]
-    ) => void
-    const data = new Float32Array(memory.buffer)
-    for (let k = 0; k < 16; k++) data[k] = -k * k
-    run(1024, 0, 1, 4, 10)
-    const expected = Array.from({ length: 48 }, (_, k) => (k >= 20 && k < (wide ? 28 : 21) ? Math.max(0, 2 * (10 - (k - 16) ** 2 + (k - 16))) : 0))
-    expect(Array.from(data.subarray(256, 304))).toEqual(expected)
-  })
-}

@@ -28,6 +28,7 @@ export interface SumOrder {
   readonly lanes: 1 | typeof LANES
 }
 
+/** The gradient of the weight of a convolution with groups. `features` counts those of all groups. */
 export interface DirectWeightProblem extends WeightGradientProblem {
   /** The number of groups, each of which has `sizes.channels` channels and `sizes.features` features of its own. */
   readonly groups: number

@@ -75,7 +75,7 @@ export const gathered: Schedule<GatheredProblem, GatheredProblem, GemmTile> = {
   build: (problem, tile) => gatheredKernel(problem, tile),
 }
 
-/** The most bytes of scratch memory for a product of these sizes, with so many elements in the copy of an image. */
+/** The most bytes of scratch memory for a product of these sizes; `copied` is the number of elements in the copy of an image. */
 export const gatheredScratchBytes = (m: number, n: number, k: number, copied: number): number =>
   4 * (copied + k * n) + 2 * 64 + gemmScratchBytes(m, n, k)
 

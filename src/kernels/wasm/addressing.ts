@@ -1,6 +1,5 @@
 // Addresses of buffer elements. In the loops of a kernel, each distinct walk through a buffer has a running byte pointer that is advanced once per
-// iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions. In loops that the caller runs
-// (a matrix template that calls an epilogue), addresses are computed from the loop's counter.
+// iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions.
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { Index, LoopVar, Memory, Param, Scratch, Size } from '../loopIr.ts'
@@ -24,8 +23,8 @@ export interface RunningLoop {
   readonly counter: number
   /** Whether code reads the counter. */
   counterUsed: boolean
-  /** Running pointers by walk, made at their first use; null for a loop that the caller runs. */
-  readonly pointers: Map<string, RunningPointer> | null
+  /** Running pointers by walk, made at their first use. */
+  readonly pointers: Map<string, RunningPointer>
 }
 
 interface RunningPointer {
@@ -166,7 +165,7 @@ export class Addressing {
 
   /** Advances the pointers of a loop by `steps` iterations. */
   advance(scope: RunningLoop, steps: number): void {
-    for (const { local, stride } of scope.pointers?.values() ?? []) {
+    for (const { local, stride } of scope.pointers.values()) {
       this.f.get(local)
       this.pushBytes(stride, steps)
       this.f.op('i32.add')
@@ -180,7 +179,7 @@ export class Addressing {
    */
   endOf(scope: RunningLoop): { readonly pointer: number; readonly local: number } | null {
     const { extent, step } = scope.loop
-    for (const { local: pointer, stride } of scope.pointers?.values() ?? []) {
+    for (const { local: pointer, stride } of scope.pointers.values()) {
       if (!('known' in stride)) continue
       const local = this.code.ownI32()
       this.f.get(pointer)
@@ -196,7 +195,7 @@ export class Addressing {
   leave(): void {
     const scope = this.scopes.pop()
     if (scope?.kind !== 'running') throw new InternalError('a loop ends that has not started')
-    for (const { local, walk } of scope.pointers?.values() ?? []) {
+    for (const { local, walk } of scope.pointers.values()) {
       this.f.get(this.pointer(walk, this.scopes.length))
       this.f.set(local)
     }
@@ -204,7 +203,7 @@ export class Addressing {
 
   /** The locals of the pointers of a loop, and others of its own, are free for other code from here on. */
   release(scope: RunningLoop, ...others: readonly number[]): void {
-    for (const { local } of scope.pointers?.values() ?? []) this.code.giveBack(local)
+    for (const { local } of scope.pointers.values()) this.code.giveBack(local)
     for (const local of others) this.code.giveBack(local)
   }
 
@@ -273,24 +272,13 @@ export class Addressing {
     const { size } = dtypeInfo[walk.memory.dtype]
     const stride = this.strideBytes(walk, scope.loop, size)
     if ('known' in stride && stride.known === 0) return this.pointer(walk, depth - 1)
-    if (scope.pointers !== null) {
-      const key = this.keyOf(walk, depth)
-      let pointer = scope.pointers.get(key)
-      if (pointer === undefined) {
-        pointer = { local: this.code.ownI32(), stride, walk }
-        scope.pointers.set(key, pointer)
-      }
-      return pointer.local
+    const key = this.keyOf(walk, depth)
+    let pointer = scope.pointers.get(key)
+    if (pointer === undefined) {
+      pointer = { local: this.code.ownI32(), stride, walk }
+      scope.pointers.set(key, pointer)
     }
-    const outer = this.pointer(walk, depth - 1)
-    this.f.get(outer)
-    this.f.get(scope.counter)
-    this.pushBytes(stride, 1)
-    this.f.op('i32.mul')
-    this.f.op('i32.add')
-    const local = this.code.tempI32()
-    this.f.set(local)
-    return local
+    return pointer.local
   }
 
   private root({ memory, start }: Walk): number {

@@ -1,5 +1,5 @@
 // A WebAssembly assembler: writes the binary of a module (functions, imports, exports, SIMD) as instructions are appended.
-// Nothing is checked here: the engine validates the module. The assembler knows nothing of the loop IR; emit.ts and the templates use it.
+// Nothing is checked here: the engine validates the module. The assembler knows nothing of the loop IR; emit.ts uses it.
 import { InternalError } from '../../errors/index.ts'
 import { ByteWriter } from './byteWriter.ts'
 import { laneMemoryOps, laneOps, memoryOps, plainOps, saturatingOps, simdMemoryOps, simdOps } from './opcodes.ts'

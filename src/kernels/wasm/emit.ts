@@ -17,7 +17,7 @@ import {
 } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
-import type { Combine, Expr, ForStmt, Kernel, Local, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
+import type { Combine, Expr, ForStmt, Kernel, Local, Param, Scratch, Stmt } from '../loopIr.ts'
 import { FUNCTION } from '../scalarOpRecord.ts'
 import { scalarOp } from '../scalarOps.ts'
 import { isStrict } from '../engine.ts'
@@ -39,6 +39,7 @@ import type { Elements, Val } from './vectorCode.ts'
 const UNROLL = 4
 /** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
 const UNROLL_LIMIT = 80
+
 /** The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. */
 export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
@@ -50,20 +51,8 @@ export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
   return module.finish()
 }
 
-/** Where an epilogue is emitted: inside loops that the caller runs. See {@link StatementEmitter.epilogue}. */
-export interface EpilogueSite {
-  /** The caller's loops, outermost first, each with the i32 local of its counter (for `lanes`: that of the first lane). */
-  readonly loops: readonly { readonly loop: LoopVar; readonly counter: number }[]
-  /** The loop along which lanes run: neighbouring lanes are neighbouring iterations. */
-  readonly lanes: LoopVar
-  /** True: each vector holds four elements. False: there is one element, which the caller has put into all lanes of its locals. */
-  readonly wide: boolean
-  /** The values that the caller provides: v128 locals, one per vector in flight, the same number for each value. */
-  readonly values: readonly { readonly local: Local; readonly vectors: Val }[]
-}
-
 /** Writes statements into a function whose first parameters are the kernel's. */
-export class StatementEmitter {
+class StatementEmitter {
   private readonly f: FunctionBuilder
   private x: ExpressionEmitter
   /** Elements per vector: 64-bit dtypes leave room for two. */
@@ -83,22 +72,6 @@ export class StatementEmitter {
 
   body(stmts: readonly Stmt[]): void {
     for (const stmt of stmts) this.statement(stmt)
-  }
-
-  /**
-   * Writes the statements for elements that the caller has computed, such as a tile of a matrix product. Values computed for one site are not
-   * reused at the next. Throws InternalError when `wide` is requested for statements that use 64-bit dtypes (see `touches64Bits`).
-   */
-  epilogue(stmts: readonly Stmt[], site: EpilogueSite): void {
-    if (site.wide && this.elements !== LANES) throw new InternalError('an epilogue with float64 or int64 must be emitted one element at a time')
-    const vectors = site.values[0]?.vectors.length ?? 1
-    for (const { loop, counter } of site.loops) this.x.addressing.scopes.push({ kind: 'running', loop, counter, counterUsed: true, pointers: null })
-    for (const { local, vectors: locals } of site.values) {
-      this.x.locals.set(local, locals)
-      this.x.laneLocals.add(local)
-    }
-    this.x.inLanes(site.lanes, site.wide, vectors, () => this.x.remembering(() => this.body(stmts)))
-    for (const _ of site.loops) this.x.addressing.scopes.pop()
   }
 
   private statement(stmt: Stmt): void {

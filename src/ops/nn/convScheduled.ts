@@ -72,7 +72,7 @@ const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
 /** Products for which a kernel of their own is worth being compiled: smaller ones take one that all sizes share. */
 const LEAST_PRODUCTS = 2 ** 18
 
-/** Whether a convolution has so many products; `plane` is that of the result of the forward convolution. */
+/** Whether a convolution has at least {@link LEAST_PRODUCTS}; `plane` is that of the result of the forward convolution. */
 const isWorthIt = ({ batch, groups, channels, features, kernelHeight, kernelWidth }: ConvGeometry, plane: number): boolean =>
   batch * groups * channels * features * kernelHeight * kernelWidth * plane >= LEAST_PRODUCTS
 
