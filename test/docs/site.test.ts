@@ -118,6 +118,7 @@ describe('the search', () => {
   const entries: readonly Entry[] = [
     'symbolicTrace',
     'torch.relu',
+    'torch.real',
     'Debugging a compile',
     'Debugging transformations',
     'compile',

@@ -33,8 +33,11 @@ function scoreOfWord(name: string, query: string): number {
   if (at >= 0) return 50 - Math.min(20, name.length - query.length)
   const most = query.length > 7 ? 2 : query.length > 3 ? 1 : 0
   const away = most === 0 ? 1 : Math.min(...[short, short.slice(0, query.length), name].map((one) => distance(query, one, most)))
-  return away <= most ? 25 - 6 * away : 0
+  // Letters in another order are a likelier error than another letter.
+  return away > most ? 0 : 25 - 6 * away + ([short, name].some((one) => letters(one) === letters(query)) ? 2 : 0)
 }
+
+const letters = (word: string): string => [...word].sort().join('')
 
 /** How well a name fits the words of a query, all in small letters; 0 if one of them fits nothing. */
 function score(name: string, query: readonly string[]): number {
