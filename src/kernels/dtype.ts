@@ -61,7 +61,7 @@ const integer = (short: string, size: 1 | 2 | 4 | 8, array: StorageArrayConstruc
   return { size, kind: 'integer', floating: false, differentiable: false, signed, short, ...range, array, compute }
 }
 
-const floating = (short: string, size: 2 | 4 | 8, array: StorageArrayConstructor, compute: ComputeDType): DTypeInfo => ({
+const floating = (short: string, size: 2 | 4 | 8 | 16, array: StorageArrayConstructor, compute: ComputeDType): DTypeInfo => ({
   size,
   kind: 'floating',
   floating: true,
@@ -75,16 +75,9 @@ const floating = (short: string, size: 2 | 4 | 8, array: StorageArrayConstructor
 })
 
 const complex = (short: string, size: 8 | 16, array: StorageArrayConstructor, compute: 'float32' | 'float64'): DTypeInfo => ({
-  size,
+  ...floating(short, size, array, compute),
   kind: 'complex',
   floating: false,
-  differentiable: true,
-  signed: true,
-  short,
-  lowest: -Infinity,
-  highest: Infinity,
-  array,
-  compute,
 })
 
 /** What is known of each dtype. */

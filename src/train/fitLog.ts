@@ -3,15 +3,9 @@ import { isFunction } from '../protocol/index.ts'
 import { timeText } from '../protocol/timeText.ts'
 import { ProgressDisplay, progressOf } from '../protocol/progressDisplay.ts'
 import type { EpochReport } from './fitOptions.ts'
+import { shortNumber } from './shortNumber.ts'
 
 const MINUTE = 60_000
-
-/** A number in few digits: `0.0123`, `12.35`, `1.2e-8`. */
-export function numberText(value: number): string {
-  const size = Math.abs(value)
-  if (!Number.isFinite(value) || value === 0) return String(value)
-  return size < 1e-3 || size >= 1e6 ? value.toExponential(2) : String(Number(value.toPrecision(4)))
-}
 
 export class FitLog {
   readonly #display: ProgressDisplay | null
@@ -39,15 +33,17 @@ export class FitLog {
     if (epoch !== this.#epoch) [this.#epoch, this.#began] = [epoch, performance.now()]
     const passed = performance.now() - this.#began
     const left = total === null || done === 0 ? '' : `, ${timeText((passed / done) * (total - done))} left`
-    const rate = passed === 0 ? '' : `, ${numberText((1000 * seen) / passed)} samples/s`
-    this.#display.report({ task: `epoch ${epoch}/${this.#epochs}`, done, total, text: `loss ${numberText(loss)}${rate}${left}` })
+    const rate = passed === 0 ? '' : `, ${shortNumber((1000 * seen) / passed)} samples/s`
+    this.#display.report({ task: `epoch ${epoch}/${this.#epochs}`, done, total, text: `loss ${shortNumber(loss)}${rate}${left}` })
   }
 
   epoch({ epoch, values }: EpochReport): void {
     const { seconds = 0, samplesPerSecond = 0, dataWait = 0, ...rest } = values
-    const numbers = Object.entries(rest).map(([name, value]) => `${name} ${numberText(value)}`)
+    const numbers = Object.entries(rest).map(([name, value]) => `${name} ${shortNumber(value)}`)
     const wait = dataWait >= 0.02 ? `, ${Math.round(100 * dataWait)}% of it waiting for data` : ''
-    this.#note(`epoch ${epoch}/${this.#epochs}: ${numbers.join(', ')}; ${timeText(1000 * seconds)}, ${numberText(samplesPerSecond)} samples/s${wait}`)
+    this.#note(
+      `epoch ${epoch}/${this.#epochs}: ${numbers.join(', ')}; ${timeText(1000 * seconds)}, ${shortNumber(samplesPerSecond)} samples/s${wait}`,
+    )
   }
 
   /** The live page is served. */

@@ -8,7 +8,8 @@ import type { FitOptions } from 'tensorfx/train'
 import { gradNorms } from '../../src/train/gradNorms.ts'
 import { pointOf } from '../../src/train/page/data.ts'
 import type { LivePoint } from '../../src/train/page/data.ts'
-import { byteText, clockText, shortNumber, ticks } from '../../src/train/page/numbers.ts'
+import { byteText, clockText, ticks } from '../../src/train/page/numbers.ts'
+import { shortNumber } from '../../src/train/shortNumber.ts'
 
 type Batch = readonly [Tensor, Tensor]
 

@@ -1,5 +1,6 @@
 // A chart of lines over steps, as SVG. It shows the values under the pointer.
-import { shortNumber, ticks } from './numbers.ts'
+import { shortNumber } from '../shortNumber.ts'
+import { ticks } from './numbers.ts'
 
 /** A line. */
 export interface Line {

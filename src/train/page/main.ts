@@ -4,7 +4,8 @@ import { Chart } from './chart.ts'
 import type { Line } from './chart.ts'
 import { pointOf } from './data.ts'
 import type { EpochPoint, RunFacts, StepPoint } from './data.ts'
-import { byteText, clockText, shortNumber } from './numbers.ts'
+import { shortNumber } from '../shortNumber.ts'
+import { byteText, clockText } from './numbers.ts'
 import { showWeights } from './weights.ts'
 
 const facts: RunFacts = JSON.parse(byId('data', HTMLScriptElement).textContent)

@@ -1,12 +1,5 @@
 // Numbers as the page writes them.
 
-/** Few digits: `0.0123`, `12.35`, `1.2e-8`. */
-export function shortNumber(value: number): string {
-  const size = Math.abs(value)
-  if (!Number.isFinite(value) || value === 0) return String(value)
-  return size < 1e-3 || size >= 1e6 ? value.toExponential(2) : String(Number(value.toPrecision(4)))
-}
-
 /** `1.5 MB`. */
 export function byteText(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB']

@@ -1,6 +1,6 @@
 // The table of parameters: norms, and a histogram of the values of each.
 import type { WeightRow } from './data.ts'
-import { shortNumber } from './numbers.ts'
+import { shortNumber } from '../shortNumber.ts'
 
 const [WIDTH, HEIGHT] = [160, 32]
 
