@@ -1,5 +1,5 @@
 // npm run test:all [-- --full]: what `npm test` leaves out. Tables with many cases of one path through the code run a tenth, another one each day, unless all are asked for.
-// Ends with the share of each part, and with the tests of all parts.
+// Ends with the share of each part, what failed, and the tests of all parts.
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
 
@@ -13,7 +13,7 @@ const parts = [
   ['pages in a browser', 'test:browser'],
 ]
 
-/** Runs a script of package.json, and shows what it prints. Resolves to its exit code and its last counts. */
+/** Runs a script of package.json, and shows what it prints. Resolves to its exit code, its last counts, and the lines that say what failed. */
 function run(script) {
   return new Promise((resolve) => {
     const child = spawn('npm', ['run', '-s', script], {
@@ -23,25 +23,27 @@ function run(script) {
     let end = ''
     child.stdout.on('data', (data) => {
       process.stdout.write(data)
-      end = (end + String(data)).slice(-2000)
+      end = (end + String(data)).slice(-20_000)
     })
     child.on('close', (code) => {
       const [, passed = '0', failed = '0'] = [...end.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1) ?? []
-      resolve({ code, passed: Number(passed), failed: Number(failed) })
+      resolve({ code, passed: Number(passed), failed: Number(failed), failures: end.match(/^FAILED .*$/gm) ?? [] })
     })
   })
 }
 
 const shares = []
+const failures = []
 const total = { passed: 0, failed: 0 }
 for (const [what, script] of parts) {
   const began = performance.now()
   console.log(`== ${what}: npm run ${script}`)
   // oxlint-disable-next-line no-await-in-loop -- each part has all cores
-  const { code, passed, failed } = await run(script)
-  shares.push(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${what}${code === 0 ? '' : ': FAILED'}`)
-  total.passed += passed
-  total.failed += Math.max(failed, code === 0 ? 0 : 1)
-  if (code !== 0) process.exitCode = 1
+  const part = await run(script)
+  shares.push(`${((performance.now() - began) / 1000).toFixed(0).padStart(5)} s  ${what}${part.code === 0 ? '' : ': FAILED'}`)
+  failures.push(...part.failures)
+  total.passed += part.passed
+  total.failed += Math.max(part.failed, part.code === 0 ? 0 : 1)
+  if (part.code !== 0) process.exitCode = 1
 }
-console.log(`\n${shares.join('\n')}\n${total.passed} passed, ${total.failed} failed`)
+console.log(`\n${[...shares, ...failures].join('\n')}\n${total.passed} passed, ${total.failed} failed`)

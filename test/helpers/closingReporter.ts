@@ -1,5 +1,5 @@
-// A reporter that ends a run with the tests that took longest and the line `N passed, N failed`.
-import type { Reporter, TestCase, TestModule } from 'vitest/node'
+// A reporter that ends a run with the tests that took longest, what failed, and the line `N passed, N failed`.
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node'
 import { isFull, rotation } from './rotation.ts'
 
 /** Tests that are printed at the end of a run of many. */
@@ -10,12 +10,23 @@ const NOTICED = 100
 
 const milliseconds = (test: TestCase): number => test.diagnostic()?.duration ?? 0
 
+/** A line for what failed: where, and how its message begins. `scripts/testAll.mjs` and `.ci/run` repeat these lines at their ends. */
+const failure = (where: string, errors: readonly Pick<SerializedError, 'message'>[]): string =>
+  `FAILED ${where}: ${(errors[0]?.message ?? '').trim().split('\n')[0]?.slice(0, 200)}`.replaceAll(/\s+/g, ' ')
+
 export class ClosingReporter implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
-    const count = (state: 'passed' | 'failed'): number => tests.filter((test) => test.result().state === state).length
-    // A file that could not be imported has no tests.
-    const broken = modules.filter((module) => module.state() === 'failed' && module.errors().length > 0).length
+    const failed = tests.filter((test) => test.result().state === 'failed')
+    const suites = modules.flatMap((module) => [...module.children.allSuites()])
+    // What belongs to no test: a file that cannot be imported, a hook that throws, a promise that is rejected after its test has ended.
+    const failures = [
+      ...failed.map((test) => failure(`${test.module.relativeModuleId} ${test.fullName}`, test.result().errors ?? [])),
+      ...modules.flatMap((module) => module.errors().map((error) => failure(module.relativeModuleId, [error]))),
+      ...suites.flatMap((suite) => suite.errors().map((error) => failure(`${suite.module.relativeModuleId} ${suite.fullName}`, [error]))),
+      ...unhandled.map((error) => failure('outside of tests', [error])),
+    ]
+    const passed = tests.filter((test) => test.result().state === 'passed').length
     if (modules.length > 1) {
       const longest = tests
         .filter((test) => milliseconds(test) >= NOTICED)
@@ -29,6 +40,7 @@ export class ClosingReporter implements Reporter {
     }
     if (modules.length > 1 && !isFull)
       console.log(`Of long tables a tenth ran: TENSORFX_ROTATION=${rotation}; all of them with npm run test:all -- --full`)
-    console.log(`${count('passed')} passed, ${count('failed') + broken} failed`)
+    for (const line of failures) console.log(line)
+    console.log(`${passed} passed, ${failures.length} failed`)
   }
 }
