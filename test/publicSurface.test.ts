@@ -2,16 +2,16 @@
 // not listed there: the operator table and its tests have them. After an intended change, TENSORFX_UPDATE_SURFACE=1 npx vitest run test/publicSurface.test.ts writes
 // the golden; read the difference before you commit it, and say in the changelog what is gone or different.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { enableGrad, inferenceMode, isGradEnabled, noGrad, setGradEnabled, torch } from 'tensorfx'
+import { temporaryFolder } from './helpers/folder.ts'
 import { Declarations, entriesOf } from './helpers/declarations.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-surface-'))
+const work = temporaryFolder('tensorfx-surface-')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const flags = [
   '-p',
@@ -46,8 +46,6 @@ const isMember = (line: string): boolean => /^(?:abstract )?(?:class|interface) 
 /** What an entry exports: the name that a line declares. */
 const nameOf = (line: string): string =>
   /^(?:type-only )?(?:abstract )?(?:class|interface|function|const|let|type|namespace) ([\w.]+)/.exec(line)?.[1] ?? ''
-
-afterAll(() => rmSync(work, { recursive: true }))
 
 describe.each(entries)('%s', (name, file) => {
   const lines = declarations.surfaceOf(file).filter((line) => !isOperator(line) && !isPass(line))

@@ -1,14 +1,13 @@
 // The repro of two backends that differ runs by itself, in a folder from which no package can be imported.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { node, root } from './node.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-compare-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder('tensorfx-compare-')
 
 it('a difference between two backends ends in a folder that shows it again in a fresh process', () => {
   const url = (path: string): string => pathToFileURL(join(root, 'dist', path)).href

@@ -1,8 +1,9 @@
 // What TypeScript says about programs that use the built package, under every strict option, the libraries checked.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { removeFolder } from '../helpers/folder.ts'
 import { STRICT } from '../../scripts/docs/examples.mjs'
 import { root } from './node.ts'
 
@@ -26,6 +27,6 @@ export function errorsOf(programs: Readonly<Record<string, string>>, types: read
     if (stdout === undefined) throw error
     return stdout.trim().split('\n')
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    removeFolder(folder)
   }
 }

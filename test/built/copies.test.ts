@@ -1,13 +1,12 @@
 // Two copies of the package in one program: an error says that a tensor or module is of the other copy, where both are, and what to do.
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { node, root } from './node.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-copies-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder('tensorfx-copies-')
 cpSync(join(root, 'dist'), join(work, 'dist'), { recursive: true })
 writeFileSync(join(work, 'package.json'), JSON.stringify({ type: 'module' }))
 const other = pathToFileURL(join(work, 'dist')).href

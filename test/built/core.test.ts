@@ -1,12 +1,12 @@
 // tensorfx/core on the built package: models that `tensorfx` saves compute the same numbers there, and what is not loaded names its import.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { build } from 'esbuild'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { bundledHome } from '../../scripts/bundled.mjs'
 import { samples } from '../helpers/models.ts'
 import { node, root } from './node.ts'
@@ -14,8 +14,7 @@ import { node, root } from './node.ts'
 // ResNet-18 takes seconds on a busy machine, most of them for its weights.
 vi.setConfig({ testTimeout: 120_000 })
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-core-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder('tensorfx-core-')
 
 const manifest: { readonly exports: Readonly<Record<string, unknown>>; readonly peerDependencies: Readonly<Record<string, string>> } = JSON.parse(
   readFileSync(`${root}package.json`, 'utf8'),

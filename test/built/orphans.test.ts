@@ -1,17 +1,18 @@
 // The debugger's child processes die with the program that started them, however it ends: a candidate that loops for ever must not keep a core busy for days.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { root } from './node.ts'
 
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-orphans-'))
 const children: number[] = []
 afterAll(() => {
   for (const pid of children) if (isAlive(pid)) process.kill(pid, 'SIGKILL')
-  rmSync(work, { recursive: true, force: true })
+  removeFolder(work)
 })
 
 const url = (path: string): string => pathToFileURL(join(root, 'dist', path)).href

@@ -1,10 +1,11 @@
 // node --import tensorfx/register: the modules of a program are rewritten as they are loaded.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -40,6 +41,6 @@ it('conditions of all modules of a program are seen, with closures and the lines
     const output = execFileSync(process.execPath, ['--import', 'tensorfx/register', 'program.mjs'], { cwd: folder, encoding: 'utf8' })
     expect(output.trim().split('\n')).toEqual(['x size eq _assert dim eq_1 _assert_1 neg output', '-1,-1,-1', 'TraceError true'])
   } finally {
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   }
 })

@@ -1,14 +1,13 @@
 // The scripts that the debugger writes run by themselves, in a folder from which no package can be imported.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { node, root } from './node.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-repro-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder('tensorfx-repro-')
 
 /** The one file of that name in the working folder or below. */
 function script(name: string): string {

@@ -1,13 +1,12 @@
 // What Node prints of an error that nothing catches: the first place in a file, and the first code, are the program's.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { root } from './node.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-uncaught-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder('tensorfx-uncaught-')
 
 /** The standard error of a program, which fails. */
 function printedBy(name: string, code: string, flags: readonly string[] = []): string {

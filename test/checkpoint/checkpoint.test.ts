@@ -1,5 +1,5 @@
 // saveCheckpoint and loadCheckpoint.
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -7,6 +7,7 @@ import { nn, optim, torch } from 'tensorfx'
 import { checkpointBlob, loadCheckpoint, saveCheckpoint } from 'tensorfx/checkpoint'
 import { DataLoader } from 'tensorfx/data'
 import { readSafetensors } from 'tensorfx/interop'
+import { removeFolder } from '../helpers/folder.ts'
 
 let folder = ''
 beforeEach(() => {
@@ -14,7 +15,7 @@ beforeEach(() => {
 })
 afterEach(() => {
   vi.restoreAllMocks()
-  rmSync(folder, { recursive: true, force: true })
+  removeFolder(folder)
 })
 
 /** A training with every part. Its numbers depend on all of them. */

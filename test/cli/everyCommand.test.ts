@@ -1,8 +1,8 @@
 // What holds for every command of the table: help, misspelled words, wrong values, JSON, files that are not there or broken, exit codes. A new command is tested at once.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { COMMANDS, runTensorfx } from '../../src/cli/commands.ts'
 import { optionsOf } from '../../src/cli/line.ts'
 import type { Command, Result } from '../../src/cli/line.ts'
@@ -10,8 +10,7 @@ import type { Command, Result } from '../../src/cli/line.ts'
 const run = async (words: readonly string[], columns: number | null = null): Promise<Result> =>
   runTensorfx(words, { print: () => {}, note: () => {}, terminal: { columns, isColored: false } })
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx commands '))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx commands ')
 
 /** The options without which a command looks at no file. */
 const NEEDED: Readonly<Record<string, readonly string[]>> = { compare: ['--backends', 'eager'], minify: ['--run', 'true'], run: ['-n', '1'] }

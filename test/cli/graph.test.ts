@@ -1,21 +1,20 @@
 // tensorfx graph, view and diff: saved graphs as text and pages, and what differs between two.
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FxGraphDrawer } from 'tensorfx/fx/passes'
 import { symbolicTrace } from 'tensorfx/fx'
 import { graphToJson } from 'tensorfx/fx/json'
 import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { openerOf } from '../../src/cli/pages.ts'
 import type { Result } from '../../src/cli/line.ts'
 import { root } from '../built/node.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx graphs '))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx graphs ')
 const at = (name: string): string => join(folder, name)
 const notes: string[] = []
 const run = async (...words: string[]): Promise<Result> => runTensorfx(words, { print: () => {}, note: (line) => void notes.push(line) })

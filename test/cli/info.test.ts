@@ -1,16 +1,15 @@
 // tensorfx info: the tensors in files of weights.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import { readSafetensors, writeSafetensors } from 'tensorfx/interop'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import type { Result } from '../../src/cli/line.ts'
 import { root } from '../built/node.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-info-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx-info-')
 const run = async (...words: string[]): Promise<Result> => runTensorfx(['info', ...words], { print: () => {}, note: () => {} })
 const golden = (name: string): string => join(root, 'test/goldens/weights', name)
 const file = (name: string, bytes: Uint8Array): string => {

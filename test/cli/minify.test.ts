@@ -1,21 +1,20 @@
 // `tensorfx minify`: a saved graph shrinks while a command fails, and a command that tells nothing apart is an error.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { execFileSync } from 'node:child_process'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { Graph } from 'tensorfx/fx'
 import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import type { Result } from '../../src/cli/line.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
 
-const work = mkdtempSync(join(tmpdir(), "it's a test "))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder("it's a test ")
 const at = (name: string): string => join(work, name)
 
 const names = (graph: Graph): string[] => [...graph.nodes].map((node) => node.name)

@@ -1,5 +1,5 @@
 // tensorfx report: what it prints, the page and the trace for Chrome that it writes, and what is wrong with folders.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -7,12 +7,13 @@ import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { reset } from 'tensorfx/compile'
 import { reportPage, downloadReport, readTraces, trace } from 'tensorfx/debug/trace'
+import { removeFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-report-'))
 afterAll(() => {
   reset()
-  rmSync(folder, { recursive: true, force: true })
+  removeFolder(folder)
 })
 
 const run = (...words: string[]) => runTensorfx(['report', ...words], { print: () => {}, note: () => {} })

@@ -11,6 +11,7 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { fileStore } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
+import { removeFolder } from '../helpers/folder.ts'
 import { isSafePath, packArchive, readArchive } from '../../src/cli/repro/archive.ts'
 import type { Manifest } from '../../src/cli/repro/archive.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
@@ -29,7 +30,7 @@ const folderOf = (files: Readonly<Record<string, string>>): string => {
   folders.push(folder)
   return folder
 }
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+afterAll(() => folders.forEach((folder) => removeFolder(folder)))
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes)
 const bytes = (content: string): Uint8Array => new TextEncoder().encode(content)
@@ -93,7 +94,7 @@ describe('pack', () => {
   it('names what it cannot find, and refuses what is no repro', async () => {
     const folder = folderOf(files)
     const path = scriptIn(folder)
-    rmSync(join(folder, 'data'), { recursive: true })
+    removeFolder(join(folder, 'data'))
     await expect(pack(path)).rejects.toThrow(/^the script needs the storage [0-9a-f]{40}, but there is no file .*data\/storages\//)
     rmSync(join(folder, 'my backends/mine.mjs'))
     await expect(pack(path)).rejects.toThrow(/^the module .*mine\.mjs, which the script needs, cannot be read\./)
@@ -279,7 +280,7 @@ describe('the command', () => {
     }
     const packed = tool('pack', scriptIn(folder))
     expect([packed.status, existsSync(join(away, 'repro.tgz'))], packed.output).toEqual([0, true])
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
     mkdirSync(join(away, 'new'))
     const ran = tool('run', 'repro.tgz', '--dir', 'new')
     expect(ran.status, ran.output).toBe(1)

@@ -1,8 +1,9 @@
 // tensorfx explain and tensorfx profile: scripts that run in the command's process.
 import { execFile, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { optionsOf } from '../../src/cli/line.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
@@ -38,7 +39,7 @@ const folder = folderWith({
   'empty.mjs': '',
   'noise.mjs': 'const = 3',
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(() => removeFolder(folder))
 
 function tensorfx(...words: string[]): { readonly code: number | null; readonly out: string; readonly err: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [bundledCommand, ...words], { cwd: folder, encoding: 'utf8' })

@@ -1,16 +1,15 @@
 // Files as datasets: arrays of numpy, IDX, CSV, JSON lines, folders of images.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import { DataLoader, ImageFolder, readCsv, readIdx, readJsonLines, readNpy, readNpz, streamCsv, streamJsonLines } from 'tensorfx/data'
+import { temporaryFolder } from '../helpers/folder.ts'
 
 const golden = (name: string): string => fileURLToPath(new URL(`../goldens/around/${name}`, import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-data-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx-data-')
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text)
 
 async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {

@@ -1,7 +1,8 @@
 // Which backend a script runs: one that a module registers or exports. And failures that other settings would show: of a backward graph, of an environment that is wrong.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
 const failing = `(gm) => {
@@ -32,7 +33,7 @@ describe('the backend of a launcher', { timeout: 120_000 }, () => {
     expect(readRepro(repro).operators).toEqual(['relu'])
     const again = await runScript(folder, repro)
     expect([again.how, again.output.includes('RangeError: no relu here')]).toEqual(['exit 1', true])
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 
   it.concurrent.each([
@@ -60,7 +61,7 @@ describe('the backend of a launcher', { timeout: 120_000 }, () => {
     expect(missing.output).toContain("the module exports no function 'yours', and registers no backend with that name")
     const absent = await runScript(folder, launcher, ['--backend', './absent.mjs#mine'])
     expect(absent.output).toContain('its module cannot be imported')
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })
 
@@ -87,7 +88,7 @@ describe('a backward that fails', { timeout: 120_000 }, () => {
   it.concurrent.each(['compile', 'run'] as const)('in the %s ends in a repro of the backward graph, after dynamo and after aot', async (phase) => {
     const folder = folderWith({ 'backwards.mjs': backward(phase), 'program.mjs': training })
     for (const TENSORFX_REPRO_AFTER of ['dynamo', 'aot']) {
-      rmSync(join(folder, 'tensorfx_compile_debug'), { recursive: true, force: true })
+      removeFolder(join(folder, 'tensorfx_compile_debug'))
       const first = await runScript(folder, 'program.mjs', [], { env: { ...env, TENSORFX_REPRO_AFTER } })
       expect(first.how).toBe('exit 1')
       expect(first.output).toContain('RangeError: no backward here')
@@ -96,7 +97,7 @@ describe('a backward that fails', { timeout: 120_000 }, () => {
       const again = await runScript(folder, join(folder, 'repro.mjs'))
       expect([again.how, again.output.includes('RangeError: no backward here')]).toEqual(['exit 1', true])
     }
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })
 
@@ -113,6 +114,6 @@ describe('the environment', { timeout: 60_000 }, () => {
     const run = await runScript(folder, 'program.mjs', [], { env: { [name]: value } })
     expect(run.how).toBe('exit 1')
     expect(run.output).toContain(`ArgumentError: ${name}=${value}: `)
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })

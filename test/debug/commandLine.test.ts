@@ -1,11 +1,11 @@
 // The command line of scripts, the ways to die, and backends that are named by their module.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ArgumentError } from 'tensorfx'
 import { listBackends, registerBackend } from 'tensorfx/compile'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { importBackend, isModuleBackend, whyNotNameable } from '../../src/debug/backendModule.ts'
 import { parseCommandLine } from '../../src/debug/commandLine.ts'
 import type { CommandLine } from '../../src/debug/commandLine.ts'
@@ -264,8 +264,7 @@ it('a spec from outside is checked', () => {
 })
 
 describe('a backend that is named by its module', () => {
-  const work = mkdtempSync(join(tmpdir(), 'tensorfx-named-'))
-  afterAll(() => rmSync(work, { recursive: true, force: true }))
+  const work = temporaryFolder('tensorfx-named-')
   const file = join(work, 'backends.mjs')
   writeFileSync(file, `export const mine = (gm) => gm\nexport const number = 3`)
   const url = pathToFileURL(file).href

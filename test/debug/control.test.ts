@@ -1,7 +1,6 @@
 // Control experiments: what is accepted fails with the backend and passes on eager. A right backend has no repro, however busy the machine is and however long its module
 // takes to import.
 import { spawn } from 'node:child_process'
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -11,6 +10,7 @@ import { registerBackend } from 'tensorfx/compile'
 import { MemoryFileStore, MinifierError, childEntry, fileStore, judge, minifier, minifyBackendFailure, setFileStore } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
+import { removeFolder } from '../helpers/folder.ts'
 import { whyHung } from '../../src/debug/isolate/clock.ts'
 import { childEnv, childOptions } from '../../src/debug/isolate/childOptions.ts'
 import { progressOf } from '../../src/debug/isolate/protocol.ts'
@@ -19,7 +19,7 @@ import { isFull } from '../helpers/rotation.ts'
 
 childEntry.url = distUrl('entries/debugChild.js')
 const folders: string[] = []
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+afterAll(() => folders.forEach((folder) => removeFolder(folder)))
 
 const chain = (): GraphModule => symbolicTrace((x: Tensor) => [torch.cos(torch.relu(torch.sin(x)))])
 const operators = (gm: GraphModule): string[] => [...gm.graph.nodes].filter((n) => n.op === 'call_function').map((n) => n.name.replace(/_\d+$/, ''))

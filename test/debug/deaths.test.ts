@@ -1,8 +1,9 @@
 // Failures that end the process, or never end: the run that died leaves a launcher and a record, the launcher knows from it what to look for, and the repro ends its
 // process in the same way.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { distUrl, fileNamed, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 import { turn } from '../helpers/rotation.ts'
 
@@ -77,11 +78,11 @@ describe('a run that does not end', { timeout: 600_000 }, () => {
     const again = await runScript(folder, repro, ['--timeout-ms', '3000'], { env: nodeOptions })
     expect(again.how).toBe('exit 1')
     expect(again.output).toMatch(/^with deadly: .*(the isolated process died: |no answer within ).*; with eager: passes$/m)
-    if (way !== 'exit') return rmSync(folder, { recursive: true })
+    if (way !== 'exit') return removeFolder(folder)
     const here = await runScript(folder, repro, ['--no-isolate'])
     expect(here.how).toBe(how)
     expect(here.output).toMatch(/with eager: passes[^]*it ends this process \(exit 7\)/)
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 
   it.concurrent('a trap is an error, which level 2 minifies', async () => {
@@ -94,7 +95,7 @@ describe('a run that does not end', { timeout: 600_000 }, () => {
     const again = await runScript(folder, repro)
     expect(again.how).toBe('exit 1')
     expect(again.output).toContain('RuntimeError: unreachable')
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 
   it.concurrent('cannot be minified in the process that judges it', async () => {
@@ -103,6 +104,6 @@ describe('a run that does not end', { timeout: 600_000 }, () => {
     const launched = await runScript(folder, launcherIn(folder) ?? '', ['--no-isolate'])
     expect(launched.how).toBe('exit 1')
     expect(launched.output).toContain('candidates need one of their own, but isolate is false')
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })

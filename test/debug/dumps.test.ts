@@ -1,16 +1,16 @@
 // A dump that cannot be written never hides the failure that it was for, and leaves no part of a file.
-import fs, { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import fs, { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, minifyBackendFailure, setFileStore, setLogSink } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { resetConfig } from './inProcess.ts'
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-dumps-'))
+const work = temporaryFolder('tensorfx-dumps-')
 const nodeStore = fileStore()
 const warnings: string[] = []
 beforeEach(() => {
@@ -22,7 +22,6 @@ afterEach(() => {
   setFileStore(nodeStore)
   resetConfig()
 })
-afterAll(() => rmSync(work, { recursive: true, force: true }))
 
 /** A disk with room for so many files. */
 class FullDisk extends MemoryFileStore {

@@ -1,15 +1,14 @@
 // Where dumps go: files of the file system, which are whole or not there, and files in memory.
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { MemoryFileStore, fileStore, setFileStore } from 'tensorfx/debug'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { checkStore, joinPath } from '../../src/debug/fileStore.ts'
 
-const work = fs.mkdtempSync(path.join(os.tmpdir(), 'tensorfx-files-'))
+const work = temporaryFolder('tensorfx-files-')
 const nodeStore = fileStore()
 const folder = process.cwd()
-afterAll(() => fs.rmSync(work, { recursive: true, force: true }))
 afterEach(() => {
   vi.unstubAllGlobals()
   setFileStore(nodeStore)

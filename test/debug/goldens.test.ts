@@ -1,11 +1,12 @@
 // The recorded runs of PyTorch's minifier (test/goldens/minifier/runs.json), done again: the program fails as it did there, the launcher needs at most 0.6 of the
 // queries, the repro is never larger, and in a fresh process it fails in the way in which the program failed. Where PyTorch left nothing, or scripts that do not
 // work, these runs must end in a repro all the same.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { root } from '../built/node.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
+import { removeFolder } from '../helpers/folder.ts'
 import { tenth } from '../helpers/rotation.ts'
 
 /** What PyTorch did. */
@@ -114,6 +115,6 @@ describe('the recorded runs', { timeout: 600_000 }, () => {
     const again = await runScript(folder, repro, level === 'L1' ? named : [])
     expect(again.how).toBe('exit 1')
     expect(again.output).toContain(error)
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })

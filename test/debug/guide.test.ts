@@ -1,8 +1,9 @@
 // The guides "Debugging a compile" and "Comparing backends": their files and their commands, run one after the other in a new folder.
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { bundledCommand, bundledHome } from '../../scripts/bundled.mjs'
 import { root } from '../built/node.ts'
 import { folderWith, readRepro } from './processes.ts'
@@ -40,7 +41,7 @@ describe('the commands of the guide', { timeout: 240_000 }, () => {
     expect(ran[2]?.output).toContain('mine: there is no kernel for relu')
     expect(ran[3]?.output).toContain('The repro ran without an error.')
     expect(readRepro(join(folder, 'repro.mjs'))).toEqual({ operators: ['relu'], elements: 1, nodes: 3 })
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 
   it('Comparing backends lead from two backends to a repro that names both', () => {
@@ -58,6 +59,6 @@ describe('the commands of the guide', { timeout: 240_000 }, () => {
     expect(ran[2]?.output).toContain('eager: no node differs')
     expect(existsSync(join(folder, 'smallest/graph.safetensors')), ran[4]?.output).toBe(true)
     expect(readFileSync(join(folder, 'smaller/compare.mjs'), 'utf8')).toMatch(/const backends = \['file:.*#mine', 'inductor'\]/)
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })

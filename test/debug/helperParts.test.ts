@@ -1,14 +1,15 @@
 // The thread that watches a child process, and the program's side of the child, one by one.
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { childEntry, nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { processorTime, watch } from '../../src/debug/isolate/watchdog.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-helper-'))
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+process.on('exit', () => removeFolder(folder))
 
 /** Calls `fn` where there is no process object, as in a page. */
 function inPage<T>(fn: () => T): T {

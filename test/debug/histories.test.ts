@@ -1,6 +1,6 @@
 // Failures that need a history: what goes wrong only at a later call. Scripts hold the calls, the minifier drops those that are not needed, then shrinks the graph; the
 // result fails with the backend and passes on eager, by itself.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { compile, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
@@ -18,6 +18,7 @@ import {
 } from 'tensorfx/debug'
 import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
+import { removeFolder } from '../helpers/folder.ts'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { present } from '../../src/errors/index.ts'
@@ -223,7 +224,7 @@ const spec = { backend: 'eager', accuracy: 'accuracy', checkStr: null, signature
 
 describe('a process that ends at a later call', () => {
   const folders: string[] = []
-  afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+  afterAll(() => folders.forEach((folder) => removeFolder(folder)))
 
   it('is followed by one that makes the same calls: the launcher of level 3 finds them, and the repro ends in the same way', async () => {
     const folder = folderWith({
@@ -258,7 +259,7 @@ for (let step = 0; step < 5; step++) f(torch.full([3], step))
 
 describe('an error that comes after the call', () => {
   const folders: string[] = []
-  afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+  afterAll(() => folders.forEach((folder) => removeFolder(folder)))
 
   it.each([
     ['a rejected promise that nothing awaits', "void Promise.reject(new RangeError('too late'))"],

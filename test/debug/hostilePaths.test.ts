@@ -1,13 +1,14 @@
 // Scripts in folders, and with files, whose names mean something elsewhere: to shells, to JavaScript, in addresses, on Windows. What is in a name is never run.
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { root } from '../built/node.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
 const work = folderWith()
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+afterAll(() => removeFolder(work))
 
 const files = {
   "it's mine.mjs": `
@@ -48,7 +49,7 @@ describe('a folder with the name', { timeout: 240_000 }, () => {
     await runScript(folder, 'program.mjs', [dumps], { env: { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '1' } })
     const whole = await runScript('/', repro)
     expect([whole.how, whole.output.includes('RangeError: no relu here'), whole.output.includes('random data')]).toEqual(['exit 1', true, false])
-    rmSync(join(folder, dumps), { recursive: true })
+    removeFolder(join(folder, dumps))
     const first = await runScript(folder, 'program.mjs', [dumps], { env: { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '2' } })
     expect(first.output).toContain('RangeError: no relu here')
     const launcher = launcherIn(folder)

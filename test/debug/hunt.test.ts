@@ -1,9 +1,8 @@
 // What a hunt does beside shrinking a graph: failures that come and go, failures of other kinds, values, settings, scripts, in this process.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config, registerBackend } from 'tensorfx/compile'
@@ -22,13 +21,14 @@ import {
 import type { Backend } from 'tensorfx/compile'
 import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule, Node } from 'tensorfx/fx'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { Faulty, rightValue } from './faultyBackends.ts'
 import { distUrl } from './processes.ts'
 
 childEntry.url = distUrl('entries/debugChild.js')
 const compileUrl = distUrl('entries/compile.js')
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-hunt-'))
+const work = temporaryFolder('tensorfx-hunt-')
 const nodeStore = fileStore()
 beforeEach(() => void setLogSink(() => {}))
 afterEach(() => {
@@ -37,7 +37,6 @@ afterEach(() => {
   vi.restoreAllMocks()
   vi.unstubAllGlobals()
 })
-afterAll(() => rmSync(work, { recursive: true, force: true }))
 
 const has = (gm: GraphModule, name: string): boolean => [...gm.graph.nodes].some((node) => node.name.startsWith(name))
 const chain = (): GraphModule => symbolicTrace((x: Tensor) => [torch.cos(torch.cos(torch.relu(torch.sin(torch.sin(x)))))])

@@ -1,14 +1,14 @@
 // Isolated helpers are not trusted: whatever they send, the search goes on.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { Isolator, childEntry } from 'tensorfx/debug'
 import type { FailureSpec, Helper, StartHelper } from 'tensorfx/debug'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { READY, answerLine } from '../../src/debug/isolate/pipes.ts'
 import { QueryEncoder, isAnswerTo } from '../../src/debug/isolate/protocol.ts'
@@ -16,8 +16,7 @@ import { startWatchdog, watch } from '../../src/debug/isolate/watchdog.ts'
 import { distUrl } from './processes.ts'
 
 childEntry.url = distUrl('entries/debugChild.js')
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-isolate-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder('tensorfx-isolate-')
 
 const spec: FailureSpec = { backend: 'mad', accuracy: 'none', checkStr: null, signature: null, onlyFwd: true }
 const gm = (): GraphModule => symbolicTrace((x: Tensor) => [torch.sin(x)])

@@ -1,6 +1,5 @@
 // What the levels cost and leave alone: the files of level 3 do not grow with the number of runs, and level 4 compares graphs that draw random numbers without
 // changing what they draw.
-import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { compile, torch } from 'tensorfx'
@@ -8,6 +7,7 @@ import type { Tensor } from 'tensorfx'
 import { config, graphBreak } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import { F } from 'tensorfx/nn'
+import { removeFolder } from '../helpers/folder.ts'
 import { resetConfig } from './inProcess.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
@@ -119,6 +119,6 @@ describe('wrong numbers among random operators', { timeout: 240_000 }, () => {
     const again = await runScript(folder, repro)
     expect([again.how, again.output.includes('AccuracyError')]).toEqual(['exit 1', true])
     expect((await runScript(folder, repro, ['--backend', 'eager'])).how).toBe('exit 0')
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   })
 })

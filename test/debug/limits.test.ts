@@ -1,5 +1,5 @@
 // What a search may cost: queries and processor time for a large graph, and the time limit for a candidate that loops or dies.
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { registerBackend } from 'tensorfx/compile'
 import { Isolator, childEntry, minifyBackendFailure } from 'tensorfx/debug'
 import type { FailureSpec } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
+import { removeFolder } from '../helpers/folder.ts'
 import { nodeHelper } from '../../src/debug/isolate/nodeHelper.ts'
 import { distUrl, folderWith } from './processes.ts'
 
@@ -22,7 +23,7 @@ const folderOf = (files: Readonly<Record<string, string>>): string => {
   folders.push(folder)
   return folder
 }
-afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })))
+afterAll(() => folders.forEach((folder) => removeFolder(folder)))
 
 const large = `
   import { torch } from '${distUrl('index.js')}'

@@ -1,13 +1,13 @@
 // What a repro script does when it runs: with its backend and with eager, by its command line, and with inputs that may be missing.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { registerBackend } from 'tensorfx/compile'
 import { AccuracyError, InputWriter, MemoryFileStore, childEntry, fileStore, runRepro, setFileStore, setLogSink } from 'tensorfx/debug'
 import type { InputReader, LoadArgs, RunReproOptions } from 'tensorfx/debug'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { present } from '../../src/errors/index.ts'
 import { VERSION } from '../../src/version.ts'
 import { processWith } from './inProcess.ts'
@@ -15,9 +15,8 @@ import { distUrl } from './processes.ts'
 
 childEntry.url = distUrl('entries/debugChild.js')
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-repro-'))
+const work = temporaryFolder('tensorfx-repro-')
 const nodeStore = fileStore()
-afterAll(() => rmSync(work, { recursive: true, force: true }))
 afterEach(() => {
   setLogSink(null)
   setFileStore(nodeStore)

@@ -1,21 +1,20 @@
 // Scripts of failures that end the process: the graph runs in a child process, which may end, or here if it cannot run there.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { registerBackend } from 'tensorfx/compile'
 import { childEntry, runRepro, setLogSink } from 'tensorfx/debug'
 import type { LoadArgs, RunReproOptions } from 'tensorfx/debug'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { processWith } from './inProcess.ts'
 import { distUrl } from './processes.ts'
 
 childEntry.url = distUrl('entries/debugChild.js')
 
-const work = mkdtempSync(join(tmpdir(), 'tensorfx-aside-'))
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+const work = temporaryFolder('tensorfx-aside-')
 afterEach(() => {
   setLogSink(null)
   vi.unstubAllGlobals()

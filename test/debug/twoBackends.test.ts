@@ -1,8 +1,9 @@
 // From a difference between two backends to a script that names both: by program and by command. All run on dist/, each script in a process of its own.
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
 import { distUrl, folderWith, runScript } from './processes.ts'
@@ -12,7 +13,7 @@ import type { Ended } from './processes.ts'
 const NAME = `it's a "folder" \`$(touch hacked)\` & más`
 const work = folderWith()
 const folder = join(work, NAME)
-afterAll(() => rmSync(work, { recursive: true, force: true }))
+afterAll(() => removeFolder(work))
 
 /** Backends whose relu is wrong by 1, as an export and by registration; and one that is right. */
 const mine = `
@@ -54,7 +55,7 @@ async function inFolder(text: string, script = 'program.mjs'): Promise<{ readonl
   const at = join(folder, String(cases++))
   const made = folderWith({ [`x/${NAME}/mine.mjs`]: mine, [`x/${NAME}/${script}`]: text })
   cpSync(join(made, 'x', NAME), at, { recursive: true })
-  rmSync(made, { recursive: true })
+  removeFolder(made)
   return { at, ended: await runScript(at, script) }
 }
 

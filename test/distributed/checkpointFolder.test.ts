@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Tensor, nn, optim, torch } from 'tensorfx'
 import { loadShardedCheckpoint, saveShardedCheckpoint } from 'tensorfx/distributed/checkpoint'
+import { removeFolder } from '../helpers/folder.ts'
 
 let folder = ''
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tensorfx-test-checkpoint-'))
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => removeFolder(folder))
 
 function makeState(width = 3): { readonly model: nn.Module; readonly optimizer: optim.AdamW; readonly train: (steps: number) => void } {
   torch.manualSeed(0)

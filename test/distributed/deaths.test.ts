@@ -1,10 +1,11 @@
 // Ways for a rank to die or to hang: the first line that a user reads names the rank and the cause, its stack follows, and the job ends with that rank's code. Others
 // have a line each. Each way that a program can see is tried in one of the worlds, half of them each day; TENSORFX_DEATHS=all tries all of them in both.
 import { execFile, execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
 import { command, MPI_ENV, scenario, worlds } from './worlds.ts'
 import { isFull, rotation } from '../helpers/rotation.ts'
@@ -195,7 +196,7 @@ describe.each(worlds)('on %s a syntax error comes with its file and line', (worl
       expect(texts).not.toContain('runs')
       expect(code).toBe(1)
     } finally {
-      rmSync(folder, { recursive: true, force: true })
+      removeFolder(folder)
     }
   })
 })

@@ -1,18 +1,17 @@
 // `tensorfx run`: ranks, their output, exit codes, signals and restarts.
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
 import { scenario, worlds } from './worlds.ts'
 import { turn } from '../helpers/rotation.ts'
 
 const PROGRAM = scenario('launched')
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-test-run-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx-test-run-')
 
 interface End {
   readonly code: number

@@ -1,8 +1,7 @@
 // What is read again of a program that has changed: as little as the change allows, and what comes out is what a reading of everything gives.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { loadCompiler } from '../../src/docs/compiler.ts'
 import { modelText } from '../../src/docs/pages/site.ts'
 import { readProject } from '../../src/docs/project.ts'
@@ -12,8 +11,7 @@ import { readFacts } from '../../src/docs/read/facts.ts'
 import { modelOf, readModel } from '../../src/docs/read/index.ts'
 import { writeProject } from './fixture/project.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx changes '))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx changes ')
 
 const FILES: Record<string, string> = {
   'package.json': JSON.stringify({ name: 'changing', type: 'module' }),

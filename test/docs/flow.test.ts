@@ -1,9 +1,9 @@
 // Walks through programs: what is observed of a fixture equals a list that was written by hand, cards go stale with their function alone, and dominators agree with their definition.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import type { Result } from '../../src/cli/line.ts'
 import { dominatorsOf } from '../../src/docs/flow/dominators.ts'
@@ -14,14 +14,13 @@ import { diagramOf } from '../../src/docs/flow/walk.ts'
 import { EDGES, OBSERVED } from './fixture/observed.ts'
 import { writeProject } from './fixture/project.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx flow '))
+const folder = temporaryFolder('tensorfx flow ')
 const preload = new URL('../../dist/docs/flow/preload.js', import.meta.url)
 let edges: readonly Observed[]
 beforeAll(() => {
   writeProject(folder, OBSERVED)
   edges = observe(folder, 'node run.mjs', 60, preload)
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const run = async (...words: string[]): Promise<Result> => runTensorfx(['flow', ...words, '--project', folder], { print: () => {}, note: () => {} })
 
 describe('an observed run', () => {

@@ -1,8 +1,9 @@
 // The model of a program and its pages, of a fixture with what programs have. The compiler reads it twice in this file.
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { loadCompiler } from '../../src/docs/compiler.ts'
 import { headerOf, parseDoc } from '../../src/docs/docComment.ts'
@@ -21,7 +22,7 @@ const newFolder = (name: string): string => {
   return folder
 }
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  for (const folder of folders) removeFolder(folder)
 })
 
 let read: ReadModel

@@ -1,8 +1,9 @@
 // Runs the examples of documentation pages (scripts/docs/examples.mjs finds them), and reads what they say that they print.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { vi } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import type { Example } from '../../scripts/docs/examples.mjs'
 
 const show = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
@@ -11,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tensorfx-docs-'))
 let written = 0
 
 /** Removes the files of the examples. */
-export const removeExamples = (): void => rmSync(folder, { recursive: true, force: true })
+export const removeExamples = (): void => removeFolder(folder)
 
 /** Runs an example as a module of its own, and returns its output, one entry per call of console.log. Its file is called example.ts or example.mjs. */
 export async function printed(example: Example): Promise<string[]> {

@@ -1,12 +1,12 @@
 // ResNet-18 of examples/resnet18 with weights that PyTorch saved: it computes what PyTorch computes.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { compile, nn, noGrad } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { fuse } from 'tensorfx/fx/experimental'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { fromStored } from '../pytorch/cases.ts'
 import type { StoredTensor } from '../pytorch/cases.ts'
 import { example, runExample } from './run.ts'
@@ -19,8 +19,7 @@ const { loadResNet18 } = (await import(example('resnet18/load.mjs'))) as { reado
 const { readPpm } = (await import(example('resnet18/image.mjs'))) as { readonly readPpm: (file: string) => Promise<Tensor> }
 
 const weights = (name: string): string => fileURLToPath(new URL(`../goldens/weights/${name}`, import.meta.url))
-const scratch = mkdtempSync(join(tmpdir(), 'tensorfx-resnet-'))
-afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+const scratch = temporaryFolder('tensorfx-resnet-')
 
 describe.each(['pt', 'safetensors'])('weights in a .%s file', (format) => {
   const file = weights(`resnet18_w8.${format}`)

@@ -1,6 +1,6 @@
 // Code for reading: types, module paths, colours, and the map to the user's program.
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import type { SourceMapPayload } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, PH, symbolicTrace } from 'tensorfx/fx'
 import { ShapeProp } from 'tensorfx/fx/passes'
+import { removeFolder } from '../helpers/folder.ts'
 
 /** What TypeScript says of a program; '' when it is content. */
 function complaints(code: string): string {
@@ -25,7 +26,7 @@ function complaints(code: string): string {
   } catch (error) {
     return (error as { stdout: string }).stdout
   } finally {
-    rmSync(folder, { recursive: true })
+    removeFolder(folder)
   }
 }
 

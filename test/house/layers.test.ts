@@ -1,10 +1,11 @@
 // The list of layers: it is in order and complete, CONTRIBUTING shows it, and the linter finds an import that breaks it.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { layerTable, layers, mayImport, placeOf } from '../../scripts/house/layers.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -74,7 +75,7 @@ describe('the linter', () => {
         return stdout.split('\n').filter((line) => line.includes('[Error'))
       }
     } finally {
-      rmSync(work, { recursive: true, force: true })
+      removeFolder(work)
     }
   }
 

@@ -1,9 +1,10 @@
 // Adding an operator touches two files, its own and that of its cases: the fixture below is added to a copy of src. What it leaves out is asked for by name.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { findOperators, generate } from '../../scripts/generateOps.mjs'
 import { makeOp } from '../../src/ops/index.ts'
 import type { OpFunction, UntypedDeclaration } from '../../src/ops/index.ts'
@@ -55,7 +56,7 @@ mkdirSync(join(root, '.tmp-tests'), { recursive: true })
 /** A copy of the sources, and the fixture as modules that import those of this process. */
 const copy = mkdtempSync(join(root, '.tmp-tests/operator-'))
 const place = 'src/ops/pointwise/halfSteps.ts'
-afterAll(() => rmSync(copy, { recursive: true, force: true }))
+afterAll(() => removeFolder(copy))
 
 /** The text of a file of the folder `from` as it imports the same files from elsewhere. */
 const importing = (text: string, from: string): string =>

@@ -1,5 +1,5 @@
 // Layers in files: every layer of nn is rebuilt with its options. And the parts that code in folders is made of.
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
@@ -17,6 +17,7 @@ import {
   toFolder,
   writeSafetensors,
 } from 'tensorfx/interop'
+import { removeFolder } from '../helpers/folder.ts'
 import { layerFromSpec } from '../../src/interop/layerFromSpec.ts'
 import { moduleSpec } from '../../src/interop/moduleSpec.ts'
 import type { ModuleSpec } from '../../src/interop/moduleSpec.ts'
@@ -343,7 +344,7 @@ describe('the code of a folder', () => {
       expect(readFileSync(join(place, 'module.mjs'), 'utf8')).toBe(files['module.mjs'])
       expect(new Uint8Array(readFileSync(join(place, 'state.safetensors')))).toEqual(files['state.safetensors'])
     } finally {
-      rmSync(folder, { recursive: true })
+      removeFolder(folder)
     }
   })
 

@@ -1,10 +1,9 @@
 // toFolder: the written folder runs in a process of its own, with nothing but tensorfx.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as tensorfx from 'tensorfx'
@@ -13,10 +12,10 @@ import type { Node } from 'tensorfx/fx'
 import * as interop from 'tensorfx/interop'
 import { folderFiles, readSafetensors, toFolder, writeSafetensors } from 'tensorfx/interop'
 import * as pytree from 'tensorfx/pytree'
+import { temporaryFolder } from '../helpers/folder.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-folder-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx-folder-')
 
 class Inner extends nn.Module {
   scale = new nn.Parameter(torch.randn([4]))

@@ -1,11 +1,12 @@
 // The lint rules: what they find and let pass, run over acorn's trees; and once as users run them, by oxlint.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'acorn'
 import { describe, expect, it } from 'vitest'
 import { Tensor } from 'tensorfx'
+import { removeFolder } from '../helpers/folder.ts'
 import plugin from '../../lint-rules/index.js'
 import { VERSION } from '../../src/version.ts'
 import { COMMON, DISTINCT, LISTS, SHARED } from '../../lint-rules/vocabulary.js'
@@ -216,7 +217,7 @@ describe('in oxlint', () => {
       )
       expect(lines[1]).toMatch(/model\.ts:6:\d+: '\+' does not work on tensors\. .*\[Error\/tensorfx\(no-tensor-operator\)\]/)
     } finally {
-      rmSync(folder, { recursive: true, force: true })
+      removeFolder(folder)
     }
   })
 })

@@ -1,16 +1,16 @@
 // Checkpoints: what is saved is loaded, with the names that PyTorch's libraries use; files of other people's models find their places; damaged files and configs are refused.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { noGrad, torch } from 'tensorfx'
 import type { Tensor, nn } from 'tensorfx'
 import { loadSafetensors, writeSafetensors } from 'tensorfx/interop'
 import { Bert, GPT2, ViT, efficientnetB0, loadPretrained, mobilenetV3Small, pretrainedBlob, resnet18, savePretrained } from 'tensorfx/models'
 import type { Configured, LoadProgress } from 'tensorfx/models'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { OwnSha256 } from '../../src/models/sha256.ts'
 import { example } from '../examples/run.ts'
 import { isFull, turn } from '../helpers/rotation.ts'
@@ -19,8 +19,7 @@ import { gpt2, llama } from './small.ts'
 const { families } = (await import(example('families/index.mjs'))) as { readonly families: Readonly<Record<string, () => nn.Module>> }
 const ours = Object.entries(families).filter((entry): entry is [string, () => nn.Module & Configured] => 'modelType' in entry[1]())
 
-const root = mkdtempSync(join(tmpdir(), 'tensorfx-models-'))
-afterAll(() => rmSync(root, { recursive: true }))
+const root = temporaryFolder('tensorfx-models-')
 const folder = (name: string): string => join(root, name)
 const stateOf = (model: nn.Module): Map<string, Tensor> => model.stateDict({ names: 'pytorch' }) as Map<string, Tensor>
 

@@ -1,8 +1,9 @@
 // Frames of stack traces: what is parsed, what is left out, and the source around them.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { removeFolder, temporaryFolder } from '../helpers/folder.ts'
 import { markOwn } from '../../src/provenance/codeFrame.ts'
 import { codeFrame, parseStack, sourceLine } from '../../src/provenance/index.ts'
 import type { Frame } from '../../src/provenance/index.ts'
@@ -76,8 +77,7 @@ describe('parseStack', () => {
 })
 
 describe('the source around a frame', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'frames-'))
-  afterAll(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder('frames-')
   const file = join(folder, 'source.ts')
   writeFileSync(file, Array.from({ length: 12 }, (_, i) => `line ${i + 1}`).join('\n'))
   const mine = (frame: Frame): Frame => {
@@ -138,6 +138,6 @@ test('the lines of a file are kept for a while, not those of every file that a l
     expect(sourceLine(frames[150] ?? { file: '', line: 1, column: 1, fn: '' })).toBe('before')
     expect(sourceLine(frames[0] ?? { file: '', line: 1, column: 1, fn: '' })).toBe('after')
   } finally {
-    rmSync(many, { recursive: true })
+    removeFolder(many)
   }
 })

@@ -1,8 +1,9 @@
 // Captured stack traces, and how many frames errors record.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { removeFolder } from '../helpers/folder.ts'
 import { CapturedStack, captureStack, deepenStacks, restoreStacks } from '../../src/provenance/index.ts'
 import type { Frame } from '../../src/provenance/index.ts'
 
@@ -77,7 +78,7 @@ describe('CapturedStack.of', () => {
         `  File "${file}", line 1, in outer\n  File "${file}", line 2, in inner\n    return x.relu()\n`,
       )
     } finally {
-      rmSync(folder, { recursive: true })
+      removeFolder(folder)
     }
   })
 })

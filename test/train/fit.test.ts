@@ -1,5 +1,5 @@
 // fit: the same numbers as a loop by hand, with each of its parts; going on after an interruption.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -8,13 +8,14 @@ import type { Tensor } from 'tensorfx'
 import { DataLoader, TensorDataset, readJsonLines } from 'tensorfx/data'
 import { EarlyStopping, JsonLinesWriter, MeanSquaredError, R2Score, fit } from 'tensorfx/train'
 import type { FitOptions } from 'tensorfx/train'
+import { removeFolder } from '../helpers/folder.ts'
 import { isFull } from '../helpers/rotation.ts'
 
 let folder = ''
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tensorfx-fit-'))
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => removeFolder(folder))
 
 const { mseLoss } = nn.functional
 

@@ -1,17 +1,18 @@
 // Writers: event files as TensorBoard's own writer has them, byte for byte; CSV and JSON lines.
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import { readCsv, readJsonLines } from 'tensorfx/data'
 import { CsvWriter, JsonLinesWriter, TensorBoardWriter } from 'tensorfx/train'
+import { removeFolder } from '../helpers/folder.ts'
 
 let folder = ''
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tensorfx-writers-'))
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
+afterEach(() => removeFolder(folder))
 
 interface Recorded {
   readonly name: string

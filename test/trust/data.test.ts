@@ -1,8 +1,7 @@
 // What a file from a stranger can do: nothing but compute with operators. No code of its own runs, no prototype changes, no file is opened.
-import { readFileSync, writeFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe, expect, it, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { ArgumentError, Tensor, nn, operator, torch } from 'tensorfx'
 import { Graph, GraphModule, Interpreter, symbolicTrace, wrap } from 'tensorfx/fx'
 import { compareGraphs, graphFromJson, graphToJson } from 'tensorfx/fx/json'
@@ -10,6 +9,7 @@ import type { GraphJson, NodeJson } from 'tensorfx/fx/json'
 import { CSEPass } from 'tensorfx/fx/passes'
 import { graphPage } from 'tensorfx/fx/viewer'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
+import { temporaryFolder } from '../helpers/folder.ts'
 import { CALLABLE, READABLE } from '../../src/fx/text/allowedNames.ts'
 import { getattr } from '../../src/fx/graph/operator.ts'
 
@@ -412,8 +412,7 @@ describe('loading a file', () => {
 })
 
 describe('stack frames from a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'trust-'))
-  afterAll(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder('trust-')
   const secret = join(folder, 'secret.txt')
   writeFileSync(secret, 'the secret line\n'.repeat(3))
   const frame = { file: secret, line: 2, column: 1, fn: 'f' }

@@ -1,17 +1,15 @@
 // The script that a recorder writes replays the step in a fresh process, and names the same operator and element. Code that only the compiler gets wrong is told apart.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, replayStep, setFileStore } from 'tensorfx/debug'
+import { temporaryFolder } from '../../helpers/folder.ts'
 import { runScript } from '../processes.ts'
 import { batch, firstReport, training, withElement } from './training.ts'
 import type { Mode } from './training.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'tensorfx-flight-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder('tensorfx-flight-')
 
 function* batches(at: number, change: (x: Tensor, y: Tensor) => [Tensor, Tensor]): Generator<[Tensor, Tensor]> {
   for (let i = 0; i <= at; i++) {

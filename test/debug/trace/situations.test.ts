@@ -1,10 +1,11 @@
 // The report of a run in which twelve things were planted: each is found, and names its line.
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { reset } from 'tensorfx/compile'
 import { trace } from 'tensorfx/debug/trace'
+import { removeFolder } from '../../helpers/folder.ts'
 import { reportOf } from '../../../src/debug/report/report.ts'
 import type { Report } from '../../../src/debug/report/data.ts'
 import { plantedLines, runSituations } from '../../../scripts/pages/situations.mjs'
@@ -12,7 +13,7 @@ import { plantedLines, runSituations } from '../../../scripts/pages/situations.m
 const folder = mkdtempSync(join(tmpdir(), 'tensorfx-situations-'))
 afterAll(() => {
   reset()
-  rmSync(folder, { recursive: true, force: true })
+  removeFolder(folder)
 })
 
 function record(): Report {

@@ -1,5 +1,5 @@
 // trace: what is recorded, how little of it when calls repeat, and what is never written.
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -8,6 +8,7 @@ import type { Tensor } from 'tensorfx'
 import { config, reset } from 'tensorfx/compile'
 import { readTraces, trace } from 'tensorfx/debug/trace'
 import type { TraceRecord } from 'tensorfx/debug/trace'
+import { removeFolder } from '../../helpers/folder.ts'
 import { eventState } from '../../../src/events/index.ts'
 import { reportOf } from '../../../src/debug/report/report.ts'
 
@@ -16,7 +17,7 @@ let folders = 0
 const newFolder = (): string => join(folder, `run${folders++}`)
 afterAll(() => {
   reset()
-  rmSync(folder, { recursive: true, force: true })
+  removeFolder(folder)
 })
 
 const traced = (program: () => void, options: Parameters<typeof trace>[0] = {}): readonly TraceRecord[] => {
