@@ -95,8 +95,8 @@ class ChildHelper implements Helper {
   }
 
   #listenToPipes(): void {
-    // Writing to a child that died fails; the death itself is reported by its events.
-    this.#stdin.on('error', () => {})
+    // The pipes of a child that died fail; the death itself is reported by its events.
+    for (const pipe of [this.#stdin, this.#stdout, this.#reports]) pipe.on('error', () => {})
     this.#stdout.setEncoding('utf8')
     this.#stdout.on(
       'data',
@@ -104,7 +104,6 @@ class ChildHelper implements Helper {
     )
     // The reports of the thread that watches the child.
     const takeReport = answerReader((message) => this.#onMessage(message))
-    this.#reports.on('error', () => {})
     this.#reports.on('data', (bytes) => takeReport(String(bytes)))
   }
 
