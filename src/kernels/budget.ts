@@ -171,6 +171,8 @@ export function resetPeaks(capacity: number): void {
 
 /** Memory that can be given back whenever it is not in use. */
 export interface Reclaimable {
+  /** It is given back also where scratch memory is asked for: what it holds can be made again, and is not read in the same call. */
+  readonly holdsCopies?: boolean
   /** Gives back what is not in use. */
   reclaim(): void
 }

@@ -29,6 +29,19 @@ export function compileProduct(spec: GemmSpec): ProductKernel {
   return { compiled: compileScheduled(gemm, spec), scratchBytes: gemmScratchBytes }
 }
 
+/** A product whose B was packed before, and the kernel that packs: it takes the address of B, that of the packed elements, and the sizes of the product. */
+export interface PackedProduct {
+  readonly pack: CompiledKernel
+  readonly product: CompiledKernel
+}
+
+/** Compiles them. B is the same in the whole batch. */
+export function compilePacked(spec: GemmSpec): PackedProduct {
+  const shared = { ...spec, b: { ...spec.b, batchStrides: spec.b.batchStrides.map(() => 0) } }
+  const { pack, product } = packedGemm(shared, present(gemm.tiles(currentEngine())[0], 'a tile'))
+  return { pack: compileKernel(pack), product: compileKernel(product) }
+}
+
 /** The product where B was packed before; null where that does not pay. */
 export function packedProduct(spec: GemmSpec): PackedKernel | null {
   const accuracy = currentAccuracy()
@@ -36,8 +49,8 @@ export function packedProduct(spec: GemmSpec): PackedKernel | null {
   if (elements === null) return null
   const compile: PackedKernel['compile'] = () =>
     withAccuracy(accuracy, () => {
-      const { pack, product } = packedGemm(spec, present(gemm.tiles(currentEngine())[0], 'a tile'))
-      return { pack: compileKernel(pack), run: compileKernel(product).run }
+      const { pack, product } = compilePacked(spec)
+      return { pack, run: product.run }
     })
   return { operand: spec.b.buffer, bytes: 4 * elements, compile }
 }

@@ -125,13 +125,13 @@ function pollFinalizers(nbytes: number): void {
 export const affordable = (bytes: number): boolean => isAffordable(roundedSize(bytes), heapStats().inUse)
 
 /**
- * Looks for memory that is not needed: dead tensors, where the host can find them within a task, and with `scratch` the scratch memory that is not in use. What it finds becomes whole
+ * Looks for memory that is not needed: dead tensors, where the host can find them within a task, copies of data, and with `scratch` the scratch memory that is not in use. What it finds becomes whole
  * again as far as possible.
  */
 export function reclaim(scratch: boolean): void {
   budget.retries++
   if (collects()) collectBlocks()
-  if (scratch) for (const memory of reclaimables) memory.reclaim()
+  for (const memory of reclaimables) if (scratch || memory.holdsCopies === true) memory.reclaim()
   releaseChunks()
 }
 

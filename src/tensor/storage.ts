@@ -4,7 +4,7 @@
 // write goes through `block`, all tensors on the storage agree, whichever of them was written to.
 import { InternalError } from '../errors/index.ts'
 import { newBlock, readBlock, writeBlock } from '../kernels/index.ts'
-import type { Block } from '../kernels/index.ts'
+import type { Block, CopiesOf } from '../kernels/index.ts'
 
 /** Computes what a storage is to hold (compile's capture). Afterwards the storage has its memory and no writer. */
 export interface Writer {
@@ -27,6 +27,8 @@ export class Storage {
   /** Who computes the data, or has a write to perform, before the memory may be looked at; null if the memory is up to date. @internal */
   writer: Writer | null = null
   #watchers: ((version: number) => void)[] | null = null
+  /** Copies of the data in the form in which kernels read it; of the `home` only. Null before the first is thought of. @internal */
+  copies: CopiesOf | null = null
   /** Which part of a capture knows this storage, by which slot, and whether by several tensors. @internal */
   captureStamp = 0
   /** @internal */

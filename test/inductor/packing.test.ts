@@ -1,18 +1,16 @@
 // Packed weights: never stale, whatever changes the data; in memory of their own, which is given back with the program, or before memory runs out.
 import { afterEach, describe, expect, test } from 'vitest'
-import { compile, nn, noGrad, optim, torch } from 'tensorfx'
+import { compile, nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { reset } from 'tensorfx/compile'
 import { collectBlocks, memoryLimit, reclaimables, setMemoryLimit } from 'tensorfx/kernels'
-import { memoryOwners } from '../../src/kernels/owners.ts'
+import { FROM, TO, changesOfWeights, copiedBytes } from '../helpers/changesOfWeights.ts'
 
 const { functional: F } = nn
-/** Large enough for a record of its own. */
-const [ROWS, FROM, TO] = [16, 256, 300]
+const ROWS = 16
 
 /** Bytes of packed weights. */
-const packedBytes = (): number =>
-  memoryOwners().reduce((sum, { operator, bytes }) => (operator === 'packed weights of a compiled function' ? sum + bytes : sum), 0)
+const packedBytes = (): number => copiedBytes('packed weights of a compiled function')
 
 const linear = (x: Tensor, w: Tensor): Tensor => F.linear(x, w)
 
@@ -26,50 +24,8 @@ afterEach(() => {
   for (const memory of reclaimables) memory.reclaim()
 })
 
-type Change = (w: Tensor) => void
-
-const changes: Readonly<Record<string, Change>> = {
-  copy_: (w) => w.copy_(torch.randn([TO, FROM])),
-  mul_: (w) => w.mul_(1.5),
-  'a write to a part': (w) => w.narrow(0, 3, 1).add_(2),
-  'an alias': (w) => w.detach().sub_(0.5),
-  'another view of the memory': (w) => w.view([-1]).narrow(0, 7, 9).sub_(3),
-  'random numbers': (w) => w.normal_(),
-  loadStateDict: (w) => {
-    const layer = new nn.Linear(FROM, TO, { bias: false })
-    layer.weight = new nn.Parameter(w)
-    expect(layer.weight.storage?.home).toBe(w.storage?.home)
-    layer.loadStateDict({ weight: torch.randn([TO, FROM]) })
-  },
-  'a step of an optimizer': (w) => {
-    const parameter = new nn.Parameter(w)
-    parameter.grad = torch.ones([TO, FROM])
-    new optim.SGD([parameter], { lr: 0.3 }).step()
-  },
-  'a compiled function that writes in place': (w) => compile((y: Tensor) => y.mul_(-1))(w),
-  'a compiled function at its second call, which skips the replay': (w) => {
-    const turn = compile((y: Tensor) => y.mul_(-1.25), { skipReplay: true })
-    for (let i = 0; i < 3; i++) turn(w)
-  },
-  'a write without a new version': (w) => {
-    const { version } = w.realize()
-    w.add_(2)
-    w.realize().version = version
-  },
-  bytes: (w) =>
-    w.realize().writeBytes(
-      w
-        .realize()
-        .readBytes(0, 64)
-        .map((byte, i) => (i % 4 === 3 ? byte ^ 128 : byte)),
-    ),
-  'a move to other memory': (w) => {
-    w.realize().moveTo(torch.randn([TO, FROM]).realize())
-  },
-}
-
 describe('packed weights', () => {
-  test.each(Object.entries(changes))('are packed anew after %s', (_, change) => {
+  test.each(Object.entries(changesOfWeights))('are packed anew after %s', (_, change) => {
     const [x, w] = [torch.randn([ROWS, FROM]), torch.randn([TO, FROM])]
     const f = compile(linear)
     // Once unpacked, then packed, then again packed after a change.

@@ -6,6 +6,7 @@ import {
   bufferParam,
   call,
   cast,
+  compilePacked,
   compileProduct,
   constant,
   free,
@@ -14,6 +15,8 @@ import {
   kernelCacheStats,
   load,
   loopVar,
+  packedBytes,
+  packedScratchBytes,
   sizeParam,
   store,
 } from '../../src/kernels/index.ts'
@@ -141,6 +144,22 @@ describe('the matrix product', () => {
       }
     })
   }
+
+  test('is the same where B was packed before, with as much memory as its sizes say', () => {
+    const { pack, product: packed } = compilePacked(dynamicSpec(0))
+    for (const [m, n, k] of SHAPES) {
+      for (const turned of [0, 1, 2, 3]) {
+        const [x, y] = [numbers(2 * m * k, 1), numbers(k * n, 2)]
+        const layout = [m * k, ...((turned & 1) === 0 ? [k, 1] : [1, m]), 0, ...((turned & 2) === 0 ? [n, 1] : [1, k])]
+        const target = floats(range(2 * m * n).map(() => 77))
+        const sizes = [m * n, 2, m, n, k, ...layout]
+        const panels = memory(packedBytes(n, k))
+        pack.run(floats(y), panels, ...sizes)
+        run(packed, [target, floats(x), panels, ...sizes], packedScratchBytes(m, k))
+        expect(result(target, 2 * m * n), `${m} ${n} ${k} ${turned}`).toEqual(product({ batch: 2, m, n, k }, x, y, layout, false))
+      }
+    }
+  })
 
   test('broadcasts an operand over the batch, and packs it once', () => {
     const epilogue = (acc: Expr): Stmt[] => [store(out, at([images, 6], [fixedRows, 3], [fixedCols, 1]), acc)]

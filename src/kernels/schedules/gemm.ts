@@ -73,13 +73,22 @@ export interface PackedGemm {
   readonly product: Kernel
 }
 
+/** Whether a product with those rows gains from a B that was packed before. */
+export const paysPacked = (m: number, n: number, k: number): boolean => m <= MOST_ROWS && n * k >= LEAST_ELEMENTS
+
+/** The bytes of a B that is packed before. */
+export const packedBytes = (n: number, k: number): number => 4 * up(n, COLUMNS) * k
+
+/** The most bytes of scratch memory for a product of these sizes whose B was packed before. */
+export const packedScratchBytes = (m: number, k: number): number => 4 * m * (k + COLUMNS) + 3 * 64
+
 /** The elements that B takes when it is packed before; null where that does not pay, or cannot be: sizes are not known, there are several B, or the epilogue reads B too. */
 export function packedElements({ rows, cols, depth, a, b, reduceBatch, epilogue }: GemmSpec): number | null {
   const { extent: n } = cols
   if (typeof rows.extent !== 'number' || typeof n !== 'number' || typeof depth !== 'number') return null
   if (reduceBatch > 0 || !b.batchStrides.every((stride) => stride === 0)) return null
   const isReadOtherwise = b.buffer === a.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === b.buffer)
-  return rows.extent > MOST_ROWS || n * depth < LEAST_ELEMENTS || isReadOtherwise ? null : up(n, COLUMNS) * depth
+  return isReadOtherwise || !paysPacked(rows.extent, n, depth) ? null : up(n, COLUMNS) * depth
 }
 
 /** The kernels for a B that is packed before. */
@@ -138,9 +147,9 @@ class Product {
 
   /** The kernel that packs B for this one. */
   packs(): Kernel {
-    const { name, b } = this.#spec
+    const { name, b, params } = this.#spec
     const to = bufferParam('packed', 'float32', 'write')
-    return { name: `${name}_pack`, params: [b.buffer, to], body: this.#packB(to) }
+    return { name: `${name}_pack`, params: [b.buffer, to, ...params.filter(({ kind }) => kind === 'size')], body: this.#packB(to) }
   }
 
   #packB(to: Memory): readonly Stmt[] {

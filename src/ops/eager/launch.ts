@@ -1,26 +1,32 @@
 // Launches a compiled kernel on tensors: their byte addresses become the kernel's arguments.
-import { PerEngine, ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
+import { OutOfMemoryError, PerEngine, ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { Storage, Tensor, numelOf } from '../../tensor/index.ts'
 
 /** The offset of a tensor's first element from the start of its storage, in bytes. */
-const byteOffset = (tensor: Tensor): number => tensor.offset * dtypeInfo[tensor.dtype].size
+export const byteOffset = (tensor: Tensor): number => tensor.offset * dtypeInfo[tensor.dtype].size
+
+/** The addresses of tensors; null if one of them is off the heap. */
+export function addressesOf(tensors: readonly Tensor[]): number[] | null {
+  const addresses: number[] = []
+  for (const tensor of tensors) {
+    const { ptr } = tensor.realize().block
+    if (ptr === 0) return null
+    addresses.push(ptr + byteOffset(tensor))
+  }
+  return addresses
+}
 
 /**
  * Runs `kernel` on real tensors. The kernel's parameters are the buffers, in the order of `tensors`, then the numbers.
  * A tensor's address is that of its first element. Nothing is checked here.
  */
 export function launch(kernel: CompiledKernel, tensors: readonly Tensor[], numbers: readonly number[]): void {
-  const args: number[] = []
-  let resident = true
-  for (const tensor of tensors) {
-    const { ptr } = tensor.realize().block
-    if (ptr === 0) resident = false
-    args.push(ptr + byteOffset(tensor))
-  }
-  for (const number of numbers) args.push(number)
-  if (resident) kernel.run(...args)
-  else {
+  const args = addressesOf(tensors)
+  if (args !== null) {
+    for (const number of numbers) args.push(number)
+    kernel.run(...args)
+  } else {
     const { params } = kernel.kernel
     const written = tensors.map((_, i) => {
       const param = params[i]
@@ -66,3 +72,13 @@ const scratch = new ScratchMemory('packed operands')
 
 /** The address of at least `bytes` bytes that stay valid until the next call of this function: for kernels that pack their operands. */
 export const scratchMemory = (bytes: number): number => scratch.reserve(bytes)
+
+/** The same; null where there is no room. */
+export function scratchIfRoom(bytes: number): number | null {
+  try {
+    return scratchMemory(bytes)
+  } catch (error) {
+    if (error instanceof OutOfMemoryError) return null
+    throw error
+  }
+}

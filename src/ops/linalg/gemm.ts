@@ -2,21 +2,25 @@
 import {
   FEW_LINES,
   FEW_ROWS,
-  OutOfMemoryError,
   PerEngine,
   at,
   bufferParam,
   call,
+  compilePacked,
   compileProduct,
   compileUnpacked,
   isStrict,
   load,
   loopVar,
+  packedBytes,
+  packedScratchBytes,
+  paysPacked,
   store,
 } from '../../kernels/index.ts'
-import type { Expr, GemmSpec, MatrixOperand, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
+import type { Expr, GemmSpec, MatrixOperand, PackedProduct, ProductKernel, Size, Stmt } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
+import { kernelCache, launch, scratchIfRoom } from '../eager/launch.ts'
+import { launchOnCopy, packedCopy } from '../eager/packedWeights.ts'
 import { sizeParams } from '../eager/sizes.ts'
 
 /** out[batch, i, j] = sum over k of a[batch, i, k] * b[batch, k, j] + bias[j]. Strides are in elements; `out` is contiguous. */
@@ -97,24 +101,40 @@ const placeOf = ({ m, n, a1, a2, b1, b2 }: Known): number =>
 /** Kernels without and with a bias, by {@link placeOf}. */
 const plain = new PerEngine(() => new Array<ProductKernel>())
 const withBias = new PerEngine(() => new Array<ProductKernel>())
+/** The same for a B that is packed before. */
+const plainPacked = new PerEngine(() => new Array<PackedProduct>())
+const withBiasPacked = new PerEngine(() => new Array<PackedProduct>())
 
 /** For products that have no room for scratch memory, of any strides. */
 const unpackedKernel = kernelCache((hasBias: boolean) => compileUnpacked(specOf(hasBias, NOTHING)))
+
+/** What reads packed operands in this file. */
+const READER = {}
+
+/** Runs the product with a B that was packed in an earlier call, or is packed in this one; returns false where it is not. */
+function runPacked(p: Product, known: Known, operands: readonly Tensor[], sizes: readonly number[]): boolean {
+  const { m, n, k, bStrides } = p
+  const hasBias = p.bias !== null
+  const kernels = (): PackedProduct => ((hasBias ? withBiasPacked : plainPacked).current[placeOf(known)] ??= compilePacked(specOf(hasBias, known)))
+  const form = { reader: READER, numbers: [n, k, bStrides[1], bStrides[2]], bytes: packedBytes(n, k) }
+  const copy = packedCopy(p.b, form, (from, to) => kernels().pack.run(from, to, ...sizes))
+  return copy !== null && launchOnCopy(kernels().product, operands, sizes, { copy, position: 2 }, packedScratchBytes(m, k))
+}
 
 /** Computes a float32 product into `p.out`. */
 export function float32Product(p: Product): void {
   const { bias, aStrides: sa, bStrides: sb } = p
   const known = knownOf(p)
   const hasBias = bias !== null
-  const kernel = ((hasBias ? withBias : plain).current[placeOf(known)] ??= compileProduct(specOf(hasBias, known)))
   const sizes = [p.batch, p.m, p.n, p.k, sa[0], sa[1], sa[2], sb[0], sb[1], sb[2], p.m * p.n, bias?.steps[0] ?? 0]
   const operands = hasBias ? [p.out, p.a, p.b, bias] : [p.out, p.a, p.b]
-  try {
-    sizes.push(scratchMemory(kernel.scratchBytes(p.m, p.n, p.k)))
-  } catch (error) {
-    if (!(error instanceof OutOfMemoryError)) throw error
+  if (p.batch === 1 && paysPacked(p.m, p.n, p.k) && known.m === undefined && known.n === undefined && runPacked(p, known, operands, sizes)) return
+  const kernel = ((hasBias ? withBias : plain).current[placeOf(known)] ??= compileProduct(specOf(hasBias, known)))
+  const scratch = scratchIfRoom(kernel.scratchBytes(p.m, p.n, p.k))
+  if (scratch === null) {
     launch(unpackedKernel(hasBias), operands, sizes)
     return
   }
+  sizes.push(scratch)
   launch(kernel.compiled, operands, sizes)
 }
