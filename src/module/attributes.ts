@@ -1,6 +1,7 @@
 // Attributes of modules by name and by dotted path: `layer1.0.weight` is the `weight` of the `0` of `layer1`.
 import { ArgumentError } from '../errors/index.ts'
 import { checkString, isObject } from '../protocol/index.ts'
+import type { ModuleParameter, ModuleTensor } from '../protocol/index.ts'
 
 /** The value of a property; undefined if there is none, or if the owner is not an object. */
 export function getAttribute(owner: unknown, name: string | symbol): unknown {
@@ -11,6 +12,12 @@ export function getAttribute(owner: unknown, name: string | symbol): unknown {
 export function ownAttribute(owner: unknown, name: string): unknown {
   return isObject(owner) && Object.hasOwn(owner, name) ? Reflect.get(owner, name) : undefined
 }
+
+/** The parameter that a property holds. While its module is traced, it is a traced value that stands for the parameter. */
+export const readParameter = (owner: object, name: string): ModuleParameter => getAttribute(owner, name) as ModuleParameter
+
+/** The buffer that a property holds, or what stands for it. */
+export const readBuffer = (owner: object, name: string): ModuleTensor => getAttribute(owner, name) as ModuleTensor
 
 /** Sets a property. Throws TypeError if it is read-only, and ArgumentError for `__proto__`. */
 export function setAttribute(owner: object, name: string, value: unknown): void {

@@ -21,8 +21,8 @@ import {
   uncalledHint,
   valueText,
 } from '../protocol/index.ts'
-import type { TensorLike } from '../protocol/index.ts'
-import { getAttribute, ownAttribute, setAttribute, splitPath } from './attributes.ts'
+import type { ModuleParameter, ModuleTensor, TensorLike } from '../protocol/index.ts'
+import { ownAttribute, readBuffer, readParameter, setAttribute, splitPath } from './attributes.ts'
 import { CallableObject } from './callable.ts'
 import { cloneModule } from './clone.ts'
 import { copyTensor } from './copyTensor.ts'
@@ -199,8 +199,8 @@ export abstract class Module extends CallableObject {
   }
 
   /** The module's own parameters, without those of children. */
-  *ownParameters(): Generator<[string, TensorLike]> {
-    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, readTensor(this, name)]
+  *ownParameters(): Generator<[string, ModuleParameter]> {
+    for (const [name, value] of ownEntries(this)) if (isParameter(value)) yield [name, readParameter(this, name)]
   }
 
   /** Whether the module itself has a buffer of that name. */
@@ -210,9 +210,9 @@ export abstract class Module extends CallableObject {
   }
 
   /** The module's own buffers, without those of children, and whether they are persistent. */
-  *ownBuffers(): Generator<[string, TensorLike, boolean]> {
+  *ownBuffers(): Generator<[string, ModuleTensor, boolean]> {
     for (const [name, persistent] of knownBuffers(this) ?? []) {
-      if (isTensorLike(peek(this, name))) yield [name, readTensor(this, name), persistent]
+      if (isTensorLike(peek(this, name))) yield [name, readBuffer(this, name), persistent]
     }
   }
 
@@ -220,26 +220,26 @@ export abstract class Module extends CallableObject {
    * All parameters with dotted names, which start with `prefix`; without `recurse` the module's own ones only. A shared parameter is listed once, under its first name. PyTorch's
    * named_parameters.
    */
-  namedParameters(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+  namedParameters(prefix = '', recurse = true): Generator<[string, ModuleParameter]> {
     checkListing(this, 'namedParameters', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownParameters(), prefix, recurse)
   }
 
   /** All parameters, each once; without `recurse` the module's own ones only. */
-  parameters(recurse = true): Generator<TensorLike> {
+  parameters(recurse = true): Generator<ModuleParameter> {
     checkMethod(this, 'parameters', arguments, 1)
     checkRecurse('parameters', recurse)
     return secondOf(this.namedParameters('', recurse))
   }
 
   /** All buffers with dotted names, as {@link namedParameters} lists parameters. PyTorch's named_buffers. */
-  namedBuffers(prefix = '', recurse = true): Generator<[string, TensorLike]> {
+  namedBuffers(prefix = '', recurse = true): Generator<[string, ModuleTensor]> {
     checkListing(this, 'namedBuffers', arguments, prefix, recurse)
     return listedOnce(this, (module) => module.ownBuffers(), prefix, recurse)
   }
 
   /** All buffers, each once; without `recurse` the module's own ones only. */
-  buffers(recurse = true): Generator<TensorLike> {
+  buffers(recurse = true): Generator<ModuleTensor> {
     checkMethod(this, 'buffers', arguments, 1)
     checkRecurse('buffers', recurse)
     return secondOf(this.namedBuffers('', recurse))
@@ -261,20 +261,20 @@ export abstract class Module extends CallableObject {
   }
 
   /** The parameter at a dotted path. Throws ArgumentError if there is none. */
-  getParameter(path: string): TensorLike {
+  getParameter(path: string): ModuleParameter {
     checkMethod(this, 'getParameter', arguments, 1)
     const [owner, name] = placeOf(this, path)
     if (!isParameter(peek(owner, name))) throw new ArgumentError(`getParameter: '${path}' is not a parameter of ${this.constructor.name}.`)
-    return readTensor(owner, name)
+    return readParameter(owner, name)
   }
 
   /** The buffer at a dotted path. Throws ArgumentError if there is none. */
-  getBuffer(path: string): TensorLike {
+  getBuffer(path: string): ModuleTensor {
     checkMethod(this, 'getBuffer', arguments, 1)
     const [owner, name] = placeOf(this, path)
     const value = peek(owner, name)
     if (!isTensorLike(value) || value.isParameter) throw new ArgumentError(`getBuffer: '${path}' is not a buffer of ${this.constructor.name}.`)
-    return readTensor(owner, name)
+    return readBuffer(owner, name)
   }
 
   /** Sets the training mode of this module and all modules below it. */
@@ -432,9 +432,6 @@ const checkRecurse = (where: string, recurse: boolean): void =>
 function* secondOf<T>(pairs: Iterable<readonly [string, T]>): Generator<T> {
   for (const [, value] of pairs) yield value
 }
-
-/** A tensor of a module. While the module is being traced, it is a traced value that stands for the tensor. */
-const readTensor = (module: Module, name: string): TensorLike => getAttribute(module, name) as TensorLike
 
 /** The value of a property, without notifying a tracer that intercepts the reads of tensors. */
 function peek(module: Module, name: string): unknown {

@@ -1,6 +1,6 @@
 // State dicts: reading and loading a module's parameters and persistent buffers by dotted name.
 import { ArgumentError, TensorfxError } from '../errors/index.ts'
-import type { TensorLike } from '../protocol/index.ts'
+import type { ModuleParameter, ModuleTensor, TensorLike } from '../protocol/index.ts'
 import { childPath, essence, isModule, isObject, isTensorLike, nearest, uncalledHint, valueText, weightLayoutHint } from '../protocol/index.ts'
 import { runHooks } from './internals.ts'
 import type { HookKind } from './internals.ts'
@@ -11,17 +11,17 @@ interface Stateful {
   namedModules(prefix?: string): Iterable<readonly [path: string, module: Stateful]>
   /** Without it, the paths are those of {@link namedModules}. */
   namedChildren?(): Iterable<readonly [name: string, module: Stateful]>
-  ownParameters(): Iterable<readonly [name: string, parameter: TensorLike]>
-  ownBuffers(): Iterable<readonly [name: string, buffer: TensorLike, persistent: boolean]>
+  ownParameters(): Iterable<readonly [name: string, parameter: ModuleParameter]>
+  ownBuffers(): Iterable<readonly [name: string, buffer: ModuleTensor, persistent: boolean]>
 }
 
 /** The tensors of all modules in `root`, or its own, with dotted names after `prefix`. A shared one is listed under its first name. */
-export function* listedOnce(
+export function* listedOnce<T>(
   root: Stateful,
-  tensorsOf: (module: Stateful) => Iterable<readonly [name: string, tensor: TensorLike, ...unknown[]]>,
+  tensorsOf: (module: Stateful) => Iterable<readonly [name: string, tensor: T, ...unknown[]]>,
   prefix: string,
   recurse: boolean,
-): Generator<[string, TensorLike]> {
+): Generator<[string, T]> {
   const seen = new Set<unknown>()
   for (const [path, module] of recurse ? root.namedModules(prefix) : [[prefix, root] as const])
     for (const [name, value] of tensorsOf(module)) {

@@ -49,6 +49,12 @@ export class Parameter {
   }
 }
 
+declare module '../protocol/tensorLike.ts' {
+  interface TensorClasses {
+    readonly parameter: Parameter
+  }
+}
+
 declare module '../tensor/tensor.ts' {
   interface Tensor {
     /** A parameter on this tensor's memory, cut from its history. */

@@ -294,7 +294,7 @@ export class Transformer extends Module {
     const norm = (): LayerNorm => new LayerNorm(dModel, { eps, bias, dtype })
     this.encoder = new TransformerEncoder(new TransformerEncoderLayer(dModel, nhead, layer), numEncoderLayers, norm())
     this.decoder = new TransformerDecoder(new TransformerDecoderLayer(dModel, nhead, layer), numDecoderLayers, norm())
-    for (const parameter of this.parameters()) if (parameter instanceof Tensor && parameter.ndim > 1) xavierUniform_(parameter)
+    for (const parameter of this.parameters()) if (parameter.ndim > 1) xavierUniform_(parameter)
   }
 
   override forward(src: Tensor, tgt: Tensor, masks: TransformerMasks = {}): Tensor {

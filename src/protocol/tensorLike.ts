@@ -19,6 +19,16 @@ export interface TensorLike {
   grad: unknown
 }
 
+/** The classes of tensors and parameters, by name. The rooms that define them add them here, so that modules have the types of what they hold. */
+// oxlint-disable-next-line typescript/no-empty-object-type, typescript/no-empty-interface -- other files add to it
+export interface TensorClasses {}
+
+/** A buffer of a module: a Tensor, in programs that have them. */
+export type ModuleTensor = TensorClasses extends { readonly tensor: infer T } ? T : TensorLike
+
+/** A parameter of a module: a Parameter, in programs that have them. */
+export type ModuleParameter = TensorClasses extends { readonly parameter: infer P } ? P : TensorLike
+
 const hasMark = (value: { readonly [TENSOR]?: unknown }): boolean => value[TENSOR] === true
 
 /** Whether `value` is a tensor. */
@@ -30,6 +40,6 @@ export function isTensorLike(value: unknown): value is TensorLike {
 export const BUFFER: unique symbol = Symbol('buffer')
 
 /** Whether `value` is a parameter: a tensor that a module owns and an optimizer trains. PyTorch's nn.Parameter. */
-export function isParameter(value: unknown): value is TensorLike {
+export function isParameter(value: unknown): value is ModuleParameter {
   return isTensorLike(value) && value.isParameter
 }

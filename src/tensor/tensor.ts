@@ -34,6 +34,12 @@ export interface Tensor {
   readonly [TENSOR]: true
 }
 
+declare module '../protocol/tensorLike.ts' {
+  interface TensorClasses {
+    readonly tensor: Tensor
+  }
+}
+
 let adopt: (tensor: Tensor, other: Tensor) => void
 let lay: (tensor: Tensor, other: Tensor) => void
 

@@ -17,7 +17,7 @@ const ramp = (...shape: number[]): Tensor =>
     .reshape(shape)
     .div(7)
 const values = (t: Tensor | null | undefined): unknown => t?.detach().toArray()
-const gradients = (model: nn.Module): unknown => [...model.namedParameters()].map(([name, p]) => [name, values((p as Tensor).grad)])
+const gradients = (model: nn.Module): unknown => [...model.namedParameters()].map(([name, p]) => [name, values(p.grad)])
 
 class Counting extends nn.Module {
   declare buf: Tensor
@@ -54,7 +54,7 @@ describe('aotModule', () => {
     const x = ramp(2, 4, 2, 2)
     ;(model.call(x) as Tensor).square().sum().backward()
     ;(aotModule(other, { fwCompiler }).call(x) as Tensor).square().sum().backward()
-    const all = (m: nn.Module): unknown => [[...m.buffers()].map((b) => values(b as Tensor)), gradients(m)]
+    const all = (m: nn.Module): unknown => [[...m.buffers()].map((b) => values(b)), gradients(m)]
     expect(all(other)).toEqual(all(model))
   })
 
@@ -86,7 +86,7 @@ describe('aotModule', () => {
     model.eval()
     ;(model.getSubmodule('0') as nn.Linear).weight = new nn.Parameter(ramp(2, 2))
     agrees()
-    for (const p of model.parameters()) (p as Tensor).requiresGrad_(false)
+    for (const p of model.parameters()) p.requiresGrad_(false)
     expect((compiled.call(x) as Tensor).requiresGrad).toBe(false)
   })
 

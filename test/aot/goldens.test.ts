@@ -102,7 +102,7 @@ describe.each(models)('%s', (name, make, shape) => {
   it('aotFunction’s forward and backward compute what PyTorch’s do (difference: own-primitives)', () => {
     const x = input(shape)
     const model = detInit(make())
-    const state = [...model.parameters(), ...model.buffers()] as unknown as Tensor[]
+    const state = [...model.parameters(), ...model.buffers()]
     const forward = parseGraph(golden.aot.forward.str_graph)
     const backward = parseGraph(golden.aot.backward.str_graph)
     const primals = new Map([...state.map((t) => t.clone().detach()), x].map((t, i): [string, unknown] => [`primals_${i + 1}`, t]))

@@ -89,7 +89,7 @@ describe('operators', () => {
     })
     expect(loss.dtype).toBe('float32')
     loss.backward()
-    expect([...model.parameters()].map((parameter) => (parameter as Tensor).grad?.dtype)).toEqual(['float32', 'float32', 'float32', 'float32'])
+    expect([...model.parameters()].map((parameter) => parameter.grad?.dtype)).toEqual(['float32', 'float32', 'float32', 'float32'])
   })
 
   it('without autocast nothing is cast', () => {
@@ -173,7 +173,7 @@ describe('with', () => {
         .float()
         .sum()
         .backward()
-      return [...net.parameters()].map((parameter) => (parameter as Tensor).grad?.toArray())
+      return [...net.parameters()].map((parameter) => parameter.grad?.toArray())
     }
     expect(gradients((input, net) => checkpoint((a: Tensor) => net(a), input.detach().requiresGrad_()))).toEqual(
       gradients((input, net) => net(input)),

@@ -39,14 +39,14 @@ describe('gradients', { timeout: 60_000 }, () => {
     for (const { statuses, measured, shape, name } of result.gradients) {
       expect([...statuses.values()]).toEqual(['right', 'right', 'right', 'right'])
       expect(measured.get('inductor')?.error).toBeLessThan(1e-5)
-      const parameter = [...gm.namedParameters()].find(([path]) => path === name)?.[1] as Tensor | undefined
+      const parameter = [...gm.namedParameters()].find(([path]) => path === name)?.[1]
       expect(shape).toEqual((parameter ?? x).shape)
     }
     expect(String(result)).toMatch(/^gradient +value +eager +inductor/m)
     expect(String(result)).toMatch(/^2\.bias +float32 \[2\]/m)
     // Nothing of the program has changed.
     expect(x.grad).toBe(null)
-    for (const parameter of gm.parameters()) expect((parameter as Tensor).grad).toBe(null)
+    for (const parameter of gm.parameters()) expect(parameter.grad).toBe(null)
   })
 
   it('that are wrong have the node of the backward, and the node whose derivative that is', async () => {
@@ -134,11 +134,11 @@ describe('gradients', { timeout: 60_000 }, () => {
   it('of random operators, statistics, integer inputs, shared parameters and several results are compared', async () => {
     const model = new nn.Sequential(new nn.Linear(3, 4), new nn.BatchNorm1d(4), new nn.Dropout(0.5), new nn.Linear(4, 2))
     const layers = symbolicTrace(model)
-    const statistics = [...layers.namedBuffers()].map(([name, value]) => [name, (value as Tensor).toArray()])
+    const statistics = [...layers.namedBuffers()].map(([name, value]) => [name, value.toArray()])
     const random = await compareBackends(layers, [numbers([6, 3])], { backends: ['eager', 'inductor', 'aot_eager'], gradients: true })
     expect([...random.statuses.values()], String(random)).toEqual(['right', 'right', 'right'])
     expect(random.gradients).toHaveLength(6)
-    expect([...layers.namedBuffers()].map(([name, value]) => [name, (value as Tensor).toArray()])).toEqual(statistics)
+    expect([...layers.namedBuffers()].map(([name, value]) => [name, value.toArray()])).toEqual(statistics)
 
     class Words extends nn.Module {
       readonly table = new nn.Embedding(5, 3)

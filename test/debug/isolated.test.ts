@@ -210,7 +210,7 @@ describe('isolatedInFloat64', () => {
 
   it('keeps requiresGrad, and the parameters of a model', () => {
     const { model, inputs } = isolatedInFloat64(new nn.Linear(2, 2), [t([1], { requiresGrad: true })])
-    expect([...model.parameters()].map((p) => [(p as Tensor).dtype, p.isParameter, p.requiresGrad])).toEqual([
+    expect([...model.parameters()].map((p) => [p.dtype, p.isParameter, p.requiresGrad])).toEqual([
       ['float64', true, true],
       ['float64', true, true],
     ])

@@ -38,7 +38,7 @@ describe('findFirst', () => {
       return result
     }
     expect(spoiled(net.fc.bias as Tensor)).toEqual(['parameter', 'fc.bias', 'fc'])
-    expect(spoiled(net.norm.getBuffer('runningMean') as Tensor)).toEqual(['buffer', expect.stringMatching(/^norm\.running/), 'norm'])
+    expect(spoiled(net.norm.getBuffer('runningMean'))).toEqual(['buffer', expect.stringMatching(/^norm\.running/), 'norm'])
     expect(spoiled(net.scale as unknown as Tensor)).toEqual(['parameter', 'scale', 'scale'])
     expect(found(torch.full([1, 2], NaN))).toEqual(['input', 'batch', 'batch'])
     torch.noGrad(() => (net.scale as unknown as Tensor).fill_(0))
@@ -255,7 +255,7 @@ describe('whole texts', () => {
 
   it('of a drift', () => {
     const [before, after] = [mixed(), mixed()]
-    torch.noGrad(() => (after.getParameter('fc2.bias') as unknown as Tensor).add_(torch.tensor([0, 0.5])))
+    torch.noGrad(() => after.getParameter('fc2.bias').add_(torch.tensor([0, 0.5])))
     expect(String(drift({ gm: before, inputs }, { gm: after, inputs }))).toMatchInlineSnapshot(`
       "name       error
       ---------  --------
@@ -305,7 +305,7 @@ describe('whole texts', () => {
     }
     const layer = new More(2, 1)
     torch.noGrad(() => {
-      for (const parameter of layer.parameters()) (parameter as unknown as Tensor).fill_(1)
+      for (const parameter of layer.parameters()) parameter.fill_(1)
     })
     const x = torch.tensor([[1, -2]], { requiresGrad: true })
     const wrong = (a: Tensor): Tensor => layer.call(a.mul(0.5).add(a.detach().mul(0.5))) as Tensor
@@ -338,7 +338,7 @@ describe('what is found', () => {
     expect(told((v) => v === -4)).toEqual(['mul', 'origin', null, [[6, -4]], [[[3, -1]], [2, 4]], [0, 1], -4])
     expect(told((v) => v === 7)).toBeNull()
     // A weight of the second layer is not one of the first, whose name its own begins with.
-    torch.noGrad(() => (gm.getParameter('fc2.bias') as unknown as Tensor).fill_(-2))
+    torch.noGrad(() => gm.getParameter('fc2.bias').fill_(-2))
     expect(told((v) => v === -2)).toEqual(['fc', 'origin', null, [[2, -2]], [[[1, -3]]], [0, 1], -2])
     expect(told((v) => v === -4)).toEqual(['fc2', 'origin', null, [[0, -4]], [[[2, -2]]], [0, 1], -4])
   })

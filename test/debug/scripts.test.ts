@@ -307,7 +307,7 @@ describe('a script', () => {
   it('reads as a program: graph, inputs, weights, settings', () => {
     const layer = new nn.Linear(4, 2)
     torch.noGrad(() => {
-      for (const parameter of layer.parameters()) (parameter as Tensor).fill_(0.5)
+      for (const parameter of layer.parameters()) parameter.fill_(0.5)
     })
     const table = torch.tensor([0, 1, 1], { dtype: 'int64' })
     Object.assign(config, { reproAfter: 'dynamo', reproLevel: 2, reproTolerance: 0.25 })

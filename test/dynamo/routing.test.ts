@@ -82,7 +82,7 @@ const programs: Readonly<
   },
 }
 
-const parametersOf = (model: Model): Tensor[] => [...model.parameters()].flatMap((p) => (p instanceof Tensor ? [p] : []))
+const parametersOf = (model: Model): Tensor[] => [...model.parameters()]
 
 function mixtral(called: () => void): { readonly model: Model; readonly forward: (tokens: Tensor) => Tensor } {
   torch.manualSeed(1)

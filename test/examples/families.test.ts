@@ -50,7 +50,7 @@ function summary(gradient: Tensor): readonly [number, number] {
 function parametersOf(model: nn.Module): Map<string, Tensor> {
   const spelled = [...model.stateDict({ names: 'pytorch' }).keys()]
   const names = new Map([...model.stateDict().keys()].map((name, i) => [name, spelled[i] ?? name]))
-  return new Map([...model.namedParameters()].map(([name, parameter]) => [names.get(name) ?? name, parameter as Tensor]))
+  return new Map([...model.namedParameters()].map(([name, parameter]) => [names.get(name) ?? name, parameter]))
 }
 
 test('every family that was recorded is there, and twenty are', () => {

@@ -535,8 +535,8 @@ describe('modules that look at themselves', () => {
     override forward(x: Tensor): Tensor {
       let y = x
       for (const child of this.children()) y = (child.call as (t: Tensor) => Tensor)(y)
-      for (const parameter of this.parameters()) y = y.add((parameter as unknown as Tensor).sum())
-      for (const [, buffer] of this.namedBuffers()) y = y.add(buffer as unknown as Tensor)
+      for (const parameter of this.parameters()) y = y.add(parameter.sum())
+      for (const [, buffer] of this.namedBuffers()) y = y.add(buffer)
       return y
     }
   }

@@ -169,7 +169,7 @@ describe('layers', () => {
       expect(String(copy)).toBe(String(layer))
       expect(fieldsOf(copy)).toEqual(fieldsOf(layer))
       expect(moduleSpec(copy)).toEqual(spec)
-      expect([...copy.namedBuffers(), ...copy.namedParameters()].filter(([, t]) => (t as Tensor).isFake)).toEqual([])
+      expect([...copy.namedBuffers(), ...copy.namedParameters()].filter(([, t]) => t.isFake)).toEqual([])
     }
   })
 

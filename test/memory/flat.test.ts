@@ -39,7 +39,7 @@ interface Training {
 function training(make: (parameters: Iterable<Tensor>) => optim.Optimizer): Training {
   torch.manualSeed(1)
   const model = new nn.Sequential(new nn.Linear(16, 32), new nn.BatchNorm1d(32), new nn.GELU(), new nn.Dropout(0.1), new nn.Linear(32, 4))
-  return { model, optimizer: make([...model.parameters()].flatMap((p) => (p instanceof Tensor ? [p] : []))) }
+  return { model, optimizer: make([...model.parameters()]) }
 }
 
 const adam = (parameters: Iterable<Tensor>): optim.Optimizer => new optim.Adam(parameters, { lr: 1e-3 })

@@ -46,7 +46,7 @@ interface Training {
 function training(make: (params: Iterable<Tensor>) => optim.Optimizer, steps = 0): Training {
   torch.manualSeed(1)
   const model = new nn.Sequential(new nn.Linear(4, 5), new nn.Tanh(), new nn.Linear(5, 2))
-  const parameters = [...model.parameters()].flatMap((p) => (p instanceof Tensor ? [p] : []))
+  const parameters = [...model.parameters()]
   const optimizer = make(parameters)
   const loss = (): Tensor => {
     optimizer.zeroGrad()

@@ -107,7 +107,7 @@ describe('GPT-2 with recorded weights', () => {
 test('enough beams find the best of all texts', () => {
   torch.manualSeed(5)
   const model = new GPT2({ vocabSize: 5, nPositions: 8, nEmbd: 8, nLayer: 1, nHead: 2 })
-  for (const parameter of model.parameters()) (parameter as Tensor).detach().mul_(8)
+  for (const parameter of model.parameters()) parameter.detach().mul_(8)
   model.eval()
   const text = integers([[1, 2]])
   const found = rows(generate(model, text, { maxNewTokens: 3, numBeams: 25 })) as number[][]

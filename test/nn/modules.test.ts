@@ -1,5 +1,5 @@
 // Models of layers: containers, names, state dicts, train and eval, gradients, clipping.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import * as nn from 'tensorfx/nn'
@@ -78,13 +78,13 @@ describe('state dicts', () => {
   test('carry a model over to another one, values and not tensors', () => {
     const { make, inputs } = samples.cnn
     const [a, b] = [make(), make()]
-    for (const p of b.parameters()) torch.noGrad(() => (p as unknown as Tensor).mul_(3))
+    for (const p of b.parameters()) torch.noGrad(() => p.mul_(3))
     b.loadStateDict(a.stateDict())
     const run = (m: nn.Module): number[] => values(m.forward(...(inputs() as never[])))
     expect(run(b)).toEqual(run(a))
-    torch.noGrad(() => (a.getParameter('fc.bias') as unknown as Tensor).add_(1))
+    torch.noGrad(() => a.getParameter('fc.bias').add_(1))
     expect(run(b)).not.toEqual(run(a))
-    expect((b.getParameter('fc.bias') as unknown as Tensor).requiresGrad).toBe(true)
+    expect(b.getParameter('fc.bias').requiresGrad).toBe(true)
   })
 
   test('that do not fit change nothing', () => {
@@ -111,7 +111,7 @@ test('gradients reach the parameters, and zeroGrad forgets them', () => {
     .call(ones([2, 3]))
     .sum()
     .backward()
-  const parameters = [...net.parameters()] as unknown as Tensor[]
+  const parameters = [...net.parameters()]
   expect(parameters.every((p) => p.grad !== null && p.grad.shape.join() === p.shape.join())).toBe(true)
   net.zeroGrad()
   expect(parameters.every((p) => p.grad === null)).toBe(true)
@@ -154,4 +154,17 @@ test('models can be built and seeded', () => {
   const a = values(new nn.Linear(3, 3).weight)
   manualSeed(0)
   expect(values(new nn.Linear(3, 3).weight)).toEqual(a)
+})
+
+test('the tensors of a module have their types: parameters are Parameters, buffers are Tensors', () => {
+  const net = new nn.Sequential(new nn.Linear(1, 1), new nn.BatchNorm1d(1))
+  expectTypeOf(net.parameters()).toEqualTypeOf<Generator<nn.Parameter>>()
+  expectTypeOf(net.namedParameters()).toEqualTypeOf<Generator<[string, nn.Parameter]>>()
+  expectTypeOf(net.getParameter('0.weight')).toEqualTypeOf<nn.Parameter>()
+  expectTypeOf(net.buffers()).toEqualTypeOf<Generator<Tensor>>()
+  expectTypeOf(net.namedBuffers()).toEqualTypeOf<Generator<[string, Tensor]>>()
+  expectTypeOf(net.getBuffer('1.runningMean')).toEqualTypeOf<Tensor>()
+  // So that no program needs an assertion.
+  expect([...net.parameters()].map((parameter) => parameter.numel)).toEqual([1, 1, 1, 1])
+  expect(net.getBuffer('1.runningVar').item()).toBe(1)
 })

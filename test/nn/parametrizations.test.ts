@@ -19,7 +19,7 @@ describe('parametrizations', () => {
     ])
     expect([layer.getName(), parametrize.isParametrized(layer, 'weight')]).toEqual(['ParametrizedLinear', true])
     const copy = layer.deepCopy()
-    torch.noGrad(() => (copy.getParameter('parametrizations.weight.original0') as Tensor).mul_(2))
+    torch.noGrad(() => copy.getParameter('parametrizations.weight.original0').mul_(2))
     values(copy.weight).forEach((v, i) => expect(v).toBeCloseTo(2 * (before[i] ?? NaN), 5))
     values(layer.weight).forEach((v, i) => expect(v).toBeCloseTo(before[i] ?? NaN, 6))
     layer.weight = new nn.Parameter(torch.ones([4, 3]))
@@ -31,7 +31,7 @@ describe('parametrizations', () => {
   test('spectralNorm makes the greatest singular value 1', () => {
     const layer = parametrizations.spectralNorm(new nn.Linear(2, 2, { bias: false }))
     torch.noGrad(() =>
-      (layer.getParameter('parametrizations.weight.original') as Tensor).copy_(
+      layer.getParameter('parametrizations.weight.original').copy_(
         torch.tensor([
           [3, 0],
           [0, 1],

@@ -25,7 +25,7 @@ class Net extends nn.Module {
   }
 }
 
-const buffer = (model: nn.Module): number => Number((model.getBuffer('count') as Tensor).item())
+const buffer = (model: nn.Module): number => Number(model.getBuffer('count').item())
 const numbers = (t: Tensor): readonly number[] => t.toArray() as number[]
 
 const VALUES = [

@@ -220,7 +220,7 @@ it('norms of gradients are those of the gradients, NaN without one', () => {
     .sum()
     .backward()
   const norms = [gradNorms(model).toArray()].flat().map(Number)
-  const own = [...model.parameters()].map((parameter) => (parameter as Tensor).grad?.norm().item() ?? NaN)
+  const own = [...model.parameters()].map((parameter) => parameter.grad?.norm().item() ?? NaN)
   expect(norms).toEqual(own)
   expect(norms.map(Number.isNaN)).toEqual([false, false, true, true])
 })

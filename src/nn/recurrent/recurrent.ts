@@ -99,7 +99,7 @@ abstract class Recurrent extends Module {
   /** New random values, uniform within 1 / sqrt(hiddenSize). */
   resetParameters(): void {
     const bound = 1 / Math.sqrt(this.hiddenSize)
-    for (const parameter of this.parameters()) if (parameter instanceof Tensor) uniform_(parameter, -bound, bound)
+    for (const parameter of this.parameters()) uniform_(parameter, -bound, bound)
   }
 
   /** The output and the last states. `given` are the first states, [layers * directions, batch, size] each; null for zeros. */

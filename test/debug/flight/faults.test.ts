@@ -202,7 +202,7 @@ it('is quiet in healthy trainings, masks and infinities that belong to the progr
       this.registerBuffer('mask', torch.triu(torch.full([5, 5], -Infinity), 1))
     }
     override forward(x: Tensor): Tensor {
-      const mask = this.getBuffer('mask') as unknown as Tensor
+      const mask = this.getBuffer('mask')
       return torch.softmax(this.query(x).matmul(x.transpose(0, 1)).add(mask), -1).matmul(x)
     }
   }

@@ -216,7 +216,7 @@ it('a loss is looked for ten deep', () => {
 
 describe('the state', () => {
   const model = new nn.BatchNorm1d(2)
-  const optimizer = new optim.Adam([...model.parameters(), t([5], { requiresGrad: true })] as Tensor[], { lr: 0.1 })
+  const optimizer = new optim.Adam([...model.parameters(), t([5], { requiresGrad: true })], { lr: 0.1 })
   const weight = model.weight as unknown as Tensor
   weight.grad = t([1, 1])
   optimizer.step()

@@ -22,7 +22,7 @@ function fingerprint({ model, optimizer }: Training, losses: readonly Tensor[]):
   const { state } = optimizer.stateDict()
   return {
     weights: [...model.stateDict()].map(([name, value]) => [name, bits(value as Tensor), (value as Tensor).storage?.version]),
-    grads: [...model.parameters()].map((p) => ((p as Tensor).grad === null ? null : bits((p as Tensor).grad as Tensor))),
+    grads: [...model.parameters()].map((p) => (p.grad === null ? null : bits(p.grad))),
     state: Object.values(state).map((one) => Object.entries(one).map(([key, value]) => [key, value instanceof torch.Tensor ? bits(value) : value])),
     groups: optimizer.paramGroups.map(({ params, ...rest }) => [params.length, rest]),
     losses: losses.map((loss) => loss.item()),
@@ -116,7 +116,7 @@ it('puts back what a step changes beside its model: other tensors, gradients of 
 it('keeps copies only of what steps write to, within a limit', () => {
   const last = new nn.Linear(8, 1)
   const model = new nn.Sequential(new nn.Linear(8, 8), last)
-  const frozen = [...model.parameters()].slice(0, 2) as Tensor[]
+  const frozen = [...model.parameters()].slice(0, 2)
   for (const parameter of frozen) parameter.requiresGrad = false
   const optimizer = new optim.SGD(last.parameters(), { lr: 0.01 })
   const x = torch.randn([2, 8])
