@@ -15,7 +15,9 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
 /** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
-  'starts worlds of several ranks': ['test/distributed/{deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,mpi,run,threads}.test.ts'],
+  'starts worlds of several ranks': [
+    'test/distributed/{allScenarios,deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,run}.test.ts',
+  ],
   'draws programs, arguments or faults': [
     'test/fuzz/**/*.test.ts',
     'test/memory/{faults,flat,soak,whole}.test.ts',
@@ -82,11 +84,10 @@ export const slowest: readonly string[] = [
   'test/fuzz/compile.test.ts',
   'test/built/subpaths.test.ts',
   'test/debug/hostilePaths.test.ts',
-  'test/distributed/mpi.test.ts',
+  'test/distributed/allScenarios.test.ts',
   'test/debug/limits.test.ts',
   'test/debug/twoBackends.test.ts',
   'test/distributed/fsdpOptions.test.ts',
   'test/memory/soak.test.ts',
   'test/memory/faults.test.ts',
-  'test/distributed/threads.test.ts',
 ]

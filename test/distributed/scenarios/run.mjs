@@ -6,7 +6,7 @@ import { allGatherObject, destroyProcessGroup, getRank, initProcessGroup, runRan
 
 /** Runs every exported function of the scenario files, in order. An error is a result. */
 export default async function run(files, mpi = false) {
-  await initProcessGroup({ timeout: 20_000, ...(mpi ? { backend: 'mpi' } : {}) })
+  await initProcessGroup({ timeout: 60_000, ...(mpi ? { backend: 'mpi' } : {}) })
   const results = {}
   for (const file of files) {
     const scenarios = await import(file)
