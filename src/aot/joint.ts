@@ -141,7 +141,7 @@ const sameLayoutForever = (value: unknown): unknown =>
 
 /**
  * The joint graph of a function of tensors, which runs it on fake tensors and differentiates what autograd recorded. `heads`: the outputs to differentiate;
- * default all that require grad. What the function wrote to its inputs becomes further outputs, which `writeBacks` lists.
+ * default all that require grad. What the function wrote to its inputs becomes further outputs, which `writeBacks` lists. Throws ArgumentError if it returns no array of tensors.
  */
 export function traceJoint(
   fn: (...fakes: readonly Tensor[]) => readonly Tensor[],

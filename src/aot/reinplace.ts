@@ -16,6 +16,7 @@ import { isApart, sameStrides } from './layout.ts'
  * of the result, occurs once among the arguments, and neither it nor a view of it is used later. Later uses of `b` become uses of `a`. A scatter into such an `a` becomes a
  * copy into the view, or disappears if the values are there already. For functional graphs, as makeFx captures them; `sampleArgs` are inputs of the graph (their
  * shapes matter, not their data). A backward may need what is overwritten, so run the result under `noGrad`. Changes and returns `gm`. PyTorch's reinplace.
+ * Throws ArgumentError if `gm` is no GraphModule.
  */
 export function reinplace(gm: GraphModule, ...sampleArgs: readonly unknown[]): GraphModule {
   if (!(gm instanceof GraphModule))

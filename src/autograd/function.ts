@@ -179,12 +179,12 @@ interface Differentiable<A extends readonly unknown[], R> {
  */
 // eslint-disable-next-line typescript/no-extraneous-class -- PyTorch's API: a namespace of two static methods that users override
 export class Function {
-  /** Computes the result from the arguments. Operators in it are not recorded. */
+  /** Computes the result from the arguments. Operators in it are not recorded. Throws ArgumentError where a class does not define it. */
   static forward(_ctx: FunctionContext, ..._args: never[]): Tensor | readonly Tensor[] {
     throw new ArgumentError(`${this.name}: define a static method forward(ctx, ...args).`)
   }
 
-  /** Computes the gradients of the arguments from those of the results. */
+  /** Computes the gradients of the arguments from those of the results. Throws ArgumentError where a class does not define it. */
   static backward(_ctx: FunctionContext, ..._grads: never[]): Tensor | null | readonly (Tensor | null)[] {
     throw new ArgumentError(`${this.name}: define a static method backward(ctx, ...grads).`)
   }

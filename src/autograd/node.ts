@@ -132,7 +132,7 @@ export abstract class GradNode implements GradFn {
     return false
   }
 
-  /** The call of this view operator on a tensor with another history, which `edges` lead to. */
+  /** The call of this view operator on a tensor with another history, which `edges` lead to. Throws InternalError for an operator that makes no view. */
   onTopOf(_edges: EdgeList): GradNode {
     throw new InternalError(`${this.name} is no view`)
   }

@@ -106,7 +106,10 @@ export class InputReader {
     return value
   }
 
-  /** A tensor that is not an argument: it belongs to the module, or is part of an argument. */
+  /**
+   * A tensor that is not an argument: it belongs to the module, or is part of an argument. Throws ArgumentError if it does not fit into the storage, or has a dtype without
+   * gradients and is a parameter.
+   */
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     const where = 'InputReader.tensor'
     checkArgument(isObject(storage) && 'bytes' in storage, where, 'storage', 'what storage() returns', storage)

@@ -40,7 +40,7 @@ export class DistributedSampler implements Iterable<number> {
   readonly #dropLast: boolean
   #epoch = 0
 
-  /** `dataset`: what has the samples, or how many there are. */
+  /** `dataset`: what has the samples, or how many there are. Throws ArgumentError for no number of samples, no number of ranks, or a rank that is not among them. */
   constructor(dataset: number | { readonly length: number }, options: DistributedSamplerOptions = {}) {
     checkCount('DistributedSampler', arguments, 2)
     const where = 'DistributedSampler'
@@ -68,7 +68,7 @@ export class DistributedSampler implements Iterable<number> {
     return this.#dropLast ? Math.floor(each) : Math.ceil(each)
   }
 
-  /** To be called before each epoch, on all ranks: otherwise all epochs have one order. PyTorch's `set_epoch`. */
+  /** To be called before each epoch, on all ranks: otherwise all epochs have one order. Throws ArgumentError for a negative number or a fraction. PyTorch's `set_epoch`. */
   setEpoch(epoch: number): void {
     checkMethod(this, 'setEpoch', arguments, 1)
     if (!Number.isSafeInteger(epoch) || epoch < 0)

@@ -229,7 +229,7 @@ function checkSplits(where: string, name: string, splits: readonly number[] | nu
 
 /**
  * Sends rows of `input` to every rank, and puts the rows that they send one after the other into `output`: equal parts, or as many as the splits say. PyTorch's
- * `all_to_all_single`.
+ * `all_to_all_single`. Throws ArgumentError if the two have different dtypes.
  */
 export function allToAllSingle(
   output: Tensor,
@@ -259,7 +259,10 @@ export function allToAllSingle(
   return run(collective, options, copyBack(to, output))
 }
 
-/** Sends `inputs[r]` to rank r, and receives what rank r sends in `outputs[r]`. Sizes may differ between pairs of ranks. PyTorch's `all_to_all`. */
+/**
+ * Sends `inputs[r]` to rank r, and receives what rank r sends in `outputs[r]`. Sizes may differ between pairs of ranks. Throws ArgumentError if they have different dtypes.
+ * PyTorch's `all_to_all`.
+ */
 export function allToAll(outputs: readonly Tensor[], inputs: readonly Tensor[], options: CollectiveOptions = {}): Work | undefined {
   checkCount('allToAll', arguments, 3)
   const where = 'allToAll'
@@ -291,7 +294,7 @@ export function barrier(options: CollectiveOptions = {}): Work | undefined {
   return run({ kind: 'barrier' }, options, null)
 }
 
-/** A barrier with a timeout of its own (milliseconds), which names the rank that did not come. PyTorch's `monitored_barrier`. */
+/** A barrier with a timeout of its own (milliseconds), which names the rank that did not come. Throws CollectiveTimeoutError if one did not. PyTorch's `monitored_barrier`. */
 export function monitoredBarrier(options: { readonly group?: ProcessGroup; readonly timeout?: number } = {}): void {
   checkCount('monitoredBarrier', arguments, 1)
   checkOptions('monitoredBarrier', options, { group: true, timeout: 'number' })
@@ -317,7 +320,7 @@ export interface MessageOptions {
 
 const MESSAGE_OPTIONS = { group: true, tag: 'number' } as const
 
-/** Sends a tensor to rank `dst`, and returns at once. PyTorch's `isend`. */
+/** Sends a tensor to rank `dst`, and returns at once. Throws ArgumentError if `dst` is this rank. PyTorch's `isend`. */
 export function isend(tensor: Tensor, dst: number, options: MessageOptions = {}): Work {
   checkCount('isend', arguments, 3)
   checkOptions('isend', options, MESSAGE_OPTIONS)
@@ -327,7 +330,7 @@ export function isend(tensor: Tensor, dst: number, options: MessageOptions = {})
   return group.start({ kind: 'send', peer, tag: options.tag ?? 0, data: contiguous('isend', 'tensor', tensor) })
 }
 
-/** Receives a tensor from rank `src`, or from any rank if that is null, and returns at once. PyTorch's `irecv`. */
+/** Receives a tensor from rank `src`, or from any rank if that is null, and returns at once. Throws ArgumentError if `src` is this rank. PyTorch's `irecv`. */
 export function irecv(tensor: Tensor, src: number | null = null, options: MessageOptions = {}): Work {
   checkCount('irecv', arguments, 3)
   checkOptions('irecv', options, MESSAGE_OPTIONS)
@@ -344,7 +347,10 @@ export function send(tensor: Tensor, dst: number, options: MessageOptions = {}):
   isend(tensor, dst, options).wait()
 }
 
-/** Receives a tensor from rank `src`, or from any rank if that is null. Returns the sender's rank. PyTorch's `recv`. */
+/**
+ * Receives a tensor from rank `src`, or from any rank if that is null. Returns the sender's rank. Throws DistributedError if the backend does not say who sent. PyTorch's
+ * `recv`.
+ */
 export function recv(tensor: Tensor, src: number | null = null, options: MessageOptions = {}): number {
   checkCount('recv', arguments, 3)
   const work = irecv(tensor, src, options)

@@ -411,7 +411,7 @@ export function setDebugLevel(level: DebugLevel): void {
 
 /**
  * A group of some ranks of the world. All ranks of the world call it, in the same order; null on those that are not among `ranks`. Default: all. PyTorch's
- * `new_group`.
+ * `new_group`. Throws ArgumentError if `ranks` has one twice, or one that the world does not have.
  */
 export function newGroup(ranks?: readonly number[]): ProcessGroup | null {
   checkCount('newGroup', arguments, 1)

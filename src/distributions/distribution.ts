@@ -36,7 +36,10 @@ export interface DistributionFacts {
 
 let validatesByDefault = true
 
-/** Sets whether distributions that are made from now on check their arguments. PyTorch's `Distribution.set_default_validate_args`. */
+/**
+ * Sets whether distributions that are made from now on check their arguments. PyTorch's `Distribution.set_default_validate_args`. Throws ArgumentError unless `value` is true or
+ * false.
+ */
 export function setDefaultValidateArgs(value: boolean): void {
   if (typeof value !== 'boolean') throw new ArgumentError(`setDefaultValidateArgs: argument 'value' must be true or false, got ${valueText(value)}.`)
   validatesByDefault = value
@@ -179,7 +182,7 @@ export abstract class Distribution {
     return { validateArgs: this.validateArgs }
   }
 
-  /** The shape of samples. */
+  /** The shape of samples. Throws ArgumentError if `sampleShape` is no array of sizes. */
   protected sampled(sampleShape: readonly number[]): readonly number[] {
     if (!Array.isArray(sampleShape) || !sampleShape.every((n) => Number.isSafeInteger(n) && n >= 0))
       throw new ArgumentError(
@@ -188,7 +191,7 @@ export abstract class Distribution {
     return [...sampleShape, ...this.batchShape, ...this.eventShape]
   }
 
-  /** What random numbers of samples are drawn with: their shape, dtype and generator. */
+  /** What random numbers of samples are drawn with: their shape, dtype and generator. Throws ArgumentError if the option `generator` is no torch.Generator. */
   protected draw(sampleShape: readonly number[], options: SampleOptions, dtype: DType): Draw {
     const shape = this.sampled(sampleShape)
     checkOptions(`${this.constructor.name}.sample`, options, { generator: true })

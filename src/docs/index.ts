@@ -8,6 +8,7 @@ import type { Compiler } from './compiler.ts'
 import { lint } from './lints.ts'
 import type { Finding } from './lints.ts'
 import type { Model } from './model.ts'
+import { Lookup } from './pages/lookup.ts'
 import { checkLinks, filesOf, pagesOf } from './pages/site.ts'
 import type { SiteOptions } from './pages/site.ts'
 import { readProject } from './project.ts'
@@ -61,9 +62,11 @@ export async function documentProject(folder: string, options: DocsOptions): Pro
 
   const { kept, read } = await readChanges(ts, project, keptIn(out))
   const { model, sources } = modelOf(ts, project, kept)
-  const pages = pagesOf(model, sources, options)
-  const files = filesOf(model, sources, pages, options)
-  const findings = lint(model, checkLinks(pages))
+  const lookup = new Lookup(model, options.sourceUrl)
+  // A model alone has no pages.
+  const pages = options.formats.some((format) => format !== 'json') ? pagesOf(lookup, sources) : []
+  const files = filesOf(lookup, pages, options)
+  const findings = lint(lookup, checkLinks(pages))
   const current = (name: string): string | null => (existsSync(join(out, name)) ? readFileSync(join(out, name), 'utf8') : null)
   const left = (before?.files ?? []).filter((name) => !files.has(name))
   // A site that was never written is not out of date.

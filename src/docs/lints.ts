@@ -1,7 +1,7 @@
 // What is missing or wrong in the documentation of a program.
 import { moduleOf } from './model.ts'
-import type { Model, ProgramSymbol } from './model.ts'
-import { Lookup } from './pages/lookup.ts'
+import type { ProgramSymbol } from './model.ts'
+import type { Lookup } from './pages/lookup.ts'
 import { purposeOf } from './pages/modulePage.ts'
 import type { LinkFinding } from './pages/site.ts'
 
@@ -34,8 +34,8 @@ function namesError({ doc }: ProgramSymbol, error: string): boolean {
 }
 
 /** Checks a model, and adds what was found about links. */
-export function lint(model: Model, links: readonly LinkFinding[]): readonly Finding[] {
-  const lookup = new Lookup(model, null)
+export function lint(lookup: Lookup, links: readonly LinkFinding[]): readonly Finding[] {
+  const { model } = lookup
   const found: Finding[] = links.map(({ rule, page, target }) => ({
     rule,
     level: LEVELS[rule],
@@ -64,7 +64,8 @@ export function lint(model: Model, links: readonly LinkFinding[]): readonly Find
         line,
         text: `${name} is public and has no doc comment`,
       })
-    for (const error of new Set(throws.map((one) => one.error)))
+    // What the body of a class throws outside of its members comes from functions that it hands to others.
+    for (const error of new Set(symbol.kind === 'class' ? [] : throws.map((one) => one.error)))
       if (error !== null && symbol.doc !== null && !namesError(symbol, error))
         found.push({
           rule: 'throws-undocumented',

@@ -201,6 +201,7 @@ export function pushforwardOf<A extends readonly unknown[], R>(
 
 /**
  * The value of `fn` at `primals`, and its derivative in the direction of `tangents`: `[value, derivative]`. PyTorch's torch.func.jvp.
+ * Throws ArgumentError if `primals` or `tangents` is no array.
  *
  *     jvp((x) => x.square(), [torch.tensor([1, 2])], [torch.tensor([1, 0])]) // [tensor([1., 4.]), tensor([2., 0.])]
  */

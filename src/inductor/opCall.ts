@@ -71,7 +71,7 @@ export class OpCall {
     return this.#checked(name, isNumberList, 'a list of numbers')
   }
 
-  /** The two numbers of an argument that may also be a single number for both. */
+  /** The two numbers of an argument that may also be a single number for both. Throws InternalError for no number. */
   pair(name: string): readonly [number, number] {
     const value = this.value(name)
     if (isNumber(value)) return [value, value]

@@ -73,7 +73,7 @@ function checkedSetting(where: string, value: unknown): RelaxedSetting {
   throw new ArgumentError(`${where} must be 'auto', true or false, got ${valueText(value)}.`)
 }
 
-/** The setting in the environment: 1, 0 or auto. */
+/** The setting in the environment: 1, 0 or auto. Throws ArgumentError for another text. */
 export function relaxedSettingOf(text: string): RelaxedSetting {
   if (text === '1') return true
   if (text === '0') return false

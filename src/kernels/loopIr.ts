@@ -301,7 +301,7 @@ export interface Kernel {
 
 // ---- Builders. They infer dtypes and fold trivial constants, so that calls read like formulas. ----
 
-/** A tensor that a kernel reads or writes. */
+/** A tensor that a kernel reads or writes. Throws InternalError for a dtype of complex numbers. */
 export function bufferParam(name: string, dtype: DType, access: BufferParam['access'] = 'read'): BufferParam {
   if (isComplexDType(dtype)) throw new InternalError(`kernels compute on real numbers: parameter ${name} has the dtype ${dtype}`)
   return { kind: 'buffer', name, dtype, access }

@@ -49,7 +49,7 @@ function kernelOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, 
   return schedule.build(schedule.spec(problem), tile)
 }
 
-/** The bytes of scratch memory that a kernel needs, whose sizes are known. */
+/** The bytes of scratch memory that a kernel needs, whose sizes are known. Throws KernelError if one is not. */
 export const knownScratchBytes = ({ kernel }: Pick<CompiledKernel, 'kernel'>): number =>
   scratchBytes(kernel, ({ name }) => {
     throw new KernelError(`the size ${name} of the scratch memory of ${kernel.name} must be known`)

@@ -133,7 +133,10 @@ export abstract class Module extends CallableObject {
     return addHook(this, 'forward', hook)
   }
 
-  /** Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. */
+  /**
+   * Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. Throws ArgumentError for what is no tensor and not
+   * null.
+   */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
     checkMethod(this, 'registerBuffer', arguments, 3)
     checkOptions('registerBuffer', options, { persistent: 'boolean' })
@@ -145,7 +148,7 @@ export abstract class Module extends CallableObject {
     buffersOf(this).set(name, options.persistent ?? true)
   }
 
-  /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. */
+  /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. Throws ArgumentError for what is no parameter and not null. */
   registerParameter(name: string, parameter: TensorLike | null): void {
     checkMethod(this, 'registerParameter', arguments, 2)
     checkName('registerParameter', name, this)
@@ -316,7 +319,7 @@ export abstract class Module extends CallableObject {
 
   /**
    * The parameters and persistent buffers by dotted name. They are not copied. With `names: 'pytorch'`, the names are PyTorch's: `running_mean` for
-   * `runningMean`, so that PyTorch loads a file of them. Names that are not in camel case (`LayerNorm`, `A_log`) stay as they are.
+   * `runningMean`, so that PyTorch loads a file of them. Names that are not in camel case (`LayerNorm`, `A_log`) stay as they are. Throws ArgumentError for other `names`.
    */
   stateDict(options: { readonly names?: 'pytorch' | 'own' } = {}): Map<string, TensorLike> {
     checkMethod(this, 'stateDict', arguments, 1)

@@ -141,7 +141,10 @@ export class MultiheadAttention extends Module {
     for (const bias of [this.biasK, this.biasV]) if (bias !== null) xavierNormal_(bias)
   }
 
-  /** Attends from `query` to `key` and `value`. The weights are null with `needWeights: false`. */
+  /**
+   * Attends from `query` to `key` and `value`. The weights are null with `needWeights: false`. Throws ShapeError if dimensions or features do not fit, and ArgumentError for
+   * `isCausal` without a mask.
+   */
   override forward(query: Tensor, key: Tensor, value: Tensor, options: AttentionCallOptions = {}): readonly [output: Tensor, weights: Tensor | null] {
     checkCount(this, arguments, 4)
     const where = 'nn.MultiheadAttention'

@@ -132,7 +132,7 @@ export class ModuleList<M extends Module = Module> extends Module {
     return this
   }
 
-  /** Adds a module before `index`; returns this. */
+  /** Adds a module before `index`; returns this. Throws ArgumentError if there is no such place. */
   insert(index: number, module: M): this {
     checkMethod(this, 'insert', arguments, 2)
     const rest = [...this]

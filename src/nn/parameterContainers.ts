@@ -103,7 +103,7 @@ export class ParameterDict extends Module {
     throw new ArgumentError(`nn.ParameterDict.get: there is no parameter ${valueText(name)}. The parameters are ${[...this.keys()].join(', ')}.`)
   }
 
-  /** Adds or replaces a parameter; returns this. */
+  /** Adds or replaces a parameter; returns this. Throws ArgumentError for a name that a property of the dictionary has. */
   set(name: string, parameter: Tensor): this {
     checkMethod(this, 'nn.ParameterDict.set', arguments, 2)
     checkString('nn.ParameterDict.set', 'name', name)

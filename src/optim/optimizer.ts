@@ -266,7 +266,7 @@ export abstract class Optimizer<O extends BaseOptions = BaseOptions> {
 
   /**
    * Options of the groups and state of the parameters. The tensors are the optimizer's own, not copies. With `names: 'pytorch'`, all names are PyTorch's
-   * (`param_groups`, `exp_avg`).
+   * (`param_groups`, `exp_avg`). Throws ArgumentError for other `names`.
    */
   stateDict(options?: { readonly names?: 'own' }): OptimizerState
   stateDict(options: { readonly names?: 'own' | 'pytorch' }): OptimizerState | TorchOptimizerState

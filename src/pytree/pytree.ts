@@ -122,7 +122,7 @@ function childrenAs(value: unknown, spec: Exclude<TreeSpec, { kind: 'leaf' }>): 
   return same ? keys.map((k) => value[k]) : null
 }
 
-/** The same structure with `fn` applied to each leaf. PyTorch's tree_map. */
+/** The same structure with `fn` applied to each leaf. Throws ArgumentError if `fn` is no function. PyTorch's tree_map. */
 export function treeMap(value: unknown, fn: (leaf: unknown) => unknown): unknown {
   if (!isCallable(fn))
     throw new ArgumentError(

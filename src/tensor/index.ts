@@ -1,3 +1,4 @@
+// Tensors: a shape, a dtype, strides and a storage; what prints, copies and reads them.
 export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
 export { Storage } from './storage.ts'

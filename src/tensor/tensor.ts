@@ -79,6 +79,7 @@ export class Tensor {
   /**
    * `shape` and `strides` are kept, so they must be plain lists that no other code changes: `sizes` of another tensor rather than its frozen `shape`.
    * `like` is a tensor of the same shape and strides, if there is one: what follows from them is taken from it, and so is the offset unless it is given.
+   * Throws ArgumentError without a dtype: users make tensors with `torch.tensor` and its like.
    */
   constructor(shape: readonly number[], dtype: DType, storage: Storage | null, strides?: readonly number[], offset?: number, like?: Tensor) {
     if (dtype === undefined || typeof dtype === 'number')

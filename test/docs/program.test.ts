@@ -9,6 +9,9 @@ import { loadCompiler } from '../../src/docs/compiler.ts'
 import { headerOf, parseDoc } from '../../src/docs/docComment.ts'
 import { lint } from '../../src/docs/lints.ts'
 import type { ProgramSymbol } from '../../src/docs/model.ts'
+import { found } from '../../src/docs/page/search.ts'
+import type { Entry } from '../../src/docs/page/search.ts'
+import { Lookup } from '../../src/docs/pages/lookup.ts'
 import { checkLinks, filesOf, modelText, pagesOf } from '../../src/docs/pages/site.ts'
 import { globs, readProject } from '../../src/docs/project.ts'
 import { readModel } from '../../src/docs/read/index.ts'
@@ -158,12 +161,13 @@ describe('the model of a program', () => {
 })
 
 describe('the pages', () => {
-  const options = { formats: ['html', 'md', 'json'] as const, sourceUrl: null }
+  const options = { formats: ['html', 'md', 'json'] as const }
 
   it('have no dead links and no anchor twice, in HTML as it was written', () => {
-    const pages = pagesOf(read.model, read.sources, options)
+    const lookup = new Lookup(read.model, null)
+    const pages = pagesOf(lookup, read.sources)
     expect(checkLinks(pages)).toEqual([])
-    const files = filesOf(read.model, read.sources, pages, options)
+    const files = filesOf(lookup, pages, options)
     const html = new Map([...files].filter(([name]) => name.endsWith('.html')))
     const ids = new Map([...html].map(([name, text]) => [name, [...text.matchAll(/ id="([^"]*)"/g)].map(([, id = '']) => id)]))
     let followed = 0
@@ -187,9 +191,36 @@ describe('the pages', () => {
     expect(files.get('modules/src/Case.ts.html')).toMatch(/id="fooBar"[^]*id="foobar"/)
   })
 
+  it('have every export of every entry, with a link to its source, and the search finds it', () => {
+    const lookup = new Lookup(read.model, null)
+    const files = filesOf(lookup, pagesOf(lookup, read.sources), options)
+    const window: { searchIndex: readonly Entry[] } = { searchIndex: [] }
+    new Function('window', files.get('search.js') ?? '')(window)
+    const exported = read.model.modules.flatMap(({ path, entries, exports }) =>
+      entries.length === 0 ? [] : exports.map((one) => ({ path, ...one })),
+    )
+    expect([...new Set(exported.map(({ name }) => name))].toSorted().join(' ')).toBe(
+      'Bad Bare Box Foo ShapeError Sized Square areaOf check checked foo shapes unit',
+    )
+    for (const { path, name, symbol: id } of exported) {
+      // A namespace of a module has the page of that module.
+      const target = id === null ? { page: lookup.pageOf(path) } : lookup.targetOf(id)
+      const page = target !== null && 'page' in target ? target.page : ''
+      const html = files.get(`${page}.html`) ?? ''
+      expect(html, name).toContain(name)
+      if (id === null) continue
+      const [, href = '', line = ''] = new RegExp(` id="${lookup.anchorOf(id)}".* href="([^"]*)#L(\\d+)"`).exec(html) ?? []
+      const source = decodeURIComponent(new URL(href, `file:///${page}.html`).pathname.slice(1))
+      const declared = new RegExp(` id="L${line}">(.*)`).exec(files.get(source) ?? '')?.[1]?.replaceAll(/<[^>]*>/g, '')
+      expect(declared, `${name} in ${source}`).toContain(symbol(id).name)
+      const first = found(window.searchIndex, name, 5).map(([, , address]) => decodeURIComponent(address))
+      expect(first, name).toContain(`${page}.html#${lookup.anchorOf(id)}`)
+    }
+  })
+
   it('say for each module what it is, what is in it, who uses it, its tests, errors and related modules', () => {
-    const pages = pagesOf(read.model, read.sources, options)
-    const page = filesOf(read.model, read.sources, pages, options).get('modules/src/shape.ts.md') ?? ''
+    const lookup = new Lookup(read.model, null)
+    const page = filesOf(lookup, pagesOf(lookup, read.sources), options).get('modules/src/shape.ts.md') ?? ''
     for (const part of [
       'A shape.',
       '## <a id=".glance"></a>At a glance',
@@ -206,7 +237,7 @@ describe('the pages', () => {
   })
 
   it('find public names without docs, modules without a header, and errors that docs do not name', () => {
-    const findings = lint(read.model, []).map(({ rule, file, line, text }) => `${rule} ${file}:${line} ${text}`)
+    const findings = lint(new Lookup(read.model, null), []).map(({ rule, file, line, text }) => `${rule} ${file}:${line} ${text}`)
     expect(findings).toEqual([
       expect.stringMatching(/^purpose src\/Case\.ts:0 /),
       expect.stringMatching(/^purpose src\/legacy\/whole\.cjs:0 /),

@@ -11,7 +11,7 @@ export interface BucketItem {
 /**
  * Puts tensors into buckets, in the given order: each dtype has a bucket of its own that is open, and a bucket is closed by the tensor with which its bytes reach
  * the limit. `limits` are the limits of the first, second, … bucket of a dtype; the last one is for all that follow. Returns the tensors' indices, and the buckets
- * by their smallest index. PyTorch's `_compute_bucket_assignment_by_size`.
+ * by their smallest index. PyTorch's `_compute_bucket_assignment_by_size`. Throws ArgumentError if `limits` is empty or has something else than numbers of bytes.
  *
  * @example assignBuckets([{ bytes: 8, dtype: 'float32' }, { bytes: 8, dtype: 'float32' }], [8]) // [[0], [1]]
  */

@@ -133,7 +133,7 @@ export class DistributedDataParallel<M extends Module = Module> extends Module {
 
   /**
    * Runs `fn`, a training loop, while ranks may have different numbers of inputs. A rank whose `fn` has returned takes part in what the others send, with gradients of zero, until all have
-   * returned; then all ranks get the parameters and buffers of the last that trained. Every rank calls it. PyTorch's `join`.
+   * returned; then all ranks get the parameters and buffers of the last that trained. Every rank calls it. PyTorch's `join`. Throws ArgumentError if `fn` is async.
    *
    * `divideByInitialWorldSize`: whether gradients are divided by the number of all ranks (default) or of those that still have inputs. `enable: false` only runs `fn`.
    * `throwOnEarlyTermination`: all ranks throw DistributedError as soon as one has no more inputs.

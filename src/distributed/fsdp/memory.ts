@@ -1,5 +1,5 @@
-import { checkCount } from '../../protocol/index.ts'
 // How much of a model is whole on this rank: what sharding is to keep small.
+import { checkCount } from '../../protocol/index.ts'
 
 /** Full parameters on this rank: units, and bytes; now, and at most since the last reset. */
 export interface FullParameterStats {

@@ -174,7 +174,10 @@ export function fullOptimStateDict(model: Module, optimizer: AnyOptimizer, rank0
   return rank0Only && getRank() !== 0 ? EMPTY : full
 }
 
-/** The state of an optimizer by parameters' names, of the type that is in force (see `stateDictType`). PyTorch's `FSDP.optim_state_dict`. */
+/**
+ * The state of an optimizer by parameters' names, of the type that is in force (see `stateDictType`). PyTorch's `FSDP.optim_state_dict`. Throws ArgumentError for
+ * 'LOCAL_STATE_DICT', which optimizers do not have.
+ */
 export function optimStateDict(model: Module, optimizer: AnyOptimizer): NamedOptimizerState {
   checkCount('optimStateDict', arguments, 2)
   const settings = settingsOf(model)
@@ -348,7 +351,10 @@ export function scatterFullOptimStateDict(state: NamedOptimizerState | null, mod
 /** Names or numbers of parameters, as {@link rekeyOptimStateDict} makes them. PyTorch's `OptimStateKeyType`. */
 export type OptimStateKeyType = 'PARAM_NAME' | 'PARAM_ID'
 
-/** A full state whose parameters are named or numbered, as `keyType` says. `model` is the model before or after wrapping. PyTorch's `FSDP.rekey_optim_state_dict`. */
+/**
+ * A full state whose parameters are named or numbered, as `keyType` says. `model` is the model before or after wrapping. PyTorch's `FSDP.rekey_optim_state_dict`. Throws
+ * ArgumentError for another `keyType`, and for a parameter that the model does not have.
+ */
 export function rekeyOptimStateDict(
   state: {
     readonly state: Readonly<Record<string, Readonly<Record<string, NamedStateValue>>>>

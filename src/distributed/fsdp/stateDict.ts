@@ -185,7 +185,7 @@ export interface StateDictOptions {
 
 /**
  * Runs `fn` while the state dicts of a model and of its optimizer are of the given type: 'FULL_STATE_DICT', 'SHARDED_STATE_DICT' or 'LOCAL_STATE_DICT'. PyTorch's
- * `FSDP.state_dict_type`.
+ * `FSDP.state_dict_type`. Throws ArgumentError for another type.
  *
  * @example const state = stateDictType(model, 'SHARDED_STATE_DICT', () => model.stateDict())
  */

@@ -114,7 +114,10 @@ const hasClassName = (module: Module, names: readonly string[]): boolean => {
   return false
 }
 
-/** Wraps modules that have at least `minNumParams` elements of parameters left when what is below them has been wrapped. Default 1e8. */
+/**
+ * Wraps modules that have at least `minNumParams` elements of parameters left when what is below them has been wrapped. Default 1e8. Throws ArgumentError if that is no positive
+ * number.
+ */
 export function sizeBasedAutoWrapPolicy(minNumParams = 1e8, options: SizeBasedOptions = {}): WrapFunction {
   checkCount('sizeBasedAutoWrapPolicy', arguments, 2)
   const where = 'sizeBasedAutoWrapPolicy'
@@ -172,7 +175,10 @@ function recursiveTargets(module: Module, policy: WrapFunction, ignored: Ignored
   return own
 }
 
-/** The modules below `root` that a policy wraps; never `root` itself, and no list or dict of modules or parameters: these have no forward. */
+/**
+ * The modules below `root` that a policy wraps; never `root` itself, and no list or dict of modules or parameters: these have no forward. Throws ArgumentError if `policy` is no
+ * function and no policy.
+ */
 export function wrapTargets(root: Module, policy: AutoWrapPolicy, ignored: Ignored): WrapTarget[] {
   checkModule('wrapTargets', 'root', root)
   if (policy instanceof ModuleWrapPolicy || policy instanceof CustomPolicy)

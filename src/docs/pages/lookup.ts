@@ -25,6 +25,7 @@ export class Lookup {
   readonly model: Model
   readonly modules: ReadonlyMap<string, Module>
   readonly symbols: ReadonlyMap<string, ProgramSymbol>
+  readonly inFolder: ReadonlyMap<string, readonly Module[]>
   readonly members: ReadonlyMap<string, readonly ProgramSymbol[]>
   readonly byModule: ReadonlyMap<string, readonly ProgramSymbol[]>
   readonly callers: ReadonlyMap<string, readonly Call[]>
@@ -42,6 +43,7 @@ export class Lookup {
     this.sourceUrl = sourceUrl
     this.modules = new Map(model.modules.map((module) => [module.path, module]))
     this.symbols = new Map(model.symbols.map((symbol) => [symbol.id, symbol]))
+    this.inFolder = groupBy(model.modules, ({ path }) => folderOf(path))
     this.byModule = groupBy(model.symbols, ({ module }) => module)
     this.members = groupBy(model.symbols, (symbol) => parentOf(symbol) ?? '')
     this.callers = groupBy(
@@ -157,13 +159,21 @@ function anchors(byModule: ReadonlyMap<string, readonly ProgramSymbol[]>): Reado
   return found
 }
 
+/** The paths of those that import a module, which are asked for again and again. */
+const importerPaths = new WeakMap<Module, ReadonlySet<string>>()
+
+function importersOf(module: Module): ReadonlySet<string> {
+  const paths = importerPaths.get(module) ?? new Set(module.importers.map(({ path }) => path))
+  importerPaths.set(module, paths)
+  return paths
+}
+
 /** Related modules: the weight of imports, shared importers and a shared folder, with the strongest reasons in words. */
-export function relatedTo({ modules }: Lookup, module: Module, limit = 6): readonly { readonly path: string; readonly reason: string }[] {
-  const importersOf = (of: Module): ReadonlySet<string> => new Set(of.importers.map(({ path }) => path))
+export function relatedTo({ modules, inFolder }: Lookup, module: Module, limit = 6): readonly { readonly path: string; readonly reason: string }[] {
   const mine = importersOf(module)
   const candidates = new Set([...module.imports.map(({ from }) => from), ...module.importers.map(({ path }) => path)])
   for (const path of mine) for (const { from } of modules.get(path)?.imports ?? []) candidates.add(from)
-  for (const path of modules.keys()) if (folderOf(path) === folderOf(module.path)) candidates.add(path)
+  for (const { path } of inFolder.get(folderOf(module.path)) ?? []) candidates.add(path)
   candidates.delete(module.path)
   const scored = [...candidates].flatMap((path) => {
     const other = modules.get(path)

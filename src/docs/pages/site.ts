@@ -6,7 +6,8 @@ import { htmlPage, siteStyle } from '../write/html.ts'
 import { addressOf, markdownPage } from '../write/markdown.ts'
 import { folderPage } from './folderPage.ts'
 import { errorsPage, kindsPage, namesPage, startPage } from './indexPages.ts'
-import { Lookup, parentOf } from './lookup.ts'
+import { parentOf } from './lookup.ts'
+import type { Lookup } from './lookup.ts'
 import { firstSentence } from './markdownText.ts'
 import { crumbsOf, modulePage, purposeOf } from './modulePage.ts'
 import { linksOf, text } from './page.ts'
@@ -21,9 +22,9 @@ export interface SiteOptions {
   readonly sourceUrl: string | null
 }
 
-/** The pages of a program. `sources`: the texts of its modules; without them they have no pages. */
-export function pagesOf(model: Model, sources: ReadonlyMap<string, string>, { sourceUrl }: Pick<SiteOptions, 'sourceUrl'>): readonly Page[] {
-  const lookup = new Lookup(model, sourceUrl)
+/** The pages of a program. `sources`: the texts of its modules, which have pages unless their lines have an address elsewhere. */
+export function pagesOf(lookup: Lookup, sources: ReadonlyMap<string, string>): readonly Page[] {
+  const { model, sourceUrl } = lookup
   return [
     startPage(lookup),
     namesPage(lookup),
@@ -113,13 +114,8 @@ function llmsText(lookup: Lookup, end: string): string {
 }
 
 /** The files of a site by their paths. */
-export function filesOf(
-  model: Model,
-  sources: ReadonlyMap<string, string>,
-  pages: readonly Page[],
-  { formats, sourceUrl }: SiteOptions,
-): ReadonlyMap<string, string> {
-  const lookup = new Lookup(model, sourceUrl)
+export function filesOf(lookup: Lookup, pages: readonly Page[], { formats }: Pick<SiteOptions, 'formats'>): ReadonlyMap<string, string> {
+  const { model } = lookup
   const files = new Map<string, string>()
   const frame = {
     name: model.name,

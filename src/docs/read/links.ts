@@ -66,10 +66,14 @@ function importOf({ ts }: Program, node: ts.Node, file: ts.SourceFile): Found | 
   return { specifier, names, isType: false }
 }
 
+/** What may be an import within a statement: `import('…')`, as a value or a type, `require('…')`, and what `declare module` holds. */
+const INNER_IMPORT = /\b(?:import|require)\s*\(|\b(?:declare|module|namespace)\b[^\n{]*\{/
+
 /** The imports of a module, by where they come from: modules of the project first. Imports from one module are one. */
 export function importsOf(program: Program, path: string, file: ts.SourceFile): readonly Import[] {
   const { ts, checker, project } = program
   const found = new Map<string, { isPackage: boolean; names: Set<string>; isType: boolean }>()
+  const hasInner = INNER_IMPORT.test(file.text)
   const visit = (node: ts.Node): void => {
     const one = importOf(program, node, file)
     if (one !== null && ts.isStringLiteralLike(one.specifier)) {
@@ -86,9 +90,9 @@ export function importsOf(program: Program, path: string, file: ts.SourceFile): 
         known.isType &&= one.isType
       }
     }
-    ts.forEachChild(node, visit)
+    if (hasInner) ts.forEachChild(node, visit)
   }
-  visit(file)
+  for (const statement of file.statements) visit(statement)
   return [...found]
     .map(([from, { isPackage, names, isType }]) => ({ from, isPackage, names: [...names].toSorted(byText), isType }))
     .toSorted((a, b) => Number(a.isPackage) - Number(b.isPackage) || byText(a.from, b.from))

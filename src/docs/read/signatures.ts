@@ -1,5 +1,7 @@
-// How a declaration is written: `function f(x: number): string`, `class A extends B`. Types are the compiler's, without truncation for functions.
+// How a declaration is written: `function f(x: number): string`, `class A extends B`. Types are those that are written there; where one is not, the compiler's, without truncation for
+// functions.
 import type * as ts from 'typescript6'
+import type { Compiler } from '../compiler.ts'
 import type { Declared } from './declarations.ts'
 import type { Program } from './program.ts'
 
@@ -24,6 +26,30 @@ export function signaturesOf(program: Program, declared: Declared): readonly str
   return [...new Set(texts.filter((_, i) => i !== implementation))].map(withoutPaths)
 }
 
+/** The signature of a function whose types are all written, each on one line without a comment; null for others. The compiler needs most of its time to infer types. */
+function writtenSignature(ts: Compiler, node: ts.SignatureDeclaration, file: ts.SourceFile): string | null {
+  const isConstructor = ts.isConstructorDeclaration(node)
+  const isSetter = ts.isSetAccessor(node)
+  if (/\.[cm]?jsx?$/.test(file.fileName) || (node.type === undefined && !isConstructor && !isSetter)) return null
+  const parameters = node.parameters.map(({ name, type, initializer, questionToken, dotDotDotToken }) => {
+    const text = type?.getText(file) ?? literalType(ts, initializer)
+    const mark = questionToken !== undefined || initializer !== undefined ? '?' : ''
+    return text === null || !ts.isIdentifier(name) ? null : `${dotDotDotToken === undefined ? '' : '...'}${name.text}${mark}: ${text}`
+  })
+  const generic = node.typeParameters?.map((of) => of.getText(file)) ?? []
+  const result = isConstructor || isSetter ? 'void' : (node.type?.getText(file) ?? '')
+  const isOneLine = [...parameters, ...generic, result].every((text) => text !== null && !/\n|\/[/*]/.test(text))
+  return isOneLine ? `${generic.length === 0 ? '' : `<${generic.join(', ')}>`}(${parameters.join(', ')}): ${result}` : null
+}
+
+/** The type of a parameter with such a default; null where it is no literal. */
+function literalType(ts: Compiler, value: ts.Expression | undefined): string | null {
+  if (value === undefined) return null
+  if (ts.isNumericLiteral(value)) return 'number'
+  if (ts.isStringLiteralLike(value)) return 'string'
+  return value.kind === ts.SyntaxKind.TrueKeyword || value.kind === ts.SyntaxKind.FalseKeyword ? 'boolean' : null
+}
+
 /** The signature of one of its nodes; one for each, so that places stay the same. */
 function textsOf({ ts, checker }: Program, { name, file }: Declared, node: ts.Node): readonly string[] {
   const last = name.slice(name.lastIndexOf('.', name.endsWith(']') ? name.indexOf('[') : name.length) + 1)
@@ -36,6 +62,8 @@ function textsOf({ ts, checker }: Program, { name, file }: Declared, node: ts.No
     word(ts.SyntaxKind.ReadonlyKeyword) ? 'readonly ' : '',
   ].join('')
   const called = (of: ts.SignatureDeclaration): string => {
+    const written = writtenSignature(ts, of, file)
+    if (written !== null) return written
     const signature = checker.getSignatureFromDeclaration(of)
     return signature === undefined ? '()' : checker.signatureToString(signature, of, flags)
   }

@@ -76,7 +76,7 @@ function asParameter(value: unknown): unknown {
 
 /**
  * Splits off the part of a model that depends only on attributes, to be computed once. Nodes for which `skipFolding` returns true, and what depends on them, stay. Nodes
- * with side effects and random nodes are never folded. The model does not change. PyTorch's split_const_subgraphs.
+ * with side effects and random nodes are never folded. The model does not change. PyTorch's split_const_subgraphs. Throws InternalError if the split has no module for that part.
  */
 export function splitConstSubgraphs(model: Module, skipFolding: (node: Node) => boolean = () => false): FoldedGraphModule {
   checkCount('splitConstSubgraphs', arguments, 2)

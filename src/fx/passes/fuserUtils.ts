@@ -140,6 +140,7 @@ function fuse(gm: GraphModule, group: readonly Node[], name: string, alwaysRetur
 /**
  * Replaces each group of nodes with a call of a submodule: `fused_0`, `fused_1`, … The nodes can be in any order. Changes `gm` and returns it. Throws GraphError,
  * before changing anything, for groups that overlap and for groups that would need their own result. PyTorch's fuse_by_partitions.
+ * Throws ArgumentError if `gm` is no GraphModule.
  */
 export function fuseByPartitions(gm: GraphModule, partitions: readonly Iterable<Node>[], prefix: string = 'fused_'): GraphModule {
   checkCount('fuseByPartitions', arguments, 3)

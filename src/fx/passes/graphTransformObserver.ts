@@ -81,7 +81,7 @@ export class GraphTransformObserver {
 
   /**
    * Runs a pass on the module, ends the observation, and returns what the pass returned. If that is another GraphModule, or a PassResult with one, the two graphs
-   * are compared by the names of their nodes.
+   * are compared by the names of their nodes. Throws InternalError if the pass did not run.
    */
   applyGmPass<T>(pass: (gm: GraphModule) => T): T {
     const results: T[] = []

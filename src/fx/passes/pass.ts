@@ -65,7 +65,7 @@ export function passName(pass: AnyPass): string {
   return pass instanceof PassBase ? pass.constructor.name : pass.name
 }
 
-/** Makes a Pass of any kind of pass. */
+/** Makes a Pass of any kind of pass. Throws ArgumentError for a class that is none. */
 export function asPass(pass: AnyPass, name: string = passName(pass)): Pass<GraphModule> {
   checkCount('asPass', arguments, 2)
   if (pass instanceof PassBase) return { name, run: (gm) => outcome(gm, pass.run(gm)) }
@@ -131,7 +131,7 @@ export const graphFacts: PassFacts<GraphModule> = { nodes: (gm) => gm.graph.node
 /**
  * Runs passes over a module in order, and recompiles it after each pass that changed something. Where verification is on (`verify`, or setVerification), lints the
  * graph after each pass. Throws PassError before a pass whose `requires` have not run, and after one that left a graph that is not well formed. Observers see each
- * pass before and after it ran.
+ * pass before and after it ran. Throws ArgumentError if `gm` is no GraphModule.
  *
  *     const { value, changed } = runPasses([deadCode, cse, fuse], gm)
  */

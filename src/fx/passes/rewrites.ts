@@ -78,7 +78,7 @@ export interface NodePlace {
 
 /**
  * A rewrite of single nodes: `match` says what it found at a node, or null; `condition` whether that may be replaced; `replace` returns the node whose value takes the place of the
- * node's, which may be another one of the graph or a new one. The node is erased afterwards.
+ * node's, which may be another one of the graph or a new one. The node is erased afterwards. The rewrite throws GraphError if `replace` returns no node.
  *
  *     const withoutNeg = nodeRewrite({
  *       name: 'double negation',

@@ -50,7 +50,7 @@ class Partition {
 /**
  * Splits `gm` into submodules. `partitionOf` returns the number or name of a node's part; it is not called for placeholders, attributes and the output. The result
  * calls the parts in turn: `submod_0`, `submod_1`, … Attributes that a part needs are read outside and passed to it. Nodes keep their meta. `gm` does not change.
- * Throws GraphError if parts would need each other's results. PyTorch's split_module.
+ * Throws GraphError if parts would need each other's results. PyTorch's split_module. Throws ArgumentError if `gm` is no GraphModule, or `partitionOf` no function.
  */
 export function splitModule(gm: GraphModule, partitionOf: (node: Node) => number | string, options: SplitOptions = {}): GraphModule {
   checkCount('splitModule', arguments, 3)

@@ -3,7 +3,10 @@ import { ArgumentError } from '../../errors/index.ts'
 import { isFunction, isTensorLike, nameTarget, withName } from '../../protocol/index.ts'
 import { wrap } from './wrap.ts'
 
-/** The length of an array or string, the size of a Map or Set, or the first dimension of a tensor. Recorded if the value is traced. PyTorch: `torch.fx.wrap('len')`. */
+/**
+ * The length of an array or string, the size of a Map or Set, or the first dimension of a tensor. Recorded if the value is traced. Throws ArgumentError for what has no length.
+ * PyTorch: `torch.fx.wrap('len')`.
+ */
 export const len: (value: unknown) => number = wrap(
   (value: unknown): number => {
     if (Array.isArray(value) || typeof value === 'string') return value.length

@@ -131,7 +131,7 @@ export function transformAllConstraints(traced: Module, counter = 0): Formula {
 
 /**
  * For a node that is a condition of sizes: what must hold for it to be true, and for it to be false. PyTorch's
- * transform_all_constraints_trace_time, for which the node must be the last one.
+ * transform_all_constraints_trace_time, for which the node must be the last one. Throws UnsupportedError if the node is no such condition.
  */
 export function transformAllConstraintsTraceTime(root: Module, graph: Graph, node: Node, counter = 0): [whenTrue: Formula, whenFalse: Formula] {
   const generator = new ConstraintGenerator(root, graph)

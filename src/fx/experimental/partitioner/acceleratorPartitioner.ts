@@ -75,7 +75,7 @@ export class Partitioner {
 
   /**
    * Repeats the parts on devices that have none, as often as there are enough: each device that is used gets the smallest idle one that can hold its parts. PyTorch's
-   * saturate_host, which also prints the devices of each part.
+   * saturate_host, which also prints the devices of each part. Throws ArgumentError if a part has no device yet.
    */
   saturateHost(devices: readonly Device[]): void {
     const { deviceToPartitions, deviceToLeftMemBytes, noDevicePartitions } = getDevicePartitionStats(this.partitions, devices)

@@ -11,7 +11,7 @@ export class Substitution extends Map<unknown, unknown> {
   }
 }
 
-/** The value of a variable, following variables that stand for variables; any other term itself. PyTorch's walk. */
+/** The value of a variable, following variables that stand for variables; any other term itself. Throws ArgumentError if the variables lead in a circle. PyTorch's walk. */
 export function walk(term: unknown, substitution: ReadonlyMap<unknown, unknown>): unknown {
   let at = term
   for (let steps = 0; substitution.has(at) && isvar(at); steps++) {

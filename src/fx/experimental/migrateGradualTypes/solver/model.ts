@@ -40,7 +40,7 @@ export class Model {
     this.#tensors = tensors
   }
 
-  /** The value of an integer. Variables of which the formula says nothing are 0. */
+  /** The value of an integer. Variables of which the formula says nothing are 0. Throws ArgumentError if the term divides by zero. */
   int(term: IntTerm): number {
     const value = evaluateInt(term, (name) => this.#ints.get(name) ?? 0)
     if (value === null) throw new ArgumentError(`Model: ${intText(term)} divides by zero.`)
