@@ -53,7 +53,8 @@ export const layers = [
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'formats', 'nn'] },
   { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
   { place: 'checkpoint', holds: 'the state of a training in one file', imports: [...capture, 'formats', 'nn', 'interop', 'version'] },
-  { place: 'data', holds: 'datasets, samplers, DataLoader, files as datasets', imports: [...capture, 'formats', 'nn', 'interop'] },
+  { place: 'vision', holds: 'files of images as tensors, and transforms of images', imports: [...capture, 'formats', 'nn', 'interop'] },
+  { place: 'data', holds: 'datasets, samplers, DataLoader, files as datasets', imports: [...capture, 'formats', 'nn', 'interop', 'vision'] },
   {
     place: 'models',
     holds: 'published families of networks, their checkpoints, generation of text',

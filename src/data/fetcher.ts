@@ -49,15 +49,22 @@ const textOf = (error: unknown): string => (error instanceof Error ? error.messa
 const sampleError = (what: string, index: number | null, error: unknown): SampleError =>
   new SampleError(`DataLoader: ${what} failed: ${textOf(error)}`, index, { cause: error })
 
-/** Runs `fn` with the default generator in another state, and puts it back. Returns the state that `fn` left. */
-function drawing<T>(state: GeneratorState, fn: () => T): { readonly value: T; readonly state: GeneratorState } {
+/** Samples that are being made: more than one if a dataset reads another loader, or a program reads two loaders at once. */
+let inTheMaking = 0
+/** The default generator of the program meanwhile. */
+let outside: GeneratorState | null = null
+
+/** Runs `fn` with the default generator in another state, until what it promises is there, and puts the state back. Returns the state that `fn` left. */
+async function drawing(state: GeneratorState, fn: () => unknown): Promise<{ readonly value: unknown; readonly state: GeneratorState }> {
   const before = defaultGenerator.getState()
+  if (inTheMaking++ === 0) outside = before
   defaultGenerator.setState(state)
   try {
-    const value = fn()
+    const made = fn()
+    const value = isPromise(made) ? await made : made
     return { value, state: defaultGenerator.getState() }
   } finally {
-    defaultGenerator.setState(before)
+    defaultGenerator.setState(--inTheMaking === 0 && outside !== null ? outside : before)
   }
 }
 
@@ -104,8 +111,8 @@ export class Fetcher {
     const samples: unknown[] = []
     for (const [i, index] of indices.entries()) {
       try {
-        const { value } = drawing({ seed, offset: (position + i) * DRAWS_PER_SAMPLE }, () => sampleOf(source, index))
-        samples.push(isPromise(value) ? await value : value)
+        const { value } = await drawing({ seed, offset: (position + i) * DRAWS_PER_SAMPLE }, () => sampleOf(source, index))
+        samples.push(value)
       } catch (error) {
         throw sampleError(`sample ${index} of the dataset`, index, error)
       }
@@ -132,9 +139,8 @@ export class Fetcher {
   async #nextSample(stream: Stream): Promise<unknown> {
     if (stream.hasEnded) return END
     try {
-      const { value, state } = drawing(stream.state, stream.read)
+      const { value: sample, state } = await drawing(stream.state, stream.read)
       stream.state = state
-      const sample = isPromise(value) ? await value : value
       if (sample === END) stream.hasEnded = true
       stream.position++
       return sample

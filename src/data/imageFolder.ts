@@ -1,12 +1,16 @@
 // Images in folders, one folder for each class.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
-import { checkCount, checkOptions, checkString, isCallable, valueText } from '../protocol/index.ts'
+import { checkArgument, checkCount, checkOptions, checkString, isCallable, valueText } from '../protocol/index.ts'
+import type { Tensor } from '../tensor/index.ts'
+import { decodeImage } from '../vision/index.ts'
 import { Dataset, checkIndex } from './dataset.ts'
 
 /** Options of {@link ImageFolder}. */
-export interface ImageFolderOptions<T> {
-  /** Makes the sample of an image from the bytes of its file. */
-  readonly decode: (bytes: Uint8Array, path: string) => T | Promise<T>
+export interface ImageFolderOptions<T = Tensor> {
+  /** Makes the sample of an image [3, H, W] of bytes, such as a transform of tensorfx/vision. Default: the image itself. */
+  readonly transform?: (image: Tensor) => T
+  /** Makes the sample from the bytes of the file, for formats that `decodeImage` does not read. It takes the place of `transform`. */
+  readonly decode?: (bytes: Uint8Array, path: string) => T | Promise<T>
   /** The ends of the names of images, in small letters. Default: those of torchvision, `.jpg`, `.png`, … */
   readonly extensions?: readonly string[]
 }
@@ -17,21 +21,17 @@ const EXTENSIONS = ['.jpg', '.jpeg', '.png', '.ppm', '.bmp', '.pgm', '.tif', '.t
 const inOrder = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /**
- * The images below a folder, whose folders are the classes: `get(i)` is `[decode(bytes, path), label]`. Classes and images are in the order of their names. torchvision's `ImageFolder`.
+ * The images below a folder, whose folders are the classes: `get(i)` is `[sample, label]`. Classes and images are in the order of their names. torchvision's `ImageFolder`.
  *
- * tensorfx decodes no images: `decode` does, for example by the package sharp.
+ * Images are decoded by {@link decodeImage}: install the package sharp.
  *
- * @throws UnsupportedError where there is no file system, and without `decode`; ArgumentError for a folder without classes, and a class without images.
+ * @throws UnsupportedError where there is no file system; ArgumentError for a folder without classes, and a class without images.
  * @example
  * // pets.mjs
- * export default () => new ImageFolder('pets/train', {
- *   async decode(bytes) {
- *     const { data } = await sharp(bytes).resize(224, 224).removeAlpha().raw().toBuffer({ resolveWithObject: true })
- *     return torch.tensor(data).view(224, 224, 3).permute(2, 0, 1).div(255)
- *   },
- * })
+ * const transform = new Compose([new RandomResizedCrop(224), new RandomHorizontalFlip(), new ToDtype('float32', { scale: true })])
+ * export default () => new ImageFolder('pets/train', { transform })
  */
-export class ImageFolder<T> extends Dataset<[T, number]> {
+export class ImageFolder<T = Tensor> extends Dataset<[T, number]> {
   /** The names of the classes; a label is a position in it. */
   readonly classes: readonly string[]
   /** The path of each image, with its label. */
@@ -39,19 +39,26 @@ export class ImageFolder<T> extends Dataset<[T, number]> {
   readonly #decode: (bytes: Uint8Array, path: string) => T | Promise<T>
   readonly #fs: typeof import('node:fs')
 
-  constructor(root: string, options: ImageFolderOptions<T>) {
+  constructor(root: string, options: ImageFolderOptions<T> = {}) {
     checkCount('ImageFolder', arguments, 2)
     super()
     checkString('ImageFolder', 'root', root)
     const fs = globalThis.process?.getBuiltinModule?.('node:fs')
     if (fs === undefined) throw new UnsupportedError('ImageFolder: there is no file system here. Make a dataset of the Blobs that the page has.')
-    checkOptions('ImageFolder', options ?? {}, { decode: true, extensions: true })
-    if (!isCallable(options?.decode))
-      throw new UnsupportedError(
-        `ImageFolder: tensorfx decodes no images; pass { decode: async (bytes, path) => … }, for example with the package sharp: sharp(bytes).raw().toBuffer({ resolveWithObject: true }). Got ${valueText(options?.decode)}.`,
-      )
+    checkOptions('ImageFolder', options, { transform: true, decode: true, extensions: true })
+    const { transform, decode } = options
+    for (const [name, given] of Object.entries({ transform, decode }))
+      checkArgument(given === undefined || isCallable(given), 'ImageFolder', name, 'a function', given)
+    if (transform !== undefined && decode !== undefined)
+      throw new ArgumentError("ImageFolder: give 'transform' or 'decode', not both: decode makes the whole sample.")
     this.#fs = fs
-    this.#decode = options.decode
+    this.#decode =
+      decode ??
+      (async (bytes) => {
+        const image = await decodeImage(bytes)
+        // Without a transform, T is Tensor.
+        return transform === undefined ? (image as T) : transform(image)
+      })
     if (!fs.existsSync(root)) throw new ArgumentError(`ImageFolder: there is no folder ${valueText(root)}.`)
     this.classes = fs
       .readdirSync(root, { withFileTypes: true })

@@ -124,10 +124,7 @@ const ABSENT = {
       'jit ScriptModule ScriptFunction ScriptMethod ScriptObject ScriptClass LiteScriptModule CompilationUnit FunctionSchema JITException parse_ir parse_schema import_ir_module import_ir_module_from_buffer',
     ),
     // Other packages, which go with PyTorch.
-    ...all(
-      "there are no data sets, transforms and pretrained models here: write the model, and load its weights with loadTorchFile of 'tensorfx/interop'",
-      'vision torchvision',
-    ),
+    ...all("images and their transforms are in 'tensorfx/vision', models and their weights in 'tensorfx/models'", 'vision torchvision'),
     ...all('there is no such package here', 'audio torchaudio text torchtext'),
   },
   nn: {

@@ -142,6 +142,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(once.length > 8, once === again)`,
     'true true',
   ],
+  './vision': [
+    `import { Resize, toImage } from 'tensorfx/vision'
+     console.log(new Resize(2)(toImage({ width: 4, height: 4, data: new Uint8Array(64).fill(7) })).shape.join())`,
+    '3,2,2',
+  ],
   './data': [
     `import { DataLoader, TensorDataset } from 'tensorfx/data'
      const { tensor } = await import('./test/built/parts.mjs')

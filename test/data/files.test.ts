@@ -142,7 +142,7 @@ it('folders of images are classes, in the order of their names', async () => {
     ['z.jpg', 'b.PNG', 'a.png'],
     [0, 1, 1],
   ])
-  expect(() => new ImageFolder(join(folder, 'pets'), {} as never)).toThrow('tensorfx decodes no images; pass { decode:')
+  expect(() => new ImageFolder(join(folder, 'pets'), { decode: 'sharp' as never })).toThrow("argument 'decode' must be a function")
   mkdirSync(join(folder, 'pets', 'bird'))
   expect(() => new ImageFolder(join(folder, 'pets'), { decode: () => 0 })).toThrow("the class 'bird' has no images")
 })

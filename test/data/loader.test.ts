@@ -238,10 +238,10 @@ describe('resuming', () => {
   })
 
   it('a sample draws the same numbers with any number of workers and after resuming (difference: data-draws)', () => {
-    const cases = ['Noisy', 'noise'].flatMap((exported) => [
+    const cases = ['Noisy', 'Waiting', 'noise'].flatMap((exported) => [
       [0, exported, -1],
       [0, exported, 2],
-      ...(exported === 'Noisy'
+      ...(exported !== 'noise'
         ? [
             [1, exported, -1],
             [2, exported, 5],
@@ -252,9 +252,8 @@ describe('resuming', () => {
     const words = ['--max-old-space-size=2000', fileURLToPath(at('draws')), JSON.stringify(cases)]
     const printed = execFileSync(process.execPath, words, { encoding: 'utf8' })
     const runs: Readonly<Record<string, unknown[]>> = JSON.parse(printed)
-    expect(runs['0 Noisy 2']).toEqual(runs['0 Noisy -1'])
-    expect(runs['1 Noisy -1']).toEqual(runs['0 Noisy -1'])
-    expect(runs['2 Noisy 5']).toEqual(runs['0 Noisy -1'])
+    for (const exported of ['Noisy', 'Waiting'])
+      for (const other of [`0 ${exported} 2`, `1 ${exported} -1`, `2 ${exported} 5`]) expect(runs[other], other).toEqual(runs[`0 ${exported} -1`])
     expect(runs['0 noise 2']).toEqual(runs['0 noise -1'])
     expect(new Set((runs['0 Noisy -1'] ?? []).flat(3)).size).toBe(40)
   })

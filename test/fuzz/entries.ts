@@ -24,6 +24,7 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   checkpoint: () => import('tensorfx/checkpoint'),
   train: () => import('tensorfx/train'),
   models: () => import('tensorfx/models'),
+  vision: () => import('tensorfx/vision'),
   distributions: () => import('tensorfx/distributions'),
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),

@@ -35,6 +35,8 @@ const LONG: Recorded = {
 
 const WIDE: Recorded = {
   "PyTorch's signature": [
+    'vision/functional/geometry.ts:resizedCrop',
+    'vision/functional/values.ts:erase',
     'nn/fusion.ts:fuseConvBnWeights',
     'nn/fusion.ts:fuseLinearBnWeights',
     'nn/prune/prune.ts:lnStructured',

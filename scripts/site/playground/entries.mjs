@@ -29,6 +29,7 @@ import * as pytree from '../../../dist/entries/pytree.js'
 import * as rewriter from '../../../dist/entries/rewriter.js'
 import * as models from '../../../dist/entries/models.js'
 import * as train from '../../../dist/entries/train.js'
+import * as vision from '../../../dist/entries/vision.js'
 import * as data from '../../../dist/entries/data.js'
 
 export const ENTRIES = {
@@ -63,4 +64,5 @@ export const ENTRIES = {
   'tensorfx/rewriter': rewriter,
   'tensorfx/train': train,
   'tensorfx/models': models,
+  'tensorfx/vision': vision,
 }
