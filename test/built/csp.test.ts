@@ -63,11 +63,11 @@ describe("without 'unsafe-eval'", () => {
   it('compiled functions compute the same, forward and backward, with spilled tensors and in-place writes, with one notice', () => {
     const { free, bound, warnings } = both(`${imports}
       import { setSoftLimit } from './dist/entries/kernels.js'
-      const train = () => {
+      const train = (steps) => {
         const model = new nn.Sequential(new nn.Conv2d(1, 4, 3), new nn.ReLU(), new nn.Flatten(), new nn.Linear(4 * 36, 3))
         const step = compile((x) => torch.logSoftmax(model(x), 1).mean([0]).square().sum())
         const adam = new optim.Adam(model.parameters(), { lr: 0.01 })
-        for (let i = 0; i < 4; i++) {
+        for (let i = 0; i < steps; i++) {
           adam.zeroGrad()
           const loss = step(torch.randn([2, 1, 8, 8]))
           loss.backward()
@@ -76,15 +76,16 @@ describe("without 'unsafe-eval'", () => {
         }
         print([...model.parameters()].map((p) => p.sum().item()))
       }
-      train()
+      train(4)
       const inPlace = compile((x, n) => { x.mul_(2); x.add_(n); return [x.t(), x.sum(), torch.topk(x.reshape([-1]), 2)[0], n] })
       const values = (outs) => outs.map((o) => (typeof o === 'number' ? o : o.toArray()))
       print(values(inPlace(torch.arange(6, { dtype: 'float32' }).reshape([2, 3]), 3)))
       setSoftLimit(0)
       print(values(inPlace(torch.arange(6, { dtype: 'float32' }).reshape([2, 3]), 3)))
-      train()`)
+      // With no room in the heap, every allocation collects garbage first.
+      train(1)`)
     expect(bound).toBe(free)
-    expect(free.split('\n').length).toBeGreaterThan(12)
+    expect(free.split('\n').length).toBeGreaterThan(9)
     expect(warnings).toHaveLength(1)
   }, 120_000)
 

@@ -5,7 +5,8 @@ import { basename, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../helpers/folder.ts'
-import { node, root } from './node.ts'
+import { bundledUrl } from '../../scripts/bundled.mjs'
+import { node } from './node.ts'
 
 const work = temporaryFolder('tensorfx-repro-')
 
@@ -28,7 +29,7 @@ function run(path: string, ...args: readonly string[]): { readonly failed: boole
 
 describe('a failing compile in the environment TENSORFX_REPRO_AFTER=dynamo', () => {
   const program = `
-    import { compile, torch } from '${pathToFileURL(join(root, 'dist/index.js')).href}'
+    import { compile, torch } from '${bundledUrl('index.js')}'
     const f = compile((x) => torch.cos(torch.relu(torch.sin(x))), { backend: 'relu_compile_error_TESTING_ONLY' })
     try { f(torch.ones([4])) } catch (error) { console.log(error.name) }`
 
@@ -53,7 +54,7 @@ describe('a failing compile in the environment TENSORFX_REPRO_AFTER=dynamo', () 
 })
 
 describe('a failing compile with an operator of the program', () => {
-  const index = pathToFileURL(join(root, 'dist/index.js')).href
+  const index = bundledUrl('index.js')
   const operators = join(work, 'operators.mjs')
   const program = `
     import { compile, torch } from '${index}'

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
+import { half, turn } from '../helpers/rotation.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
 const failing = `(gm) => {
@@ -36,10 +37,17 @@ describe('the backend of a launcher', { timeout: 120_000 }, () => {
     removeFolder(folder)
   })
 
+  const NAMES = ['./exported.mjs#mine', './registered.mjs#theirs']
+  const WRONG = [
+    ['./exported.mjs#yours', "the module exports no function 'yours', and registers no backend with that name"],
+    ['./absent.mjs#mine', 'its module cannot be imported'],
+  ] as const
+
+  // Each with one of the names, and with the other one on the next day.
   it.concurrent.each([
-    ['registered without a module', `registerBackend('mine', ${failing})`, `'mine'`],
-    ['a function with the name of another backend', `const inductor = ${failing}`, 'inductor'],
-  ])('that is %s is named on the command line, as an export or a registered name', async (_what, setup, backend) => {
+    ['registered without a module', `registerBackend('mine', ${failing})`, `'mine'`, turn(NAMES), turn(WRONG)],
+    ['a function with the name of another backend', `const inductor = ${failing}`, 'inductor', turn(NAMES.toReversed()), turn(WRONG.toReversed())],
+  ])('that is %s is named on the command line, as an export or a registered name', async (_what, setup, backend, names, wrong) => {
     const folder = folderWith({
       'exported.mjs': `export const mine = ${failing}`,
       'registered.mjs': `import { registerBackend } from '${distUrl('entries/compile.js')}'
@@ -51,16 +59,13 @@ describe('the backend of a launcher', { timeout: 120_000 }, () => {
     const launcher = launcherIn(folder) ?? ''
     expect(readFileSync(launcher, 'utf8')).toMatch(/\/\/ Needs --backend: .*\n/)
     expect(await runScript(folder, launcher)).toMatchObject({ how: 'exit 1', output: expect.stringContaining('Name it: --backend') as string })
-    for (const name of ['./exported.mjs#mine', './registered.mjs#theirs']) {
+    for (const name of names) {
       const launched = await runScript(folder, launcher, ['--backend', name])
       expect(launched.how, launched.output).toBe('exit 0')
       const again = await runScript(folder, join(folder, 'repro.mjs'))
       expect([again.how, again.output.includes('RangeError: no relu here')]).toEqual(['exit 1', true])
     }
-    const missing = await runScript(folder, launcher, ['--backend', './exported.mjs#yours'])
-    expect(missing.output).toContain("the module exports no function 'yours', and registers no backend with that name")
-    const absent = await runScript(folder, launcher, ['--backend', './absent.mjs#mine'])
-    expect(absent.output).toContain('its module cannot be imported')
+    for (const [name, message] of wrong) expect((await runScript(folder, launcher, ['--backend', name])).output).toContain(message)
     removeFolder(folder)
   })
 })
@@ -85,9 +90,13 @@ const training = `
   compile((x) => torch.tanh(torch.sin(x)), { backend: 'backwards' })(x).sum().backward()`
 
 describe('a backward that fails', { timeout: 120_000 }, () => {
-  it.concurrent.each(['compile', 'run'] as const)('in the %s ends in a repro of the backward graph, after dynamo and after aot', async (phase) => {
+  // Each after one of the tracers, and after the other one on the next day.
+  it.concurrent.each([
+    ['compile', turn(['dynamo', 'aot'])],
+    ['run', turn(['aot', 'dynamo'])],
+  ] as const)('in the %s ends in a repro of the backward graph, after dynamo and after aot', async (phase, tracers) => {
     const folder = folderWith({ 'backwards.mjs': backward(phase), 'program.mjs': training })
-    for (const TENSORFX_REPRO_AFTER of ['dynamo', 'aot']) {
+    for (const TENSORFX_REPRO_AFTER of tracers) {
       removeFolder(join(folder, 'tensorfx_compile_debug'))
       const first = await runScript(folder, 'program.mjs', [], { env: { ...env, TENSORFX_REPRO_AFTER } })
       expect(first.how).toBe('exit 1')
@@ -102,14 +111,15 @@ describe('a backward that fails', { timeout: 120_000 }, () => {
 })
 
 describe('the environment', { timeout: 60_000 }, () => {
-  it.concurrent.each([
+  const MISTAKES = [
     ['TENSORFX_REPRO_LEVEL', 'abc'],
     ['TENSORFX_REPRO_LEVEL', '5'],
     ['TENSORFX_REPRO_LEVEL', ''],
     ['TENSORFX_REPRO_AFTER', 'dynammo'],
     ['TENSORFX_REPRO_TOLERANCE', 'small'],
     ['TENSORFX_REPRO_FORWARD_ONLY', 'maybe'],
-  ])('%s=%s is an error that names it', async (name, value) => {
+  ] as const
+  it.concurrent.each(half(MISTAKES))('%s=%s is an error that names it', async (name, value) => {
     const folder = folderWith({ 'program.mjs': `import '${distUrl('index.js')}'` })
     const run = await runScript(folder, 'program.mjs', [], { env: { [name]: value } })
     expect(run.how).toBe('exit 1')

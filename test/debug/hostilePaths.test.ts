@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
 import { root } from '../built/node.ts'
+import { turn } from '../helpers/rotation.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
 
 const work = folderWith()
@@ -79,8 +80,8 @@ it('the package may be in a folder below one that is called src', { timeout: 120
     config.debugDirRoot = process.argv[2] ?? null
     compile((x) => torch.cos(torch.relu(x)), { backend: 'relu_compile_error_TESTING_ONLY' })(torch.randn([3]))`
   cpSync(folderWith({ 'program.mjs': program }), folder, { recursive: true })
-  // In the project, where scripts find the package by its name, and outside of it, where they do not.
-  for (const words of [[], [join(work, 'elsewhere')]]) {
+  // In the project, where scripts find the package by its name, or outside of it, where they do not.
+  for (const words of turn([[], [join(work, 'elsewhere')]])) {
     const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '2' }
     await runScript(folder, 'program.mjs', words, { env })
     const launched = await runScript(folder, launcherIn(words[0] ?? join(folder, 'tensorfx_compile_debug')) ?? '')

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
 import { bundledCommand } from '../../scripts/bundled.mjs'
 import { command, MPI_ENV, scenario, worlds } from './worlds.ts'
-import { isFull, rotation } from '../helpers/rotation.ts'
+import { half } from '../helpers/rotation.ts'
 
 const SCRIPT = scenario('deaths')
 
@@ -101,12 +101,9 @@ const SILENT: Readonly<Record<'mpi' | 'threads', typeof WAYS>> = {
 const ALL = process.env['TENSORFX_DEATHS'] === 'all'
 
 /** The ways that are tried in a world: those of SILENT, since what is seen of them differs, and its share of the others. */
-/** Every other one, the others on the next day. */
-const someOf = <T>(ways: readonly T[]): readonly T[] => ways.filter((_, i) => isFull || i % 2 === rotation % 2)
-
 const waysIn = (world: 'threads' | 'mpi'): typeof WAYS => [
-  ...(ALL ? WAYS : someOf(WAYS).filter((_, i) => worlds[i % worlds.length] === world)),
-  ...(ALL ? SILENT[world] : someOf(SILENT[world])),
+  ...(ALL ? WAYS : half(WAYS).filter((_, i) => worlds[i % worlds.length] === world)),
+  ...(ALL ? SILENT[world] : half(SILENT[world])),
 ]
 
 describe.each(worlds)('tensorfx run on %s', (world) => {

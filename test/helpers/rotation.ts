@@ -25,5 +25,8 @@ export function tenth<T>(cases: readonly T[], nameOf: (one: T) => string): reado
   return chosen.length > 0 ? chosen : turn(cases)
 }
 
+/** Every other one of the cases, the others on the next day; or all. */
+export const half = <T>(cases: readonly T[]): readonly T[] => cases.filter((_, i) => isFull || i % 2 === rotation % 2)
+
 /** One of a few variants, another one each day; or all. */
 export const turn = <T>(variants: readonly T[]): readonly T[] => variants.filter((_, i) => isFull || i === rotation % variants.length)
