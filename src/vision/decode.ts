@@ -49,9 +49,13 @@ async function byBrowser(bytes: Uint8Array, named: string): Promise<Pixels> {
 
 type Sharp = (typeof import('sharp'))['default']
 
+/** As a variable, so that bundlers of pages do not look for the package. */
+const PACKAGE: string = 'sharp'
+
 async function loadSharp(): Promise<Sharp> {
   try {
-    return (await import('sharp')).default
+    const loaded: { readonly default: Sharp } = await import(/* @vite-ignore */ PACKAGE)
+    return loaded.default
   } catch (error) {
     throw new UnsupportedError(
       `decodeImage: Node decodes no images, and the optional package sharp could not be loaded. Install it: npm install sharp (${error instanceof Error ? error.message : String(error)})`,
