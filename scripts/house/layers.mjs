@@ -14,6 +14,7 @@ export const layers = [
   { place: 'errors', holds: 'the error classes', imports: [] },
   { place: 'protocol', holds: 'override, target names, schemas, spelling of names', imports: ['errors'] },
   { place: 'provenance', holds: 'stacks and code frames', imports: ['errors', 'protocol'] },
+  { place: 'symbols', holds: 'sizes as symbols: expressions, ranges, guards, `ShapeEnv`', imports: ['errors', 'protocol'] },
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
   { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },

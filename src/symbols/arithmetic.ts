@@ -78,6 +78,13 @@ export function mul(...given: readonly Expr[]): Expr {
     }
   }
   if (isInteger(coefficient, 0)) return coefficient
+  // An even power of an absolute value is one of the value itself.
+  const absolute = [...exponents].find(([base, exponent]) => base.op === 'Abs' && exponent.op === 'number' && exponent.value.p > 1n)
+  if (absolute !== undefined && absolute[1].op === 'number') {
+    const [base, { value }] = [absolute[0], absolute[1]]
+    exponents.delete(base)
+    return mul(coefficient, ...[...exponents].map(([each, exponent]) => operation('Pow', [each, exponent])), pow(base, value.p))
+  }
   const factors: Expr[] = []
   for (const [base, exponent] of exponents) if (!isInteger(exponent, 0)) factors.push(isOne(exponent) ? base : operation('Pow', [base, exponent]))
   const [only] = factors
@@ -124,6 +131,11 @@ export function pow(base: Expr, exponent: number | bigint): Expr {
       if (other.op === 'number' && isWhole(other.value)) return pow(inner, other.value.p * power)
       break
     }
+    case 'Abs': {
+      const [inner] = base.args
+      if (inner !== undefined && power > 1n) return power % 2n === 0n ? pow(inner, power) : mul(pow(inner, power - 1n), base)
+      break
+    }
     default:
   }
   return operation('Pow', [base, number(whole(power))])
@@ -136,5 +148,4 @@ export const subtract = (a: Expr, b: Expr): Expr => add(a, negate(b))
 export const divide = (a: Expr, b: Expr): Expr => mul(a, pow(b, -1))
 
 /** A JavaScript number as an expression: an integer, or else a float. */
-export const constantOf = (value: number): Expr =>
-  Number.isInteger(value) || Math.abs(value) === Infinity ? number(exactly(value)) : float(value)
+export const constantOf = (value: number): Expr => (Number.isInteger(value) || Math.abs(value) === Infinity ? number(exactly(value)) : float(value))

@@ -31,8 +31,7 @@ const BINARY: Readonly<Partial<Record<Operator, Binary>>> = {
   FloatTrueDiv: functions.floatTrueDiv,
   FloatPow: functions.floatPow,
   RoundDecimal: functions.roundToDecimal,
-  Pow: (base, exponent) =>
-    exponent.op === 'number' && isWhole(exponent.value) ? pow(base, exponent.value.p) : operation('Pow', [base, exponent]),
+  Pow: (base, exponent) => (exponent.op === 'number' && isWhole(exponent.value) ? pow(base, exponent.value.p) : operation('Pow', [base, exponent])),
   Eq: eq,
   Ne: ne,
   Lt: lt,
@@ -41,7 +40,15 @@ const BINARY: Readonly<Partial<Record<Operator, Binary>>> = {
   Ge: ge,
 }
 
-const ANY: Readonly<Partial<Record<Operator, (...args: readonly Expr[]) => Expr>>> = { Add: add, Mul: mul, Max: max, Min: min, And: and, Or: or, Piecewise: piecewise }
+const ANY: Readonly<Partial<Record<Operator, (...args: readonly Expr[]) => Expr>>> = {
+  Add: add,
+  Mul: mul,
+  Max: max,
+  Min: min,
+  And: and,
+  Or: or,
+  Piecewise: piecewise,
+}
 
 /**
  * The operation of these arguments, in canonical form.

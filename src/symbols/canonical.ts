@@ -9,7 +9,6 @@ import { coefficientOf } from './order.ts'
 import { fraction, gcdOf, isWhole } from './rational.ts'
 import { and, not, or } from './relations.ts'
 
-
 /** The canonical form; numbers stay as they are. */
 export function canonicalBoolean(expr: Expr): Expr {
   if (expr.op === 'And' || expr.op === 'Or' || expr.op === 'Not') {

@@ -78,7 +78,9 @@ export function compileExpr(expr: Expr, symbols: readonly SymbolExpr[]): Compile
     case 'symbol': {
       const at = symbols.indexOf(expr)
       if (at < 0)
-        throw new UnsupportedError(`compileExpr: no value is given for '${expr.name}'; the symbols with values are ${symbols.map(({ name }) => name).join(', ') || 'none'}.`)
+        throw new UnsupportedError(
+          `compileExpr: no value is given for '${expr.name}'; the symbols with values are ${symbols.map(({ name }) => name).join(', ') || 'none'}.`,
+        )
       return (values) => values[at] ?? NaN
     }
     case 'Piecewise':

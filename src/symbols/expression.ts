@@ -29,7 +29,8 @@ export type NumberOperator =
   | OpaqueFunction
 
 /** Functions of floats that nothing is known about but how to compute them. */
-export type OpaqueFunction = `OpaqueUnaryFn_${'sqrt' | 'cos' | 'cosh' | 'sin' | 'sinh' | 'tan' | 'tanh' | 'asin' | 'acos' | 'atan' | 'exp' | 'log' | 'log2'}`
+export type OpaqueFunction =
+  `OpaqueUnaryFn_${'sqrt' | 'cos' | 'cosh' | 'sin' | 'sinh' | 'tan' | 'tanh' | 'asin' | 'acos' | 'atan' | 'exp' | 'log' | 'log2'}`
 
 export type RelationOperator = 'Eq' | 'Ne' | 'Lt' | 'Le' | 'Gt' | 'Ge'
 export type BooleanOperator = RelationOperator | 'And' | 'Or' | 'Not'
@@ -76,6 +77,7 @@ export interface Operation<Op extends Operator = Operator> {
   readonly args: readonly Expr[]
 }
 
+/** An expression: a number, a float, a symbol, a truth value, or an operation on expressions. */
 export type Expr = NumberExpr | FloatExpr | SymbolExpr | BooleanExpr | Operation
 export type Relation = Operation<RelationOperator>
 
@@ -141,7 +143,8 @@ const RELATIONS: ReadonlySet<string> = new Set(['Eq', 'Ne', 'Lt', 'Le', 'Gt', 'G
 export const isRelation = (expr: Expr): expr is Relation => RELATIONS.has(expr.op)
 
 /** Whether the value is a truth value. */
-export const isBoolean = (expr: Expr): boolean => expr.op === 'boolean' || isRelation(expr) || expr.op === 'And' || expr.op === 'Or' || expr.op === 'Not'
+export const isBoolean = (expr: Expr): boolean =>
+  expr.op === 'boolean' || isRelation(expr) || expr.op === 'And' || expr.op === 'Or' || expr.op === 'Not'
 
 /** A number or a float. */
 export const isNumber = (expr: Expr): expr is NumberExpr | FloatExpr => expr.op === 'number' || expr.op === 'float'

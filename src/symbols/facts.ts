@@ -29,7 +29,7 @@ function complete(given: Given): Facts {
   const positive = given.positive ?? false
   const negative = given.negative ?? false
   const odd = given.odd ?? false
-  const zero = given.zero ?? false
+  const zero = (given.zero ?? false) || ((given.nonnegative ?? false) && (given.nonpositive ?? false))
   const isInteger = (given.integer ?? false) || zero || odd || (given.even ?? false)
   const nonnegative = (given.nonnegative ?? false) || positive || zero
   const nonpositive = (given.nonpositive ?? false) || negative || zero
@@ -66,7 +66,13 @@ function find(expr: Expr): Given {
     case 'number':
       return ofNumber(expr.value)
     case 'float':
-      return { real: Number.isFinite(expr.value), positive: expr.value > 0, negative: expr.value < 0, nonnegative: expr.value >= 0, nonpositive: expr.value <= 0 }
+      return {
+        real: Number.isFinite(expr.value),
+        positive: expr.value > 0,
+        negative: expr.value < 0,
+        nonnegative: expr.value >= 0,
+        nonpositive: expr.value <= 0,
+      }
     case 'symbol':
       return { real: true, integer: expr.integer, positive: expr.positive }
     case 'Add':
@@ -75,10 +81,29 @@ function find(expr: Expr): Given {
       return ofProduct(expr.args)
     case 'Pow':
       return ofPower(expr)
+    default:
+      return ofFunction(expr)
+  }
+}
+
+function ofFunction(expr: Expr): Given {
+  switch (expr.op) {
     case 'Max':
-      return { ...common(expr.args), positive: some(expr.args, 'positive'), nonnegative: some(expr.args, 'nonnegative'), negative: every(expr.args, 'negative') }
+      return {
+        ...common(expr.args),
+        positive: some(expr.args, 'positive'),
+        nonnegative: some(expr.args, 'nonnegative'),
+        negative: every(expr.args, 'negative'),
+        nonpositive: every(expr.args, 'nonpositive'),
+      }
     case 'Min':
-      return { ...common(expr.args), positive: every(expr.args, 'positive'), nonnegative: every(expr.args, 'nonnegative'), negative: some(expr.args, 'negative') }
+      return {
+        ...common(expr.args),
+        positive: every(expr.args, 'positive'),
+        nonnegative: every(expr.args, 'nonnegative'),
+        negative: some(expr.args, 'negative'),
+        nonpositive: some(expr.args, 'nonpositive'),
+      }
     case 'Piecewise': {
       const values = expr.args.filter((_, i) => i % 2 === 0)
       return {
@@ -148,6 +173,7 @@ function ofProduct(args: readonly Expr[]): Given {
     integer: isInteger,
     nonnegative: signed && !flips,
     nonpositive: signed && flips,
+    zero: some(args, 'zero') && every(args, 'real'),
     nonzero,
     odd: isInteger && every(args, 'odd'),
     even: isInteger && every(args, 'integer') && (some(args, 'even') || hasNeighbours(args)),
@@ -223,9 +249,9 @@ function signedBy(expr: Expr, constant: Rational, others: Expr): Sign | null {
   // Of one symbol, the whole may say more than its parts.
   const [only, ...more] = freeSymbols(expr)
   const polynomial = only !== undefined && more.length === 0 ? monotonicIn(expr, only) : null
-  if (polynomial !== null && signOf(polynomial) > 0 && known.nonnegative) return 'positive'
-  if (polynomial !== null && signOf(polynomial) < 0 && known.nonpositive) return 'negative'
-  return found
+  if (polynomial === null) return found
+  if (signOf(polynomial) !== 0) return signOf(polynomial) > 0 ? 'positive' : 'negative'
+  return known.nonnegative ? 'nonnegative' : known.nonpositive ? 'nonpositive' : found
 }
 
 function signAbove(total: Rational, others: Facts): Sign | null {
@@ -240,7 +266,7 @@ function closestToZero(expr: Expr): Rational | null {
   const known = factsOf(expr)
   if (!known.real) return null
   if (expr.op !== 'Add' && !hasDenominator(expr)) {
-    if (known.positive) return whole(known.even ? 2n : known.integer ? 1n : 0n)
+    if (known.positive) return isComposite(expr) ? whole(known.odd ? 9n : 4n) : whole(known.even ? 2n : known.integer ? 1n : 0n)
     if (known.negative) return whole(known.even ? -2n : known.integer ? -1n : 0n)
     return known.zero || known.nonnegative || known.nonpositive ? ZERO : null
   }
@@ -248,6 +274,14 @@ function closestToZero(expr: Expr): Rational | null {
   const [only] = symbols
   if (symbols.length === 1 && only !== undefined) return monotonicIn(expr, only)
   return ofLinear(expr, symbols)
+}
+
+/** Whether it is a product of two integers above 1. */
+function isComposite(expr: Expr): boolean {
+  const isAboveOne = (part: Expr): boolean => factsOf(part).integer && factsOf(add(part, integer(-1))).positive
+  if (expr.op === 'Mul') return every(expr.args, 'integer') && every(expr.args, 'positive') && expr.args.filter(isAboveOne).length > 1
+  const [base, exponent] = powerOf(expr)
+  return expr.op === 'Pow' && isAboveOne(base) && isAboveOne(exponent)
 }
 
 const hasDenominator = (expr: Expr): boolean =>

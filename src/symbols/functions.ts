@@ -159,13 +159,14 @@ export function roundHalfEven(value: number): number {
   return below % 2 === 0 ? below : below + 1
 }
 
-/** The nearest number with so many decimal places, as Python's `round(x, n)`. */
+/** The nearest number with a number of decimal places, as Python's `round(x, n)`. */
 export function roundDecimal(value: number, places: number): number {
   if (places >= 0) return Number(value.toFixed(Math.min(places, 100)))
   return roundHalfEven(value / 10 ** -places) * 10 ** -places
 }
 
-export const roundToDecimal = (expr: Expr, places: Expr): Expr => onDoubles('RoundDecimal', [expr, places], (value = 0, n = 0) => roundDecimal(value, n))
+export const roundToDecimal = (expr: Expr, places: Expr): Expr =>
+  onDoubles('RoundDecimal', [expr, places], (value = 0, n = 0) => roundDecimal(value, n))
 
 const OPAQUE: Readonly<Record<string, (value: number) => number>> = {
   sqrt: Math.sqrt,
@@ -209,4 +210,3 @@ export function compareNumbers(a: Expr, b: Expr): number | null {
   if (!isNumber(a) || !isNumber(b)) return null
   return Math.sign((doubleOf(a) ?? NaN) - (doubleOf(b) ?? NaN))
 }
-

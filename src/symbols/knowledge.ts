@@ -16,7 +16,7 @@ import { trySolve } from './solve.ts'
 
 /** How a question is asked. */
 export interface Question {
-  /** Only symbols without a value are looked at; what remains open is returned, too. */
+  /** Uses the ranges of symbols without a value only, and returns what remains open instead of null. */
   readonly unbackedOnly?: boolean
   /** Whether symbols that are sizes count as at least 2. */
   readonly sizeOblivious?: boolean
@@ -159,7 +159,8 @@ export class Knowledge {
     const moved = canonicalBoolean(expand(substitute(expr, shifted)))
     if (isNumber(moved) || moved.op === 'boolean') return moved
     const bounds = boundsOf(moved, (each) => ranges.get(each) ?? assumedRange(each))
-    if (isSingle(bounds)) return bounds.kind === 'exact' ? number(bounds.lower) : bounds.kind === 'float' ? float(bounds.lower) : boolean(bounds.lower)
+    if (isSingle(bounds))
+      return bounds.kind === 'exact' ? number(bounds.lower) : bounds.kind === 'float' ? float(bounds.lower) : boolean(bounds.lower)
     return question.unbackedOnly === true ? moved : null
   }
 
@@ -184,7 +185,8 @@ export class Knowledge {
     const known = this.ranges.get(of)
     const old = known?.kind === 'exact' ? known : ANY_INTEGER
     const narrowed = intersection(old, given)
-    if (narrowed === null) throw new ArgumentError(`${of.name}: the range ${rangeText(given)} and the known range ${rangeText(old)} have no number in common.`)
+    if (narrowed === null)
+      throw new ArgumentError(`${of.name}: the range ${rangeText(given)} and the known range ${rangeText(old)} have no number in common.`)
     this.ranges.set(of, narrowed)
     const value = this.values.get(of)
     if (value === undefined || isConstraint) return

@@ -76,7 +76,8 @@ function withoutZeros(op: Extreme, args: readonly Expr[]): readonly Expr[] {
   if (best.op === 'number' && best.value.q === 0n) return best.value.p > 0n === (op === 'Max') ? [best] : rest
   if (rest.length === 1) {
     const { nonnegative, positive } = factsOf(only)
-    if ((compareNumbers(best, integer(0)) === 0 && nonnegative) || (compareNumbers(best, integer(1)) === 0 && positive)) return op === 'Max' ? rest : [best]
+    if ((compareNumbers(best, integer(0)) === 0 && nonnegative) || (compareNumbers(best, integer(1)) === 0 && positive))
+      return op === 'Max' ? rest : [best]
   }
   return [...rest, best]
 }

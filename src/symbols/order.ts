@@ -192,8 +192,7 @@ function monomialOf(term: Expr): Monomial {
 }
 
 /** Symbols in the order of their names. */
-export const symbolsByName = (expr: Expr): readonly Expr[] =>
-  [...freeSymbols(expr)].toSorted((a, b) => order(a.name, b.name))
+export const symbolsByName = (expr: Expr): readonly Expr[] => [...freeSymbols(expr)].toSorted((a, b) => order(a.name, b.name))
 
 const signs = new WeakMap<Expr, boolean>()
 

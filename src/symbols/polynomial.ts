@@ -23,7 +23,8 @@ function trim(coefficients: readonly Polynomial[]): readonly Polynomial[] {
 }
 
 function plus(a: Polynomial, b: Polynomial, sign: bigint): Polynomial {
-  if (typeof a === 'bigint' || typeof b === 'bigint') return typeof a === 'bigint' && typeof b === 'bigint' ? a + sign * b : isZero(b) ? a : times(b, sign)
+  if (typeof a === 'bigint' || typeof b === 'bigint')
+    return typeof a === 'bigint' && typeof b === 'bigint' ? a + sign * b : isZero(b) ? a : times(b, sign)
   return trim(
     Array.from({ length: Math.max(a.length, b.length) }, (_, i) => {
       const [x, y] = [a[i], b[i]]
@@ -95,7 +96,8 @@ function gcd(a: Polynomial, b: Polynomial): Polynomial {
   return isZero(product) ? trim(x.map((coefficient) => times(coefficient, common))) : product
 }
 
-const dividedBy = (a: readonly Polynomial[], by: Polynomial): readonly Polynomial[] => a.map((coefficient) => exactQuotient(coefficient, by) ?? coefficient)
+const dividedBy = (a: readonly Polynomial[], by: Polynomial): readonly Polynomial[] =>
+  a.map((coefficient) => exactQuotient(coefficient, by) ?? coefficient)
 
 function pseudoRemainder(a: readonly Polynomial[], b: readonly Polynomial[]): readonly Polynomial[] {
   let rest = a

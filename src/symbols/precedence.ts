@@ -6,7 +6,18 @@ import { signOf } from './rational.ts'
 export const ATOM = 1000
 /** Everything but atoms is put in parentheses at this level. */
 export const BELOW_ATOM = ATOM - 0.5
-export const PRECEDENCE = { or: 20, and: 30, relation: 35, bitwiseOr: 36, bitwiseAnd: 38, sum: 40, product: 50, power: 60, call: 70, not: 100 } as const
+export const PRECEDENCE = {
+  or: 20,
+  and: 30,
+  relation: 35,
+  bitwiseOr: 36,
+  bitwiseAnd: 38,
+  sum: 40,
+  product: 50,
+  power: 60,
+  call: 70,
+  not: 100,
+} as const
 
 const BY_OPERATOR: Readonly<Partial<Record<Operator, number>>> = {
   Or: PRECEDENCE.or,
@@ -55,4 +66,3 @@ export function hasMinus(expr: Expr): boolean {
   const [first] = expr.args
   return expr.op === 'Mul' && first !== undefined && isNumber(first) && hasMinus(first)
 }
-

@@ -113,4 +113,3 @@ export function floatText(value: number): string {
   const fixed = Number(value.toPrecision(15)).toFixed(Math.max(1, 14 - power))
   return fixed.replace(/(\.\d+?)0+$/, '$1')
 }
-

@@ -275,7 +275,13 @@ function ofRemainder(a: ExactRange, b: ExactRange): ExactRange {
   if (hasZero(b)) return ANY_INTEGER
   if (signOf(b.upper) < 0) return exactRange(sumOf(b.lower, ONE) ?? MINUS_INFINITE, ZERO)
   const most = sumOf(b.upper, whole(-1n)) ?? INFINITE
-  if (isSingle(b) && isBounded(a) && isWhole(a.lower) && isWhole(a.upper) && floorDivide(a.lower.p, b.lower.p) === floorDivide(a.upper.p, b.lower.p)) {
+  if (
+    isSingle(b) &&
+    isBounded(a) &&
+    isWhole(a.lower) &&
+    isWhole(a.upper) &&
+    floorDivide(a.lower.p, b.lower.p) === floorDivide(a.upper.p, b.lower.p)
+  ) {
     const below = productOf(whole(floorDivide(a.lower.p, b.lower.p)), negated(b.lower))
     return exactRange(sumOf(a.lower, below) ?? ZERO, sumOf(a.upper, below) ?? most)
   }
@@ -294,7 +300,10 @@ function ofFloats(expr: Expr, args: readonly FloatRange[]): Range {
     case 'Min':
       return args.reduce((x, y) => floatRange(Math.min(x.lower, y.lower), Math.min(x.upper, y.upper)))
     case 'Abs':
-      return floatRange(a.lower <= 0 && a.upper >= 0 ? 0 : Math.min(Math.abs(a.lower), Math.abs(a.upper)), Math.max(Math.abs(a.lower), Math.abs(a.upper)))
+      return floatRange(
+        a.lower <= 0 && a.upper >= 0 ? 0 : Math.min(Math.abs(a.lower), Math.abs(a.upper)),
+        Math.max(Math.abs(a.lower), Math.abs(a.upper)),
+      )
     case 'FloatTrueDiv':
       return b.lower <= 0 && b.upper >= 0 ? ANY_FLOAT : floatCorners(a, b, (p, q) => (p === 0 ? 0 : p / q))
     case 'TruncToInt':
@@ -317,7 +326,10 @@ function ofFloats(expr: Expr, args: readonly FloatRange[]): Range {
 }
 
 const ofRounded = (range: FloatRange, round: (value: number) => number): ExactRange =>
-  exactRange(exactly(Number.isFinite(range.lower) ? round(range.lower) : range.lower), exactly(Number.isFinite(range.upper) ? round(range.upper) : range.upper))
+  exactRange(
+    exactly(Number.isFinite(range.lower) ? round(range.lower) : range.lower),
+    exactly(Number.isFinite(range.upper) ? round(range.upper) : range.upper),
+  )
 
 function floatCorners(a: FloatRange, b: FloatRange, of: (x: number, y: number) => number): FloatRange {
   const values = [of(a.lower, b.lower), of(a.lower, b.upper), of(a.upper, b.lower), of(a.upper, b.upper)]

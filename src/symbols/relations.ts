@@ -58,7 +58,8 @@ function areEqual(left: Expr, right: Expr): boolean | null {
   if (left.op === 'boolean' && right.op === 'boolean') return false
   if (left.op !== 'symbol' && right.op !== 'symbol' && isBoolean(left) !== isBoolean(right)) return false
   if (isBoolean(left) || isBoolean(right)) return null
-  if (infinityOf(left) !== 0n || infinityOf(right) !== 0n) return isNumber(left) && isNumber(right) ? false : factsOf(isNumber(left) ? right : left).real ? false : null
+  if (infinityOf(left) !== 0n || infinityOf(right) !== 0n)
+    return isNumber(left) && isNumber(right) ? false : factsOf(isNumber(left) ? right : left).real ? false : null
   const { zero, nonzero } = differenceFacts(left, right)
   return zero ? true : nonzero ? false : null
 }

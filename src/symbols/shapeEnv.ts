@@ -1,5 +1,5 @@
 // ShapeEnv: the symbols of one trace, the guards that its questions made, and the assertions that wait for data. `Knowledge` does the thinking.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { canonicalBoolean } from './canonical.ts'
 import { float, freeSymbols, integer, isBoolean, symbol } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
@@ -11,7 +11,6 @@ import { ANY_FLOAT, ANY_INTEGER, contains, integerRange } from './ranges.ts'
 import type { ExactRange, Range } from './ranges.ts'
 import { exactly, rationalText } from './rational.ts'
 import { eq, not } from './relations.ts'
-import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErrors.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
 
@@ -89,7 +88,7 @@ export class ShapeEnv implements SymbolEnvironment {
   /**
    * The symbol of a size, or the number that it stays.
    *
-   * @throws ConstraintViolationError if the value is not in the range of the constraint.
+   * @throws ArgumentError if the value is not in the range of the constraint.
    */
   createSymbol(value: number, dynamic: DimDynamic = 'duck', constraint: Constraint | null = null): Expr {
     if (constraint === null && dynamic === 'static') return integer(value)
@@ -100,7 +99,7 @@ export class ShapeEnv implements SymbolEnvironment {
     const made = symbol(`s${this.#known.values.size}`, { positive: value > 0 })
     const range = this.#specializeZeroOne ? integerRange(2, Infinity) : integerRange(0, Infinity)
     if (constraint?.kind === 'strict' && !contains(constraint.range, exactly(value)))
-      throw new ConstraintViolationError(`${value} not in range [${rationalText(constraint.range.lower)}, ${rationalText(constraint.range.upper)}]`)
+      throw new ArgumentError(`${value} not in range [${rationalText(constraint.range.lower)}, ${rationalText(constraint.range.upper)}]`)
     this.#known.values.set(made, value)
     this.#known.ranges.set(made, range)
     if (constraint?.kind === 'strict') this.#known.narrow(made, constraint.range, true)
@@ -157,7 +156,7 @@ export class ShapeEnv implements SymbolEnvironment {
   /**
    * The value of this run, with a guard that it is this one unless that follows from earlier ones.
    *
-   * @throws GuardOnDataDependentError if it depends on data.
+   * @throws UnsupportedError if it depends on data.
    */
   evaluate(expr: Expr, sizeOblivious = false): number | boolean {
     const constant = freeSymbols(expr).size === 0 ? valueIn(expr) : null
@@ -181,13 +180,13 @@ export class ShapeEnv implements SymbolEnvironment {
     return open
   }
 
-  #dataDependent(expr: Expr): GuardOnDataDependentError {
+  #dataDependent(expr: Expr): UnsupportedError {
     const values = new Map([...freeSymbols(expr)].map((each) => [each, this.#known.constantFor(each)]))
     const hinted = textOf(substitute(expr, values))
     const sizes = [...freeSymbols(expr)].filter((each) => this.#known.sizeLike.has(each)).map(({ name }) => name)
     const detail = `${hinted} (unhinted: ${textOf(expr)}).  (Size-like symbols: ${sizes.toSorted().join(', ') || 'none'})`
-    if (!isBoolean(expr)) return new GuardOnDataDependentError(`Could not extract specialized integer from data-dependent expression ${detail}`)
-    return new GuardOnDataDependentError(
+    if (!isBoolean(expr)) return new UnsupportedError(`Could not extract specialized integer from data-dependent expression ${detail}`)
+    return new UnsupportedError(
       `Could not guard on data-dependent expression ${detail}\n\nState what is true with check(), or ask with guardOrFalse(), guardOrTrue() or staticallyKnownTrue(), which do not need the value.`,
     )
   }
@@ -205,7 +204,9 @@ export class ShapeEnv implements SymbolEnvironment {
     const open = this.#known.staticValue(expr, { unbackedOnly: true })
     if (open !== null && !this.#known.hasUnbacked(open)) return this.evaluate(open) === true
     const form = canonicalBoolean(expr)
-    const last = [...freeSymbols(form)].filter((each) => this.isUnbacked(each) && each.integer).toSorted((a, b) => Number(b.name.slice(1)) - Number(a.name.slice(1)))[0]
+    const last = [...freeSymbols(form)]
+      .filter((each) => this.isUnbacked(each) && each.integer)
+      .toSorted((a, b) => Number(b.name.slice(1)) - Number(a.name.slice(1)))[0]
     if (last !== undefined) this.deferredRuntimeAsserts.set(last, [...(this.deferredRuntimeAsserts.get(last) ?? []), { expr: form, message }])
     this.#known.addAxioms(form)
     this.#known.learn(form)
@@ -251,7 +252,8 @@ export class ShapeEnv implements SymbolEnvironment {
    * @throws ArgumentError if `max` is below `min`, or if a number is not between them.
    */
   constrainRange(size: SymInt | number, { min = -Infinity, max = Infinity }: { min?: number; max?: number } = {}): void {
-    if (max < min) throw new ArgumentError(`Maximum value to constrain_as_size can't be less than the specified min value, received min=${min} and max=${max}`)
+    if (max < min)
+      throw new ArgumentError(`Maximum value to constrain_as_size can't be less than the specified min value, received min=${min} and max=${max}`)
     const value = typeof size === 'number' ? size : valueIn(size.expr)
     if (typeof value === 'number') {
       if (value < min || value > max) throw new ArgumentError(`Invalid value ${value} for range [${min}:${max}]`)

@@ -160,7 +160,8 @@ function environmentOf(args: readonly (NumberLike | BoolLike)[]): SymbolEnvironm
 }
 
 const exprOf = (value: NumberLike): Expr => (typeof value === 'number' ? constantOf(value) : value.expr)
-const floatExprOf = (value: NumberLike): Expr => (typeof value === 'number' ? float(value) : value instanceof SymFloat ? value.expr : functions.toFloat(value.expr))
+const floatExprOf = (value: NumberLike): Expr =>
+  typeof value === 'number' ? float(value) : value instanceof SymFloat ? value.expr : functions.toFloat(value.expr)
 const like = (value: Sym, expr: Expr): Sym => (value instanceof SymInt ? new SymInt(expr, value.env) : new SymFloat(expr, value.env))
 
 /** An operation whose result is a float if one of the operands is. */
@@ -177,7 +178,8 @@ export const symMax = (a: NumberLike, b: NumberLike): Sym => arithmetic(a, b, ma
 /** The smaller one. PyTorch's `torch.sym_min`. */
 export const symMin = (a: NumberLike, b: NumberLike): Sym => arithmetic(a, b, min)
 /** The sum of a list. PyTorch's `torch.sym_sum`. */
-export const symSum = (args: readonly NumberLike[]): Sym => args.reduce<Sym>((sum, arg) => symAdd(sum, arg), new SymInt(integer(0), environmentOf(args)))
+export const symSum = (args: readonly NumberLike[]): Sym =>
+  args.reduce<Sym>((sum, arg) => symAdd(sum, arg), new SymInt(integer(0), environmentOf(args)))
 
 /** `a / b`, a float. */
 export function trueDivide(a: NumberLike, b: NumberLike): SymFloat {
@@ -243,7 +245,7 @@ export const symTrunc: (a: Sym) => SymInt = symInt
 export const symFloor: (a: Sym) => SymInt = toInteger(functions.floorToInt)
 export const symCeil: (a: Sym) => SymInt = toInteger(functions.ceilToInt)
 
-/** The nearest integer, or the nearest number with so many decimal places. */
+/** The nearest integer, or the nearest number with a number of decimal places. */
 export function symRound(a: Sym, places?: number): Sym {
   if (a instanceof SymInt) return a
   if (places === undefined) return new SymInt(functions.roundToInt(a.expr), a.env)

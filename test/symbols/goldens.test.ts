@@ -27,7 +27,11 @@ describe('expressions print as in PyTorch', () => {
 
 // Assertions of PyTorch have texts of their own here.
 const ownErrors = (answers: Json | undefined): Json =>
-  Array.isArray(answers) ? answers.map((each: Json) => (isError(each) && each['error_type'] === 'RuntimeError' ? { error: 'check' } : isError(each) ? { error: each['error'] ?? null } : each)) : null
+  Array.isArray(answers)
+    ? answers.map((each: Json) =>
+        isError(each) && each['error_type'] === 'RuntimeError' ? { error: 'check' } : isError(each) ? { error: each['error'] ?? null } : each,
+      )
+    : null
 const isError = (value: Json): value is { readonly [name: string]: Json } => typeof value === 'object' && value !== null && 'error' in value
 
 describe('questions get the answers of PyTorch, and leave its guards', () => {
@@ -46,7 +50,11 @@ describe('sizes that depend on data', () => {
   for (const { source, steps, answers, state } of readGolden('unbacked')) {
     it(textIn(source), () => {
       const env = new ShapeEnv()
-      const names = new Map<string, Value>([['a', env.createSymInt(6, 'dynamic')] as const, ['u', env.createUnbackedSymInt()], ['v', env.createUnbackedSymInt()]])
+      const names = new Map<string, Value>([
+        ['a', env.createSymInt(6, 'dynamic')] as const,
+        ['u', env.createUnbackedSymInt()],
+        ['v', env.createUnbackedSymInt()],
+      ])
       const found = (Array.isArray(steps) ? steps : []).map((step) => firstLine(answer(env, step, names)))
       const wanted = ownErrors(answers)
       expect({ answers: found, state: stateOf(env) }).toEqual({ answers: Array.isArray(wanted) ? wanted.map(firstLine) : wanted, state })
