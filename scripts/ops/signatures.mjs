@@ -9,7 +9,7 @@ export const camelCase = (name) => name.replace(/([a-z0-9])_+([a-z0-9])/g, (_, a
 
 const BASES = {
   Tensor: 'Tensor',
-  Scalar: 'number',
+  Scalar: 'number | ComplexNumber',
   int: 'number',
   float: 'number',
   bool: 'boolean',
@@ -30,7 +30,7 @@ function argumentsOf(schema, numbers) {
       const [, type, list, optional, name, value] = /^(\w+)(?:\(\w!?\))?(\[\d*\])?(\?)? (\w+)(?:=(.*))?$/.exec(part) ?? []
       const base = BASES[type]
       if (base === undefined) throw new Error(`the schema '${schema}' has an argument '${part}' that cannot be read`)
-      const one = base === 'Tensor' && list === undefined && numbers(name, i) ? 'Tensor | number' : base
+      const one = base === 'Tensor' && list === undefined && numbers(name, i) ? 'Tensor | number | ComplexNumber' : base
       // PyTorch's programs give one number for several equal ones.
       const given = list === undefined ? one : base === 'number' ? 'number | readonly number[]' : `readonly ${one}[]`
       return {

@@ -32,7 +32,7 @@ export function signaturesText(operators) {
   return [
     '// How operators are called, by the names of their constants, from their schemas.',
     "import type { DType } from '../../kernels/index.ts'",
-    "import type { Generator, Tensor } from '../../tensor/index.ts'",
+    "import type { ComplexNumber, Generator, Tensor } from '../../tensor/index.ts'",
     "import type { OpFunction } from '../declaration.ts'",
     '',
     ...own.flatMap(({ constant, interfaces }) => interfaces.map((text) => `/** The options of {@link Op.${constant}}. */\n${text}`)),
@@ -60,6 +60,7 @@ export function methodsText(operators, forms, aliases, pathTo) {
     ['Tensor', '../../tensor/index.ts'],
     ['DType', '../../kernels/index.ts'],
     ['Generator', '../../tensor/index.ts'],
+    ['ComplexNumber', '../../tensor/index.ts'],
   ])
   const methods = [
     ...operators.filter((op) => op.method).map((op) => ({ name: op.name, doc: summaryOf(op.doc), of: op })),

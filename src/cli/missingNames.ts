@@ -28,7 +28,7 @@ export const MISSING_METHODS: Readonly<Record<string, string>> = {
   'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
   'dimensions have no names': `align_as align_to names refine_names rename rename_`,
   'a storage is internal: tensors have offset, strides, elementSize() and numel': `data_ptr is_set_to is_shared itemsize nbytes share_memory_ storage_offset storage_type untyped_storage version`,
-  'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `H data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
+  'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,
   'it calls Python, or belongs to subclasses of tensors': `apply_ as_subclass map_ module_load reinforce`,
   'the tape is internal': `is_inference retains_grad`,
   'it is missing: two in-place forms': `float_power_ orgqr polygamma_`,

@@ -3,12 +3,13 @@
 import { checkArgument, checkCallable, isObject } from '../protocol/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { allocating } from '../kernels/index.ts'
+import type { ComplexDType } from '../kernels/index.ts'
 import { anyComplex, anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
 import { observed } from './observed.ts'
 import type { OperatorObserver } from './observed.ts'
 import { complexUse } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import type { ComplexNumber, Tensor } from '../tensor/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
 /** A layer that sees every operator call below autograd: fake tensors, tracing, compile's capture, profiling. PyTorch's TorchDispatchMode. */
@@ -50,6 +51,8 @@ export const dispatchState: {
   autocast: AutocastHandler | null
   /** Calls an operator on complex tensors, or for a complex dtype; null where no operator takes them. */
   complex: ComplexHandler | null
+  /** Makes a tensor without dimensions of a complex number among arguments; null where no operator takes them. */
+  complexNumber: ((value: ComplexNumber, dtype: ComplexDType) => Tensor) | null
 } = {
   mode: null,
   modes: [],
@@ -60,6 +63,7 @@ export const dispatchState: {
   autograd: null,
   autocast: null,
   complex: null,
+  complexNumber: null,
 }
 
 /** Runs `fn` with `mode` innermost, and restores the modes even if `fn` throws. */

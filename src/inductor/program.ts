@@ -154,7 +154,8 @@ class ProgramWriter {
     const inPlace = this.#placement.inPlace.get(buffer)
     const source = inPlace === undefined ? this.#tensors.get(buffer) : inputAt(inPlace)
     if (source !== undefined) {
-      if (buffer.input < 0 && inPlace === undefined && coversBuffer(view) && sameShape(view.shape, buffer.shape)) return source
+      const isItself = buffer.isComplex !== true && buffer.input < 0 && inPlace === undefined
+      if (isItself && coversBuffer(view) && sameShape(view.shape, buffer.shape)) return source
       return call(
         'view',
         viewOf,

@@ -3,7 +3,7 @@
 import { parameterMethods } from '../nn/parameter.ts'
 import { tensor } from '../ops/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
-import { transposeAccessors } from '../ops/view/permute.ts'
+import { transposeAccessors } from '../ops/view/transposes.ts'
 import { nameTarget } from '../protocol/index.ts'
 import { Tensor, dataMethods, installMethods, transferMethods } from '../tensor/index.ts'
 import { markCopy } from './copies.ts'

@@ -4,7 +4,7 @@ import { explainUnknownNames } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 
 /** Names of tensors that are properties, not methods. */
-const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter', 'mT', 'mH']
+const PROPERTIES = ['shape', 'strides', 'dtype', 'numel', 'requiresGrad', 'grad', 'gradFn', 'isParameter', 'mT', 'mH', 'H']
 /** Internal names, never suggested. */
 const HIDDEN = new Set(['constructor', 'realize', 'valueOf', 'copyFrom', 'asParameter'])
 

@@ -18,6 +18,7 @@ import {
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
 import { Tensor, exactInteger, formatShape, getDefaultDtype, numelOf } from '../tensor/index.ts'
+import type { ComplexNumber } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import type { Op } from './generated/signatures.ts'
@@ -90,8 +91,11 @@ function filled(op: string, size: readonly number[], value: number, dtype: DType
   return asLeaf(op, fullOf(size, value, dtype), requiresGrad)
 }
 
+/** The value of a tensor that has one everywhere. */
+export type FillValue = number | boolean | ComplexNumber
+
 /**
- * A tensor with one value everywhere; a boolean gives a bool tensor. PyTorch's `torch.full`.
+ * A tensor with one value everywhere; a boolean gives a bool tensor, a complex number a complex one. PyTorch's `torch.full`.
  *
  * Shape: `size`.
  *
@@ -99,7 +103,7 @@ function filled(op: string, size: readonly number[], value: number, dtype: DType
  * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating, or an int64 has no exact number.
  * @example torch.full([2], 3).toArray() // [3, 3]
  */
-export const full: OpFunction<(size: readonly number[], fillValue: number | boolean, options?: CreationOptions) => Tensor> = defineOp({
+export const full: OpFunction<(size: readonly number[], fillValue: FillValue, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, value: number | boolean, dtype, requiresGrad) =>
@@ -187,7 +191,7 @@ export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => T
  * @throws ArgumentError if `fillValue` is not a number, or `requiresGrad` is set for a dtype that is not floating.
  * @example torch.fullLike(torch.tensor([1, 2]), 5).toArray() // [5, 5]
  */
-export const fullLike: OpFunction<(self: Tensor, fillValue: number, options?: CreationOptions) => Tensor> = defineOp({
+export const fullLike: OpFunction<(self: Tensor, fillValue: number | ComplexNumber, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (self, value, dtype, requiresGrad) => filled('torch.full_like', self.sizes, value, dtype ?? self.dtype, requiresGrad),

@@ -71,7 +71,7 @@ type Fill = number | 'least' | 'greatest'
 function numberOf(fill: Fill, dtype: DType): number {
   if (typeof fill === 'number') return fill
   const isLeast = fill === 'least'
-  if (dtypeInfo[dtype].floating) return isLeast ? -Infinity : Infinity
+  if (dtypeInfo[dtype].differentiable) return isLeast ? -Infinity : Infinity
   if (dtype === 'bool') return Number(!isLeast)
   // The ends of int64 are no exact numbers.
   if (dtype === 'int64') return isLeast ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER

@@ -1,6 +1,7 @@
 // New tensors in the dtype of another one: methods of tensors.
 import type { DType } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import type { ComplexNumber } from '../tensor/index.ts'
 import type { CreationOptions, SizeArguments } from './creation.ts'
 import { empty, full, ones, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -64,12 +65,13 @@ export const newEmpty: OpFunction<(self: Tensor, ...size: SizeArguments<Creation
  * @throws ShapeError if a size is negative.
  * @example torch.tensor([1, 2]).newFull([2], 7).toArray() // [7, 7]
  */
-export const newFull: OpFunction<(self: Tensor, size: readonly number[], fillValue: number, options?: CreationOptions) => Tensor> = defineOp({
-  schema: 'new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
-  namespace: 'torch.Tensor',
-  method: true,
-  decompose: (self, size, value, dtype, requiresGrad) => full(size, Number(value), { dtype: dtype ?? self.dtype, requiresGrad }),
-})
+export const newFull: OpFunction<(self: Tensor, size: readonly number[], fillValue: number | ComplexNumber, options?: CreationOptions) => Tensor> =
+  defineOp({
+    schema: 'new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+    namespace: 'torch.Tensor',
+    method: true,
+    decompose: (self, size, value, dtype, requiresGrad) => full(size, Number(value), { dtype: dtype ?? self.dtype, requiresGrad }),
+  })
 
 /**
  * `self` in the dtype of `other`. PyTorch's `Tensor.type_as`.
@@ -91,7 +93,7 @@ export const newTensorMethods = {
   newTensor(this: Tensor, data: TensorData, options: { readonly dtype?: DType; readonly requiresGrad?: boolean } = {}): Tensor {
     return tensor(data, { dtype: this.dtype, ...options })
   },
-  where(this: Tensor, condition: Tensor, other: Tensor | number): Tensor {
+  where(this: Tensor, condition: Tensor, other: Tensor | number | ComplexNumber): Tensor {
     return where(condition, this, other)
   },
 }
@@ -99,7 +101,7 @@ export const newTensorMethods = {
 declare module '../tensor/tensor.ts' {
   interface Tensor {
     /** This tensor where `condition` holds, else `other`, elementwise. PyTorch's `Tensor.where`. */
-    where(condition: Tensor, other: Tensor | number): Tensor
+    where(condition: Tensor, other: Tensor | number | ComplexNumber): Tensor
     /** A tensor of `data`, numbers or nested arrays of them, in the dtype of this one. PyTorch's `Tensor.new_tensor`. */
     newTensor(data: TensorData, options?: { readonly dtype?: DType; readonly requiresGrad?: boolean }): Tensor
   }

@@ -1,15 +1,18 @@
 // From the arguments as the user wrote them to one value per schema argument: options, defaults, checks.
+import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
+import { complexDType, dtypeInfo } from '../kernels/index.ts'
 import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument } from '../protocol/index.ts'
-import { Generator, Tensor, namesDType, notADType } from '../tensor/index.ts'
+import { Generator, Tensor, getDefaultDtype, isComplexNumber, namesDType, notADType } from '../tensor/index.ts'
+import type { ComplexNumber } from '../tensor/index.ts'
 import { argumentHint, optionsHint } from './argumentHints.ts'
 
 /** Positional arguments, and the trailing options object ({} without one). */
 export function splitOptions(args: readonly unknown[]): [readonly unknown[], Readonly<Record<string, unknown>>] {
   const last = args.at(-1)
-  return isPlainObject(last) ? [args.slice(0, -1), last] : [args, {}]
+  return isPlainObject(last) && !isComplexNumber(last) ? [args.slice(0, -1), last] : [args, {}]
 }
 
 /** Required arguments by position and the others by name, in the schema's order. Arguments that do not fit the schema stay as they are. */
@@ -101,23 +104,23 @@ function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknow
 
 function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Arg {
   const { type } = arg
-  const fit = fitting(op, arg, position, value)
+  const fit = fitting(op, arg, position, value, positional)
   if (fit !== undefined) return fit
   if (value === null || !type.list || !Array.isArray(value)) throw wrong(op, arg, position, value, positional)
-  const at = value.findIndex((item) => fittingOne(op, arg, position, item) === undefined)
+  const at = value.findIndex((item) => fittingOne(op, arg, position, item, positional) === undefined)
   throw wrong(op, { ...arg, name: `${arg.name}[${at}]`, type: { ...type, list: false } }, position, value[at], positional)
 }
 
 /** The argument that a value gives; undefined if it does not fit. */
-function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg | undefined {
+function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Arg | undefined {
   const { type } = arg
   if (value === null) return type.optional || arg.default === null ? null : undefined
-  if (!type.list) return fittingOne(op, arg, position, value)
+  if (!type.list) return fittingOne(op, arg, position, value, positional)
   if (typeof value === 'number' && type.base === 'int') return [value]
   if (!Array.isArray(value)) return undefined
   const list: Arg[] = []
   for (const item of value) {
-    const fit = fittingOne(op, arg, position, item)
+    const fit = fittingOne(op, arg, position, item, positional)
     if (fit === undefined) return undefined
     list.push(fit)
   }
@@ -127,15 +130,24 @@ function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknow
 /** A value that dispatch passes on as it is. */
 const passedOn = (value: unknown): Arg => value as Arg
 
+/** A complex number as a tensor without dimensions: as exact as the first tensor of the call is. Undefined where no operator takes complex numbers. */
+function complexScalar(value: ComplexNumber, positional: readonly unknown[]): Tensor | undefined {
+  const first = positional.find((arg): arg is Tensor => arg instanceof Tensor)
+  const dtype = first === undefined ? 'complex128' : complexDType(dtypeInfo[first.dtype].differentiable ? first.dtype : getDefaultDtype())
+  return dispatchState.complexNumber?.(value, dtype)
+}
+
 /** {@link fitting} for one value, or for one of a list. */
-function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown): Arg | undefined {
+function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Arg | undefined {
   switch (arg.type.base) {
     case 'Tensor':
       if (value instanceof Tensor) return value
       if (takesNumber(op, position) && (typeof value === 'number' || typeof value === 'boolean')) return Number(value)
+      if (takesNumber(op, position) && isComplexNumber(value)) return complexScalar(value, positional)
       break
     case 'Scalar':
       if (typeof value === 'number' || typeof value === 'boolean') return value
+      if (isComplexNumber(value)) return complexScalar(value, positional)
       break
     case 'int':
       if (typeof value !== 'number') break
@@ -159,6 +171,7 @@ function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unk
       if (value instanceof Generator) return passedOn(value)
       break
     default:
+      if (isComplexNumber(value)) return complexScalar(value, positional)
       // `any`: the rule checks it, and dispatch passes it on as it is.
       return passedOn(value)
   }
@@ -172,9 +185,9 @@ function swappedWith(op: OpDef, arg: SchemaArgument, position: number, value: un
       i > position &&
       i < positional.length &&
       one.type.base !== 'any' &&
-      fitting(op, one, i, value) !== undefined &&
-      fitting(op, arg, position, positional[i]) !== undefined &&
-      fitting(op, one, i, positional[i]) === undefined,
+      fitting(op, one, i, value, positional) !== undefined &&
+      fitting(op, arg, position, positional[i], positional) !== undefined &&
+      fitting(op, one, i, positional[i], positional) === undefined,
   )
   return op.schema.args[other]?.name ?? null
 }

@@ -29,14 +29,19 @@ describe('a schema gives', () => {
       'f(Tensor self, int dim=0, bool keepdim=False) -> any',
       '(self: Tensor, dim?: number | { readonly dim?: number; readonly keepdim?: boolean }, keepdim?: boolean | { readonly keepdim?: boolean }) => Tensor | readonly Tensor[]',
     ],
-    ['f(Tensor self, *, Scalar alpha=1) -> ()', '(self: Tensor, options?: { readonly alpha?: number }) => void'],
-    ['f(Tensor self, *, int size, Scalar fill=1) -> Tensor', '(self: Tensor, options: { readonly size: number; readonly fill?: number }) => Tensor'],
+    ['f(Tensor self, *, Scalar alpha=1) -> ()', '(self: Tensor, options?: { readonly alpha?: number | ComplexNumber }) => void'],
+    [
+      'f(Tensor self, *, int size, Scalar fill=1) -> Tensor',
+      '(self: Tensor, options: { readonly size: number; readonly fill?: number | ComplexNumber }) => Tensor',
+    ],
   ])('%s', (schema, signature) => expect(written(schema)).toBe(signature))
 
   it('numbers in the place of tensors where the operator computes element by element', () => {
     const schema = 'f(Tensor a, Tensor b, Tensor self) -> Tensor'
-    expect(written(schema, { pointwise: true })).toBe('(a: Tensor, b: Tensor | number, self: Tensor) => Tensor')
-    expect(written(schema, { pointwise: true, numberFirst: true })).toBe('(a: Tensor | number, b: Tensor | number, self: Tensor) => Tensor')
+    expect(written(schema, { pointwise: true })).toBe('(a: Tensor, b: Tensor | number | ComplexNumber, self: Tensor) => Tensor')
+    expect(written(schema, { pointwise: true, numberFirst: true })).toBe(
+      '(a: Tensor | number | ComplexNumber, b: Tensor | number | ComplexNumber, self: Tensor) => Tensor',
+    )
   })
 
   it('an interface for more than three options', () => {

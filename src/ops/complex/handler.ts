@@ -2,18 +2,23 @@
 import { anyComplex, decomposed, dispatch, dispatchState, isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { DTypeError } from '../../errors/index.ts'
-import { complexDType } from '../../kernels/index.ts'
+import { complexDType, realDType } from '../../kernels/index.ts'
+import type { ComplexDType } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import type { ComplexNumber } from '../../tensor/index.ts'
+import { scalarTensor } from '../creation.ts'
 import { checkFits } from '../eager/inPlace.ts'
 import { complexCopy_ } from '../generated/inPlace.ts'
 import { opByName } from '../table.ts'
 import { arithmeticRules } from './arithmetic.ts'
-import { isComplex, toComplex } from './parts.ts'
+import { exponentialRules } from './exponentials.ts'
+import { linalgRules } from './linalg.ts'
+import { fromParts, isComplex, toComplex } from './parts.ts'
 import type { ComplexRules } from './rule.ts'
 import { structureRules } from './structure.ts'
 
 /** The rules of all operators that take complex numbers. */
-export const complexRules: ComplexRules = { ...arithmeticRules, ...structureRules }
+export const complexRules: ComplexRules = { ...arithmeticRules, ...structureRules, ...exponentialRules, ...linalgRules }
 
 /** The name of the complex dtype of an argument. */
 function dtypeAmong(args: readonly Arg[]): string {
@@ -71,7 +76,14 @@ export function complexCall(op: OpDef, args: readonly Arg[]): Result {
   }
 }
 
-/** Lets the dispatcher call operators on complex numbers. */
+/** A complex number as a tensor without dimensions; made by operators, so that captures see it. */
+function complexNumber({ re, im }: ComplexNumber, dtype: ComplexDType): Tensor {
+  const part = (value: number): Tensor => scalarTensor(value, { dtype: realDType(dtype) })
+  return fromParts(part(re), part(im))
+}
+
+/** Lets the dispatcher call operators on complex numbers, and take `{ re, im }` for a number. */
 export function installComplex(): void {
   dispatchState.complex = complexCall
+  dispatchState.complexNumber = complexNumber
 }

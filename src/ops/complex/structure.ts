@@ -3,7 +3,7 @@ import { dispatch, isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { DTypeError } from '../../errors/index.ts'
 import { complexDType, isComplexDType, isDType, realDType } from '../../kernels/index.ts'
-import { Tensor, wrapDim } from '../../tensor/index.ts'
+import { Tensor, getDefaultDtype, numelOf, wrapDim } from '../../tensor/index.ts'
 import { asLeaf, fullOf, onesLike } from '../creation.ts'
 import { complexCopy_ } from '../generated/inPlace.ts'
 import { cat } from '../join.ts'
@@ -14,6 +14,7 @@ import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ne } from '../pointwise/comparison.ts'
 import { copy_ } from '../pointwise/fill.ts'
+import { where } from '../pointwise/select.ts'
 import { rand, randn } from '../random.ts'
 import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
@@ -26,7 +27,7 @@ import { magnitude } from './arithmetic.ts'
 import { fromParts, im, isComplex, onPairs, re, toComplex } from './parts.ts'
 import { argument, byParts, commonDType, forAll, onMagnitudes } from './rule.ts'
 import type { ComplexRule, ComplexRules } from './rule.ts'
-import { fromPairs } from './views.ts'
+import { fromPairs, viewAsReal } from './views.ts'
 
 /** Copies in another dtype. Of complex numbers a real dtype keeps the real parts, as in PyTorch, and bool whether they are 0. */
 const cast: ComplexRule = (args, op) => {
@@ -47,7 +48,8 @@ const drawn =
     const like = args[0] instanceof Tensor ? args[0] : null
     const named = argument(op, args, 'dtype') ?? like?.dtype ?? null
     const size = like?.sizes ?? argument(op, args, 'size')
-    if (!isDType(named) || !isComplexDType(named)) throw new DTypeError(`${op.qualname}: expected a complex dtype, got ${String(named)}.`)
+    if (!isDType(named)) throw new DTypeError(`${op.qualname}: expected a dtype, got ${String(named)}.`)
+    if (!isComplexDType(named)) return dispatch(draw, [size, argument(op, args, 'generator'), named, argument(op, args, 'requires_grad') === true])
     const pairs = one(dispatch(draw, [[...(isArgList(size) ? size : []), 2], argument(op, args, 'generator'), realDType(named), false]))
     return asLeaf(op.qualname, fromPairs(factor === 1 ? pairs : mul(pairs, factor)), argument(op, args, 'requires_grad') === true)
   }
@@ -60,7 +62,10 @@ const product: ComplexRule = (args, op) => {
   const dim = argument(op, args, 'dim')
   const chosen = isArgList(dim) && dim.length > 0 ? dim.map((d) => wrapDim(op.qualname, Number(d), self.ndim)) : [...self.sizes.keys()]
   const kept = [...self.sizes.keys()].filter((d) => !chosen.includes(d))
-  const last = reshape(permute(self, [...kept, ...chosen]), [...kept.map((d) => sizeAt(self.sizes, d)), -1])
+  const last = reshape(permute(self, [...kept, ...chosen]), [
+    ...kept.map((d) => sizeAt(self.sizes, d)),
+    numelOf(chosen.map((d) => sizeAt(self.sizes, d))),
+  ])
   let left = last
   if (sizeAt(left.sizes, -1) === 0) left = onesLike(sum(left, -1, true))
   while (sizeAt(left.sizes, -1) > 1) {
@@ -116,16 +121,38 @@ const bilinear =
     return fromParts(sub(by(a0, b0), by(a1, b1)), add(by(a0, b1), by(a1, b0)))
   }
 
+/** One value everywhere: a complex one if the value or the dtype is. */
+const filled: ComplexRule = (args, op) => {
+  const value = argument(op, args, 'fillValue')
+  if (!isComplex(value) && op.decompose !== null) return op.decompose(...args)
+  const self = args[0] instanceof Tensor ? args[0] : null
+  const dtype = argument(op, args, 'dtype') ?? self?.dtype ?? complexDType(getDefaultDtype())
+  if (!isDType(dtype) || !isComplexDType(dtype))
+    throw new DTypeError(`${op.qualname}: a complex number does not fit ${String(dtype)}; name the dtype 'complex64' or 'complex128'.`)
+  const size = argument(op, args, 'size')
+  const whole = expand(toComplex(tensorAt([value], 0), dtype), isArgList(size) ? size.map(Number) : (self?.sizes ?? []))
+  return asLeaf(op.qualname, clone(whole), argument(op, args, 'requiresGrad') === true)
+}
+
+/** Padding by parts; with a complex number by where there is padding. */
+const padded: ComplexRule = (args, op) => {
+  const [self, value] = [tensorAt(args, 0), argument(op, args, 'value')]
+  if (!(value instanceof Tensor)) return byParts('self', 'value')(args, op)
+  const pad = (x: Tensor, by: number): Tensor => one(dispatch(op, [x, args[1] ?? [], by]))
+  const dtype = commonDType([self])
+  return where(ne(pad(fullOf(self.sizes, 0, 'float32'), 1), 0), toComplex(value, dtype), pad(toComplex(self, dtype), 0))
+}
+
 /** The names of operators that only move elements, or are sums and products of operators that have rules. */
 const DECOMPOSED =
-  'full zeros ones empty zeros_like ones_like full_like empty_like scalar_tensor concat concatenate stack split chunk unbind _chunk_cat diag_embed diag diagflat trace ' +
+  'zeros ones empty zeros_like ones_like empty_like scalar_tensor concat concatenate stack split chunk unbind _chunk_cat diag_embed diag diagflat trace ' +
   'einsum matmul mv dot outer addmm baddbmm addmv addr addbmm tensordot kron chain_matmul diff trapezoid cumulative_trapezoid gradient ' +
   'atleast_1d atleast_2d atleast_3d hstack vstack dstack column_stack tensor_split hsplit vsplit dsplit meshgrid cartesian_prod combinations block_diag broadcast_tensors ' +
   'tril triu index index_put _unsafe_masked_index _unsafe_masked_index_put_accumulate movedim moveaxis swapaxes swapdims unflatten ravel broadcast_to fliplr flipud rot90 tile ' +
   'repeat_interleave index_select t index_add index_copy index_fill take put take_along_dim masked_select masked_scatter flip roll reshape flatten narrow narrow_copy ' +
   'empty_strided empty_permuted positive scatter polar complex real imag conj conj_physical cross vander inner resolve_conj resolve_neg angle as_strided_ resize_as_'
 const DECOMPOSED_METHODS =
-  'to half bfloat16 float double int char byte short long bool type new_zeros new_ones new_empty new_full type_as new_empty_strided view_as reshape_as expand_as unfold repeat ' +
+  'to half bfloat16 float double int char byte short long bool type new_zeros new_ones new_empty type_as new_empty_strided view_as reshape_as expand_as unfold repeat ' +
   'contiguous zero_ sum_to_size fill_diagonal_ transpose_ swapaxes_ swapdims_ t_ squeeze_ unsqueeze_ resize_ set_ cfloat cdouble'
 
 export const structureRules: ComplexRules = {
@@ -135,11 +162,10 @@ export const structureRules: ComplexRules = {
   ...forAll(DECOMPOSED, 'decomposed'),
   ...forAll(DECOMPOSED_METHODS, 'decomposed', 'torch.Tensor'),
   ...forAll(
-    'conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d pad pixel_shuffle pixel_unshuffle channel_shuffle l1_loss softsign tanhshrink sigmoid tanh',
+    'conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d pad rms_norm pixel_shuffle pixel_unshuffle channel_shuffle l1_loss softsign tanhshrink sigmoid tanh',
     'decomposed',
     'torch.nn.functional',
   ),
-  ...forAll('multi_dot diagonal norm matrix_norm cross vander', 'decomposed', 'torch.linalg'),
   ...forAll('fft ifft irfft hfft fft2 ifft2 irfft2 hfft2 fftn ifftn irfftn hfftn fftshift ifftshift', 'decomposed', 'torch.fft'),
   'torch.clone': ([self]) => onPairs(tensorAt([self ?? null], 0), (pairs) => clone(pairs)),
   'torch.ops.tensorfx.to_copy': cast,
@@ -179,9 +205,25 @@ export const structureRules: ComplexRules = {
   'torch.rand_like': drawn(rand.op, 1),
   'torch.randn': drawn(randn.op, Math.SQRT1_2),
   'torch.randn_like': drawn(randn.op, Math.SQRT1_2),
+  // Random numbers for both parts; those of a normal distribution have half of the variance each, and only the real ones the mean.
+  'torch.ops.tensorfx.uniform_': (args, op) => {
+    dispatch(op, [viewAsReal(tensorAt(args, 0)), ...args.slice(1)])
+    return tensorAt(args, 0)
+  },
+  'torch.ops.tensorfx.normal_': (args, op) => {
+    const [self, mean, std] = [tensorAt(args, 0), Number(args[1]), Number(args[2])]
+    for (const [part, middle] of [
+      [re(self), mean],
+      [im(self), 0],
+    ] as const)
+      dispatch(op, [part, middle, std * Math.SQRT1_2, ...args.slice(3)])
+    return self
+  },
   'torch.cat': byParts('tensors'),
   'torch.gather': byParts('self'),
-  'torch.constant_pad_nd': byParts('self', 'value'),
+  'torch.constant_pad_nd': padded,
+  ...forAll('full full_like', filled),
+  'torch.Tensor.new_full': filled,
   'torch.cumsum': byParts('self'),
   'torch.sum': byParts('self'),
   'torch.mean': byParts('self'),

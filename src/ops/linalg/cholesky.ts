@@ -3,32 +3,29 @@ import { tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { add, mul, sub } from '../pointwise/arithmetic.ts'
+import { add, mul } from '../pointwise/arithmetic.ts'
 import { tril } from '../triangular.ts'
-import { diagonal } from '../view/diagonal.ts'
-import { transpose } from '../view/permute.ts'
-import { checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
-import { choleskyOf, transposed } from './dense.ts'
-import { diagEmbed } from './diagonals.ts'
+import { adjointOf, checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
+import { adjoint } from './dense.ts'
+import type { Dense } from './dense.ts'
+import { choleskyOf } from './elimination.ts'
 import { matmul } from './matmul.ts'
 import { solveTriangular } from './solve.ts'
 
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
-const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
-/** The lower triangle with half of the diagonal. */
-const halfLower = (t: Tensor): Tensor => sub(tril(t), mul(diagEmbed(diagonal(t, 0, -2, -1)), 0.5))
+/** Half of the Hermitian matrix of which the lower triangle is given; its diagonal stays as it is, also where it is not real, as in PyTorch. */
+const halfHermitian = (t: Tensor): Tensor => mul(add(tril(t), adjointOf(tril(t, -1))), 0.5)
 
 /** The factors of a batch, lower or upper ones, and the order of the first leading minor of each that is not positive. */
-function factorsOf(self: Tensor, upper: boolean): { readonly factors: readonly Float64Array[]; readonly infos: readonly number[] } {
-  const all = matricesOf(self).map((a) => choleskyOf(upper ? transposed(a) : a))
-  return { factors: all.map(({ factor }) => (upper ? transposed(factor) : factor).data), infos: all.map(({ info }) => info) }
+function factorsOf(self: Tensor, upper: boolean): { readonly factors: readonly Dense[]; readonly infos: readonly number[] } {
+  const all = matricesOf(self).map((a) => choleskyOf(upper ? adjoint(a) : a))
+  return { factors: all.map(({ factor }) => (upper ? adjoint(factor) : factor)), infos: all.map(({ info }) => info) }
 }
 
 function gradientOf(g: Tensor, out: Tensor, upper: boolean): Tensor {
-  const [factor, grad] = upper ? [turned(out), turned(g)] : [out, g]
-  const inner = halfLower(matmul(turned(factor), grad))
-  const left = solveTriangular(turned(factor), inner, { upper: true })
-  return symmetric(turned(solveTriangular(turned(factor), turned(left), { upper: true })))
+  const [factor, grad] = upper ? [adjointOf(out), adjointOf(g)] : [out, g]
+  const inner = halfHermitian(matmul(adjointOf(factor), grad))
+  const left = solveTriangular(adjointOf(factor), inner, { upper: true })
+  return adjointOf(solveTriangular(adjointOf(factor), adjointOf(left), { upper: true }))
 }
 
 const notPositive = (op: string, infos: readonly number[]): Error | null => {
@@ -37,7 +34,7 @@ const notPositive = (op: string, infos: readonly number[]): Error | null => {
 }
 
 /**
- * The lower triangular L with L L^T = `self`, for positive-definite matrices; with `upper`, its transpose. PyTorch's `torch.linalg.cholesky`.
+ * The lower triangular L with L L^H = `self`, for positive-definite matrices, Hermitian if complex; with `upper`, its conjugate transpose. PyTorch's `torch.linalg.cholesky`.
  *
  * Shape: [.., n, n], and so the result.
  *
@@ -57,7 +54,7 @@ export const cholesky: Op['cholesky'] = defineOp({
     const { factors, infos } = factorsOf(self, upper)
     const error = notPositive('torch.linalg.cholesky', infos)
     if (error !== null) throw error
-    return tensorOf(factors, self.sizes, self)
+    return tensorOf(factors, self.sizes, self.dtype)
   },
   derivative: ([g], { args: [, upper], outputs: [out] }) => [gradientOf(g, out, upper), null],
 })
@@ -89,7 +86,7 @@ export const choleskyEx: Op['choleskyEx'] = defineOp({
     const { factors, infos } = factorsOf(self, upper)
     const error = checkErrors ? notPositive('torch.linalg.cholesky_ex', infos) : null
     if (error !== null) throw error
-    return [tensorOf(factors, self.sizes, self), tensorFromValues(infos, self.sizes.slice(0, -2), 'int32')]
+    return [tensorOf(factors, self.sizes, self.dtype), tensorFromValues(infos, self.sizes.slice(0, -2), 'int32')]
   },
   derivative: ([g], { args: [, upper], outputs: [out] }) => [g === null ? null : gradientOf(g, out, upper), null, null],
 })

@@ -15,18 +15,15 @@ import { sum } from '../reduction/sum.ts'
 import { sizeAt } from '../shapes.ts'
 import { movedim } from '../view/arrange.ts'
 import { diagonal } from '../view/diagonal.ts'
-import { transpose } from '../view/permute.ts'
 import { flip, roll } from '../view/repeat.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
-import { checkMatrix } from './batches.ts'
+import { adjointOf, checkMatrix } from './batches.ts'
 import { svdvals } from './decompositions.ts'
 import { matmul } from './matmul.ts'
 import { matrixRank } from './norms.ts'
 import { chained } from './products.ts'
 import { pinv } from './pinv.ts'
 import { inv, linalgSolve, solveTriangular } from './solve.ts'
-
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
 function power(op: string, self: Tensor, n: number): Tensor {
   checkMatrix(op, self, true)
@@ -296,8 +293,8 @@ export const choleskySolve: Op['choleskySolve'] = defineOp({
   method: true,
   autocast: 'float32',
   decompose: (b, factor, upper) => {
-    const lower = upper ? turned(factor) : factor
-    return solveTriangular(turned(lower), solveTriangular(lower, b, { upper: false }), { upper: true })
+    const lower = upper ? adjointOf(factor) : factor
+    return solveTriangular(adjointOf(lower), solveTriangular(lower, b, { upper: false }), { upper: true })
   },
 })
 

@@ -1,29 +1,33 @@
 // Decompositions of matrices: QR, eigenvalues of symmetric matrices, singular values.
 import { ArgumentError } from '../../errors/index.ts'
+import { isComplexDType, realDType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
+import { tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { add, mul, neg, sub } from '../pointwise/arithmetic.ts'
+import { to } from '../pointwise/cast.ts'
 import { eq } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { reciprocal } from '../pointwise/unary.ts'
 import { refusedGradient } from '../refusedGradient.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril } from '../triangular.ts'
-import { transpose } from '../view/permute.ts'
-import { unsqueeze } from '../view/reshape.ts'
+import { diagonal } from '../view/diagonal.ts'
+import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
-import { checkMatrix, matricesOf, tensorOf } from './batches.ts'
-import { at, dense, eighOf, qrOf, svdOf, transposed } from './dense.ts'
+import { adjointOf, checkMatrix, matricesOf, realPart, tensorOf } from './batches.ts'
+import { adjoint, corner, mirrored } from './dense.ts'
 import { diagEmbed } from './diagonals.ts'
 import { matmul } from './matmul.ts'
+import { eighOf, qrOf, svdOf } from './orthogonal.ts'
 import { solveTriangular } from './solve.ts'
 
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
-const symmetric = (t: Tensor): Tensor => mul(add(t, turned(t)), 0.5)
+/** The Hermitian part. */
+const symmetric = (t: Tensor): Tensor => mul(add(t, adjointOf(t)), 0.5)
 const lead = (t: Tensor): readonly number[] => t.sizes.slice(0, -2)
 const spec = (self: Tensor, ...shape: readonly number[]): TensorSpec => ({ shape: [...lead(self), ...shape], dtype: self.dtype })
 const smaller = (self: Tensor): number => Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
@@ -58,9 +62,12 @@ export const qr: OpFunction<
     const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
     const k = mode === 'complete' ? m : Math.min(m, n)
     const all = matricesOf(self).map(qrOf)
-    const q = all.map((one) => dense(m, k, (i, j) => at(one.q, i, j)).data)
-    const r = all.map((one) => dense(k, n, (i, j) => at(one.r, i, j)).data)
-    return [mode === 'r' ? tensorOf([], [0], self) : tensorOf(q, [...lead(self), m, k], self), tensorOf(r, [...lead(self), k, n], self)]
+    const q = all.map((one) => corner(one.q, m, k))
+    const r = all.map((one) => corner(one.r, k, n))
+    return [
+      mode === 'r' ? tensorOf([], [0], self.dtype) : tensorOf(q, [...lead(self), m, k], self.dtype),
+      tensorOf(r, [...lead(self), k, n], self.dtype),
+    ]
   },
   derivative: ([gq, gr], { args: [self, mode], outputs: [q, r] }) => {
     const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
@@ -77,13 +84,15 @@ export const qr: OpFunction<
     const grest = rest === null || gr === null ? null : narrow(gr, -1, m, n - m)
     const gsquare = gr === null ? null : rest === null ? gr : narrow(gr, -1, 0, m)
     const tail = rest === null ? null : narrow(self, -1, m, n - m)
-    const gall = grest === null || tail === null ? gq : add(gq ?? mul(q, 0), matmul(tail, turned(grest)))
-    const left = gsquare === null ? null : matmul(square, turned(gsquare))
-    const right = gall === null ? null : matmul(turned(gall), q)
+    const gall = grest === null || tail === null ? gq : add(gq ?? mul(q, 0), matmul(tail, adjointOf(grest)))
+    const left = gsquare === null ? null : matmul(square, adjointOf(gsquare))
+    const right = gall === null ? null : matmul(adjointOf(gall), q)
     const middle = left === null ? neg(right ?? mul(square, 0)) : right === null ? left : sub(left, right)
-    const both = add(tril(middle), turned(tril(middle, -1)))
+    const strict = tril(middle, -1)
+    // The diagonal of R is real.
+    const both = add(add(strict, adjointOf(strict)), diagEmbed(realPart(diagonal(middle, 0, -2, -1))))
     const numerator = gall === null ? matmul(q, both) : add(gall, matmul(q, both))
-    const gleft = turned(solveTriangular(square, turned(numerator), { upper: true }))
+    const gleft = adjointOf(solveTriangular(square, adjointOf(numerator), { upper: true }))
     return [grest === null ? (rest === null ? gleft : catColumns(gleft, mul(rest, 0), m)) : catColumns(gleft, matmul(q, grest), m), null]
   },
 })
@@ -116,29 +125,29 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
   meta: (self, triangle) => {
     checkMatrix('torch.linalg.eigh', self, true)
     if (triangle !== 'L' && triangle !== 'U') throw new ArgumentError(`torch.linalg.eigh: UPLO must be 'L' or 'U', got ${valueText(triangle)}.`)
-    return [{ shape: self.sizes.slice(0, -1), dtype: self.dtype }, spec(self, sizeAt(self.sizes, -1), sizeAt(self.sizes, -1))]
+    return [{ shape: self.sizes.slice(0, -1), dtype: realDType(self.dtype) }, spec(self, sizeAt(self.sizes, -1), sizeAt(self.sizes, -1))]
   },
   kernel: (self, triangle): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.eigh', self, true)
-    const all = matricesOf(self).map((a) => eighOf(dense(a.rows, a.rows, (i, j) => (i >= j === (triangle === 'L') ? at(a, i, j) : at(a, j, i)))))
+    const all = matricesOf(self).map((a) => eighOf(mirrored(a, triangle === 'L')))
     return [
-      tensorOf(
-        all.map(({ values }) => values),
+      tensorFromValues(
+        all.flatMap(({ values }) => values),
         self.sizes.slice(0, -1),
-        self,
+        realDType(self.dtype),
       ),
       tensorOf(
-        all.map(({ vectors }) => vectors.data),
+        all.map(({ vectors }) => vectors),
         self.sizes,
-        self,
+        self.dtype,
       ),
     ]
   },
   derivative: ([gvalues, gvectors], { outputs: [values, vectors] }) => {
-    const turning = gvectors === null ? null : mul(matmul(turned(vectors), gvectors), inverseGaps(values))
-    const stretching = gvalues === null ? null : diagEmbed(gvalues)
+    const turning = gvectors === null ? null : mul(matmul(adjointOf(vectors), gvectors), inverseGaps(values))
+    const stretching = gvalues === null ? null : to(diagEmbed(gvalues), vectors.dtype)
     const inner = turning === null ? stretching : stretching === null ? turning : add(turning, stretching)
-    return [inner === null ? null : symmetric(matmul(matmul(vectors, inner), turned(vectors))), null]
+    return [inner === null ? null : symmetric(matmul(matmul(vectors, inner), adjointOf(vectors))), null]
   },
 })
 
@@ -176,7 +185,7 @@ export const svd: Op['svd'] = defineOp({
   meta: (self, full) => {
     checkMatrix('torch.linalg.svd', self)
     const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
-    return [spec(self, m, full ? m : k), spec(self, k), spec(self, full ? n : k, n)]
+    return [spec(self, m, full ? m : k), { shape: [...lead(self), k], dtype: realDType(self.dtype) }, spec(self, full ? n : k, n)]
   },
   kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
     checkMatrix('torch.linalg.svd', self)
@@ -184,42 +193,45 @@ export const svd: Op['svd'] = defineOp({
     const all = matricesOf(self).map((a) => svdOf(a, full))
     return [
       tensorOf(
-        all.map(({ u }) => u.data),
+        all.map(({ u }) => u),
         [...lead(self), m, full ? m : k],
-        self,
+        self.dtype,
       ),
-      tensorOf(
-        all.map(({ values }) => values),
+      tensorFromValues(
+        all.flatMap(({ values }) => values),
         [...lead(self), k],
-        self,
+        realDType(self.dtype),
       ),
       tensorOf(
-        all.map(({ v }) => transposed(v).data),
+        all.map(({ v }) => adjoint(v)),
         [...lead(self), full ? n : k, n],
-        self,
+        self.dtype,
       ),
     ]
   },
   derivative: ([gu, gs, gvh], { args: [self], outputs: [fullU, s, fullVh] }) => {
     const k = smaller(self)
     const [u, vh] = [narrow(fullU, -1, 0, k), narrow(fullVh, -2, 0, k)]
-    const v = turned(vh)
+    const v = adjointOf(vh)
     const gaps = mul(inverseGaps(s), inverseSums(s))
-    const skew = (t: Tensor): Tensor => sub(t, turned(t))
+    const skew = (t: Tensor): Tensor => sub(t, adjointOf(t))
     const scale = unsqueeze(s, -2)
     const inverse = where(eq(scale, 0), 0, reciprocal(where(eq(scale, 0), 1, scale)))
-    let inner = diagEmbed(gs ?? mul(s, 0))
+    let inner = to(diagEmbed(gs ?? mul(s, 0)), u.dtype)
     let outside: Tensor | null = null
     if (gu !== null) {
       const g = narrow(gu, -1, 0, k)
-      inner = add(inner, mul(mul(skew(matmul(turned(u), g)), gaps), scale))
-      if (sizeAt(u.sizes, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(turned(u), mul(g, inverse)))), vh)
+      const turning = skew(matmul(adjointOf(u), g))
+      inner = add(inner, mul(mul(turning, gaps), scale))
+      // The phases of singular vectors, which only the product of both fixes.
+      if (isComplexDType(self.dtype)) inner = add(inner, diagEmbed(mul(diagonal(turning, 0, -2, -1), mul(squeeze(inverse, -2), 0.5))))
+      if (sizeAt(u.sizes, -2) > k) outside = matmul(sub(mul(g, inverse), matmul(u, matmul(adjointOf(u), mul(g, inverse)))), vh)
     }
     if (gvh !== null) {
-      const g = turned(narrow(gvh, -2, 0, k))
-      inner = add(inner, mul(turned(scale), mul(skew(matmul(turned(v), g)), gaps)))
+      const g = adjointOf(narrow(gvh, -2, 0, k))
+      inner = add(inner, mul(unsqueeze(s, -1), mul(skew(matmul(adjointOf(v), g)), gaps)))
       if (sizeAt(v.sizes, -2) > k) {
-        const extra = matmul(u, turned(sub(mul(g, inverse), matmul(v, matmul(turned(v), mul(g, inverse))))))
+        const extra = matmul(u, adjointOf(sub(mul(g, inverse), matmul(v, matmul(adjointOf(v), mul(g, inverse))))))
         outside = outside === null ? extra : add(outside, extra)
       }
     }

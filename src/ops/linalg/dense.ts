@@ -1,278 +1,225 @@
-// Algorithms on small dense matrices, in float64: LU, QR, symmetric eigenvalues, singular values, the exponential. A matrix is a row-major array; nothing is checked here.
+// Small dense matrices in float64, real or complex, and what is computed with whole lines of them. Algorithms are written once, with numbers and lines: a real matrix has no
+// imaginary parts, and its lines take one loop over real numbers. A matrix is a row-major array; nothing is checked here.
 
 /** A matrix of `rows` times `columns` numbers. */
 export interface Dense {
   readonly rows: number
   readonly columns: number
   readonly data: Float64Array
+  /** The imaginary parts; null for a real matrix. */
+  readonly imaginary: Float64Array | null
 }
 
-export const dense = (rows: number, columns: number, fn: (i: number, j: number) => number = () => 0): Dense => ({
+/** A number of a matrix. */
+export interface Scalar {
+  readonly re: number
+  readonly im: number
+}
+
+export const scalar = (re: number, im = 0): Scalar => ({ re, im })
+export const plus = (a: Scalar, b: Scalar): Scalar => scalar(a.re + b.re, a.im + b.im)
+export const minus = (a: Scalar, b: Scalar): Scalar => scalar(a.re - b.re, a.im - b.im)
+export const negative = (a: Scalar): Scalar => scalar(-a.re, -a.im)
+export const conjugate = (a: Scalar): Scalar => scalar(a.re, -a.im)
+/** Numbers without imaginary parts stay so: 0 times infinity is NaN. */
+export const times = (a: Scalar, b: Scalar): Scalar =>
+  a.im === 0 && b.im === 0 ? scalar(a.re * b.re) : scalar(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re)
+/** The quotient, by Smith's formula. */
+export function over(a: Scalar, b: Scalar): Scalar {
+  if (b.im === 0) return scalar(a.re / b.re, a.im === 0 ? 0 : a.im / b.re)
+  if (Math.abs(b.re) < Math.abs(b.im)) {
+    const [ratio, length] = [b.re / b.im, b.re * (b.re / b.im) + b.im]
+    return scalar((a.re * ratio + a.im) / length, (a.im * ratio - a.re) / length)
+  }
+  const [ratio, length] = [b.im / b.re, b.im * (b.im / b.re) + b.re]
+  return scalar((a.re + a.im * ratio) / length, (a.im - a.re * ratio) / length)
+}
+export const sizeOf = (a: Scalar): number => (a.im === 0 ? Math.abs(a.re) : Math.hypot(a.re, a.im))
+export const isZero = (a: Scalar): boolean => a.re === 0 && a.im === 0
+/** The square root with a real part that is not negative. */
+export function rootOf(a: Scalar): Scalar {
+  const size = sizeOf(a)
+  if (size === 0) return a
+  const half = Math.sqrt((size + Math.abs(a.re)) / 2)
+  const other = Math.abs(a.im) / (2 * half)
+  const [re, im] = a.re >= 0 ? [half, other] : [other, half]
+  return scalar(re, a.im < 0 ? -im : im)
+}
+
+/** A matrix of zeros: a complex one if `like` is complex. */
+export const zerosLike = (like: Dense, rows: number, columns: number): Dense => ({
+  rows,
+  columns,
+  data: new Float64Array(rows * columns),
+  imaginary: like.imaginary === null ? null : new Float64Array(rows * columns),
+})
+
+/** A real matrix by its elements. */
+export const dense = (rows: number, columns: number, fn: (i: number, j: number) => number): Dense => ({
   rows,
   columns,
   data: Float64Array.from({ length: rows * columns }, (_, k) => fn(Math.floor(k / columns), k % columns)),
+  imaginary: null,
 })
 
-/** An element of a matrix. */
+/** The real part of an element. */
 export const at = (a: Dense, i: number, j: number): number => a.data[i * a.columns + j] ?? 0
-const put = (a: Dense, i: number, j: number, value: number): void => {
-  a.data[i * a.columns + j] = value
+export const get = (a: Dense, i: number, j: number): Scalar => {
+  const k = i * a.columns + j
+  return { re: a.data[k] ?? 0, im: a.imaginary?.[k] ?? 0 }
 }
-export const identity = (n: number): Dense => dense(n, n, (i, j) => Number(i === j))
-export const transposed = (a: Dense): Dense => dense(a.columns, a.rows, (i, j) => at(a, j, i))
-const copyOf = (a: Dense): Dense => ({ ...a, data: a.data.slice() })
+export const put = (a: Dense, i: number, j: number, value: Scalar): void => {
+  const k = i * a.columns + j
+  a.data[k] = value.re
+  if (a.imaginary !== null) a.imaginary[k] = value.im
+}
 
-export function product(a: Dense, b: Dense): Dense {
-  const out = dense(a.rows, b.columns)
-  for (let i = 0; i < a.rows; i++)
-    for (let k = 0; k < a.columns; k++) {
-      const factor = at(a, i, k)
-      for (let j = 0; j < b.columns; j++) out.data[i * b.columns + j] = at(out, i, j) + factor * at(b, k, j)
-    }
+/** A matrix of elements that are made of those of `like`: complex if that is. */
+export function denseLike(like: Dense, rows: number, columns: number, fn: (i: number, j: number) => Scalar): Dense {
+  const out = zerosLike(like, rows, columns)
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) put(out, i, j, fn(i, j))
   return out
 }
 
-/** LU, with partial pivoting if `pivoting`: both factors in one, the row that each was exchanged with, and the number of the first pivot that is 0, counted from 1, or 0. */
-export function factorsOf(given: Dense, pivoting: boolean): { readonly lu: Dense; readonly pivots: readonly number[]; readonly info: number } {
-  const lu = copyOf(given)
-  const pivots: number[] = []
-  let info = 0
-  for (let k = 0; k < Math.min(given.rows, given.columns); k++) {
-    let pivot = k
-    if (pivoting) for (let i = k + 1; i < given.rows; i++) if (Math.abs(at(lu, i, k)) > Math.abs(at(lu, pivot, k))) pivot = i
-    pivots.push(pivot)
-    if (pivot !== k)
-      for (let j = 0; j < given.columns; j++) {
-        const value = at(lu, k, j)
-        put(lu, k, j, at(lu, pivot, j))
-        put(lu, pivot, j, value)
+const ONE = scalar(1)
+export const ZERO: Scalar = scalar(0)
+
+export function identityLike(like: Dense, n: number): Dense {
+  const out = zerosLike(like, n, n)
+  for (let i = 0; i < n; i++) put(out, i, i, ONE)
+  return out
+}
+
+/** The conjugate transpose. */
+export const adjoint = (a: Dense): Dense => denseLike(a, a.columns, a.rows, (i, j) => conjugate(get(a, j, i)))
+export const copyOf = (a: Dense): Dense => ({ ...a, data: a.data.slice(), imaginary: a.imaginary?.slice() ?? null })
+/** The first rows and columns. */
+export const corner = (a: Dense, rows: number, columns: number): Dense =>
+  rows === a.rows && columns === a.columns ? a : denseLike(a, rows, columns, (i, j) => get(a, i, j))
+/** The Hermitian matrix of which one triangle is given. */
+export const mirrored = (a: Dense, lower: boolean): Dense =>
+  denseLike(a, a.rows, a.rows, (i, j) => (i === j ? scalar(at(a, i, i)) : i > j === lower ? get(a, i, j) : conjugate(get(a, j, i))))
+
+/** A row or a column of a matrix, or a part of it. */
+export interface Line {
+  readonly of: Dense
+  readonly first: number
+  readonly step: number
+  readonly count: number
+}
+
+/** Row `i`, from column `from` on. */
+export const rowOf = (of: Dense, i: number, from = 0): Line => ({ of, first: i * of.columns + from, step: 1, count: of.columns - from })
+/** Column `j`, from row `from` on, to before row `to`. */
+export const columnOf = (of: Dense, j: number, from = 0, to = of.rows): Line => ({
+  of,
+  first: from * of.columns + j,
+  step: of.columns,
+  count: to - from,
+})
+
+/** Adds a multiple of one line to another one of as many numbers. */
+export function addTimes(target: Line, factor: Scalar, source: Line): void {
+  const { data: a, imaginary: b } = target.of
+  const { data: c, imaginary: d } = source.of
+  let [p, q] = [target.first, source.first]
+  for (let k = 0; k < target.count; k++) {
+    const x = c[q] ?? 0
+    if (b === null) a[p] = (a[p] ?? 0) + factor.re * x
+    else {
+      const y = d === null ? 0 : (d[q] ?? 0)
+      a[p] = (a[p] ?? 0) + (factor.re * x - factor.im * y)
+      b[p] = (b[p] ?? 0) + (factor.re * y + factor.im * x)
+    }
+    p += target.step
+    q += source.step
+  }
+}
+
+/** The sum of the products of the conjugate numbers of one line and those of another. */
+export function inner(left: Line, right: Line): Scalar {
+  const { data: a, imaginary: b } = left.of
+  const { data: c, imaginary: d } = right.of
+  let [p, q, re, im] = [left.first, right.first, 0, 0]
+  for (let k = 0; k < left.count; k++) {
+    re += (a[p] ?? 0) * (c[q] ?? 0)
+    if (b !== null && d !== null) {
+      re += (b[p] ?? 0) * (d[q] ?? 0)
+      im += (a[p] ?? 0) * (d[q] ?? 0) - (b[p] ?? 0) * (c[q] ?? 0)
+    }
+    p += left.step
+    q += right.step
+  }
+  return scalar(re, im)
+}
+
+/** The length of a line as a vector. */
+export function lengthOf(line: Line): number {
+  const { data, imaginary } = line.of
+  let length = 0
+  for (let k = 0, p = line.first; k < line.count; k++, p += line.step) {
+    length = Math.hypot(length, data[p] ?? 0)
+    if (imaginary !== null) length = Math.hypot(length, imaginary[p] ?? 0)
+  }
+  return length
+}
+
+/** Divides all numbers of a line. */
+export function divide(line: Line, divisor: Scalar): void {
+  const { data, imaginary } = line.of
+  for (let k = 0, p = line.first; k < line.count; k++, p += line.step) {
+    if (imaginary === null) data[p] = (data[p] ?? 0) / divisor.re
+    else {
+      const { re, im } = over({ re: data[p] ?? 0, im: imaginary[p] ?? 0 }, divisor)
+      data[p] = re
+      imaginary[p] = im
+    }
+  }
+}
+
+/** Exchanges two lines. */
+export function exchange(one: Line, other: Line): void {
+  for (const part of [one.of.data, one.of.imaginary])
+    if (part !== null)
+      for (let k = 0, p = one.first, q = other.first; k < one.count; k++, p += one.step, q += other.step) {
+        const value = part[p] ?? 0
+        part[p] = part[q] ?? 0
+        part[q] = value
       }
-    if (at(lu, k, k) === 0) {
-      if (info === 0) info = k + 1
-      continue
+}
+
+/** A plane rotation: of numbers x and y it makes c x - conj(s) y and s x + c y. */
+export interface Rotation {
+  readonly c: number
+  readonly s: Scalar
+}
+
+/** Turns two lines of a matrix. */
+export function turn(one: Line, other: Line, { c, s }: Rotation): void {
+  const { data, imaginary } = one.of
+  let [p, q] = [one.first, other.first]
+  for (let k = 0; k < one.count; k++) {
+    const [x, y] = [data[p] ?? 0, data[q] ?? 0]
+    if (imaginary === null) {
+      data[p] = c * x - s.re * y
+      data[q] = s.re * x + c * y
+    } else {
+      const [u, v] = [imaginary[p] ?? 0, imaginary[q] ?? 0]
+      data[p] = c * x - (s.re * y + s.im * v)
+      imaginary[p] = c * u - (s.re * v - s.im * y)
+      data[q] = s.re * x - s.im * u + c * y
+      imaginary[q] = s.re * u + s.im * x + c * v
     }
-    for (let i = k + 1; i < given.rows; i++) {
-      const factor = at(lu, i, k) / at(lu, k, k)
-      put(lu, i, k, factor)
-      for (let j = k + 1; j < given.columns; j++) put(lu, i, j, at(lu, i, j) - factor * at(lu, k, j))
-    }
-  }
-  return { lu, pivots, info }
-}
-
-/** LU with partial pivoting of a square matrix: both factors in one, the rows of the original in the order of the factors, and the sign of that order. */
-export function luOf(given: Dense): { readonly lu: Dense; readonly order: readonly number[]; readonly sign: number } {
-  const { lu, pivots } = factorsOf(given, true)
-  const order = pivots.map((_, i) => i)
-  for (const [k, pivot] of pivots.entries()) {
-    const row = order[k] ?? 0
-    order[k] = order[pivot] ?? 0
-    order[pivot] = row
-  }
-  return { lu, order, sign: pivots.filter((pivot, k) => pivot !== k).length % 2 === 0 ? 1 : -1 }
-}
-
-/** x with a x = b for a triangular matrix `a`. With `unit`, its diagonal counts as 1. */
-export function solveTriangularOf(a: Dense, b: Dense, upper: boolean, unit: boolean): Dense {
-  const x = copyOf(b)
-  const n = a.rows
-  for (let step = 0; step < n; step++) {
-    const i = upper ? n - 1 - step : step
-    for (let j = 0; j < b.columns; j++) {
-      let value = at(x, i, j)
-      for (let k = upper ? i + 1 : 0; k < (upper ? n : i); k++) value -= at(a, i, k) * at(x, k, j)
-      put(x, i, j, unit ? value : value / at(a, i, i))
-    }
-  }
-  return x
-}
-
-/** x with a x = b, or null if `a` is singular. */
-export function solveOf(a: Dense, b: Dense): Dense | null {
-  const { lu, order } = luOf(a)
-  for (let i = 0; i < a.rows; i++) if (at(lu, i, i) === 0) return null
-  const ordered = dense(b.rows, b.columns, (i, j) => at(b, order[i] ?? 0, j))
-  return solveTriangularOf(lu, solveTriangularOf(lu, ordered, false, true), true, false)
-}
-
-/** The lower factor of a positive-definite matrix, of which the lower triangle counts. `info` is 0, or the order of the first leading minor that is not positive, at which the factor ends. */
-export function choleskyOf(a: Dense): { readonly factor: Dense; readonly info: number } {
-  const n = a.rows
-  const out = dense(n, n)
-  for (let i = 0; i < n; i++)
-    for (let j = 0; j <= i; j++) {
-      let value = at(a, i, j)
-      for (let k = 0; k < j; k++) value -= at(out, i, k) * at(out, j, k)
-      if (i === j && !(value > 0)) return { factor: out, info: i + 1 }
-      put(out, i, j, i === j ? Math.sqrt(value) : value / at(out, j, j))
-    }
-  return { factor: out, info: 0 }
-}
-
-/** Subtracts tau v v^T x from x, where v is 1 in row k and the column k of `vectors` below it: Householder's reflection number k of x, from column `first` on. */
-function reflect(x: Dense, vectors: Dense, tau: number, k: number, first: number): void {
-  if (tau === 0) return
-  for (let j = first; j < x.columns; j++) {
-    let along = at(x, k, j)
-    for (let i = k + 1; i < x.rows; i++) along += at(vectors, i, k) * at(x, i, j)
-    put(x, k, j, at(x, k, j) - tau * along)
-    for (let i = k + 1; i < x.rows; i++) put(x, i, j, at(x, i, j) - tau * along * at(vectors, i, k))
+    p += one.step
+    q += other.step
   }
 }
 
-/** Householder's QR as LAPACK's geqrf gives it: r in the upper triangle, below it the vectors of the reflections, whose first elements are 1, and their factors. */
-export function geqrfOf(given: Dense): { readonly a: Dense; readonly tau: readonly number[] } {
-  const a = copyOf(given)
-  const tau = Array.from({ length: Math.min(a.rows, a.columns) }, (_, k) => {
-    let below = 0
-    for (let i = k + 1; i < a.rows; i++) below = Math.hypot(below, at(a, i, k))
-    // A column that is 0 below the diagonal stays as it is, sign included.
-    if (below === 0) return 0
-    const diagonal = at(a, k, k)
-    const length = Math.hypot(diagonal, below)
-    const beta = diagonal < 0 ? length : -length
-    for (let i = k + 1; i < a.rows; i++) put(a, i, k, at(a, i, k) / (diagonal - beta))
-    const factor = (beta - diagonal) / beta
-    reflect(a, a, factor, k, k + 1)
-    put(a, k, k, beta)
-    return factor
-  })
-  return { a, tau }
-}
+/** The rotation whose factor `s` is conjugate: what turns rows by one turns columns back by the other. */
+export const turnedBack = ({ c, s }: Rotation): Rotation => ({ c, s: conjugate(s) })
 
-/** QR: q [rows, rows] and r [rows, columns], with the signs that LAPACK gives. */
-export function qrOf(given: Dense): { readonly q: Dense; readonly r: Dense } {
-  const { a, tau } = geqrfOf(given)
-  const q = identity(a.rows)
-  for (let k = tau.length - 1; k >= 0; k--) reflect(q, a, tau[k] ?? 0, k, k)
-  return { q, r: dense(a.rows, a.columns, (i, j) => (i <= j ? at(a, i, j) : 0)) }
-}
-
-/** The rotation that makes the off-diagonal element of [[a, c], [c, b]] 0: [cosine, sine]. */
-function rotation(a: number, b: number, c: number): readonly [number, number] {
-  const theta = (b - a) / (2 * c)
-  const t = (theta < 0 ? -1 : 1) / (Math.abs(theta) + Math.hypot(theta, 1))
-  const cosine = 1 / Math.hypot(t, 1)
-  return [cosine, t * cosine]
-}
-
-/** Turns columns p and q of a matrix. */
-function turnColumns(a: Dense, p: number, q: number, cosine: number, sine: number): void {
-  for (let i = 0; i < a.rows; i++) {
-    const [x, y] = [at(a, i, p), at(a, i, q)]
-    put(a, i, p, cosine * x - sine * y)
-    put(a, i, q, sine * x + cosine * y)
-  }
-}
-
-const column = (a: Dense, j: number): number[] => Array.from({ length: a.rows }, (_, i) => at(a, i, j))
-const SWEEPS = 60
-
-/** Eigenvalues of a symmetric matrix in ascending order, and the eigenvectors as columns, by Jacobi's rotations. */
-export function eighOf(given: Dense): { readonly values: readonly number[]; readonly vectors: Dense } {
-  const n = given.rows
-  let a = copyOf(given)
-  const vectors = identity(n)
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    let [off, all] = [0, 0]
-    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) [off, all] = [off + (i === j ? 0 : at(a, i, j) ** 2), all + at(a, i, j) ** 2]
-    if (!(off > all * 1e-32)) break
-    for (let p = 0; p < n; p++)
-      for (let q = p + 1; q < n; q++) {
-        if (at(a, p, q) === 0) continue
-        const [cosine, sine] = rotation(at(a, p, p), at(a, q, q), at(a, p, q))
-        turnColumns(a, p, q, cosine, sine)
-        a = transposed(a)
-        turnColumns(a, p, q, cosine, sine)
-        turnColumns(vectors, p, q, cosine, sine)
-      }
-  }
-  const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => at(a, i, i) - at(a, j, j))
-  return { values: order.map((i) => at(a, i, i)), vectors: dense(n, n, (i, j) => at(vectors, i, order[j] ?? 0)) }
-}
-
-/** Replaces columns of length 0 by unit vectors that are orthogonal to all others. */
-function completed(u: Dense, missing: readonly number[]): void {
-  for (const j of missing)
-    for (let unit = 0; unit < u.rows; unit++) {
-      const v = Array.from({ length: u.rows }, (_, i) => Number(i === unit))
-      for (let pass = 0; pass < 2; pass++)
-        for (let k = 0; k < u.columns; k++) {
-          const other = column(u, k)
-          const along = v.reduce((total, x, i) => total + x * (other[i] ?? 0), 0)
-          v.forEach((x, i) => (v[i] = x - along * (other[i] ?? 0)))
-        }
-      const length = Math.hypot(...v)
-      if (length < 0.1 / Math.sqrt(u.rows)) continue
-      v.forEach((x, i) => put(u, i, j, x / length))
-      break
-    }
-}
-
-/**
- * Singular values in descending order, and the vectors as columns of u [rows, k] and v [columns, k], by one-sided Jacobi rotations. With `full`, u and v are square.
- */
-export function svdOf(a: Dense, full: boolean): { readonly u: Dense; readonly values: readonly number[]; readonly v: Dense } {
-  if (a.rows < a.columns) {
-    const { u, values, v } = svdOf(transposed(a), full)
-    return { u: v, values, v: u }
-  }
-  const work = copyOf(a)
-  const n = a.columns
-  const right = identity(n)
-  for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    let turned = false
-    for (let p = 0; p < n; p++)
-      for (let q = p + 1; q < n; q++) {
-        let [pp, qq, pq] = [0, 0, 0]
-        for (let i = 0; i < a.rows; i++) {
-          const [x, y] = [at(work, i, p), at(work, i, q)]
-          ;[pp, qq, pq] = [pp + x * x, qq + y * y, pq + x * y]
-        }
-        if (!(Math.abs(pq) > 1e-16 * Math.sqrt(pp * qq))) continue
-        turned = true
-        const [cosine, sine] = rotation(pp, qq, pq)
-        turnColumns(work, p, q, cosine, sine)
-        turnColumns(right, p, q, cosine, sine)
-      }
-    if (!turned) break
-  }
-  const lengths = Array.from({ length: n }, (_, j) => Math.hypot(...column(work, j)))
-  const order = lengths.map((_, j) => j).sort((i, j) => (lengths[j] ?? 0) - (lengths[i] ?? 0))
-  const values = order.map((j) => lengths[j] ?? 0)
-  const small = (values[0] ?? 0) * 1e-15
-  const width = full ? a.rows : n
-  const u = dense(a.rows, width, (i, j) => ((values[j] ?? 0) > small ? at(work, i, order[j] ?? 0) / (values[j] ?? 1) : 0))
-  completed(
-    u,
-    Array.from({ length: width }, (_, j) => j).filter((j) => !((values[j] ?? 0) > small)),
-  )
-  return { u, values, v: dense(n, n, (i, j) => at(right, i, order[j] ?? 0)) }
-}
-
-/** The pseudo-inverse: singular values up to the limit count as 0. */
-export function pinvOf(a: Dense, limitOf: (greatest: number) => number): Dense {
-  const { u, values, v } = svdOf(a, false)
-  const limit = limitOf(values[0] ?? 0)
-  const scaled = dense(v.rows, v.columns, (i, j) => ((values[j] ?? 0) > limit ? at(v, i, j) / (values[j] ?? 1) : 0))
-  return product(scaled, transposed(u))
-}
-
-/** The exponential of a square matrix, by Taylor's series of a fraction of it, which is then squared. */
-export function expOf(a: Dense): Dense {
-  const norm = Math.max(
-    0,
-    ...Array.from({ length: a.rows }, (_, i) => Array.from({ length: a.rows }, (__, j) => Math.abs(at(a, i, j))).reduce((x, y) => x + y, 0)),
-  )
-  const halvings = Number.isFinite(norm) && norm > 0.5 ? Math.ceil(Math.log2(norm)) + 1 : 0
-  const part = dense(a.rows, a.rows, (i, j) => at(a, i, j) / 2 ** halvings)
-  let term = identity(a.rows)
-  let sum = identity(a.rows)
-  for (let k = 1; k <= 18; k++) {
-    term = product(term, part)
-    term.data.forEach((value, i) => (term.data[i] = value / k))
-    sum = dense(a.rows, a.rows, (i, j) => at(sum, i, j) + at(term, i, j))
-  }
-  for (let k = 0; k < halvings; k++) sum = product(sum, sum)
-  return sum
+export function product(a: Dense, b: Dense): Dense {
+  const out = zerosLike(a.imaginary === null ? b : a, a.rows, b.columns)
+  for (let i = 0; i < a.rows; i++) for (let k = 0; k < a.columns; k++) addTimes(rowOf(out, i), get(a, i, k), rowOf(b, k))
+  return out
 }

@@ -1,22 +1,21 @@
 // Householder's reflections: QR in the form that LAPACK has, and products with the matrices that the reflections make.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
+import { isComplexDType } from '../../kernels/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
+import { conj } from '../complex/construct.ts'
 import { eye } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { cat } from '../join.ts'
 import { mul, sub } from '../pointwise/arithmetic.ts'
 import { sizeAt } from '../shapes.ts'
-import { transpose } from '../view/permute.ts'
 import { unsqueeze } from '../view/reshape.ts'
 import { narrow, select } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix, matricesOf, tensorOf } from './batches.ts'
-import { geqrfOf } from './dense.ts'
+import { adjointOf, checkMatrix, matricesOf, tensorOf, tensorOfScalars } from './batches.ts'
 import { matmul } from './matmul.ts'
-
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+import { geqrfOf } from './orthogonal.ts'
 
 /** Throws unless `self` holds the vectors, and `tau` the factors, of at most as many reflections as there are columns. */
 function checkReflections(op: string, self: Tensor, tau: Tensor): void {
@@ -28,10 +27,11 @@ function checkReflections(op: string, self: Tensor, tau: Tensor): void {
     )
 }
 
-/** The reflections I - tau v v^T of x, the first one first or, with `lastFirst`, the last one. */
+/** The reflections I - tau v v^H of x: the last one first, which makes Q x, or else the adjoint ones, the first one first, which makes Q^H x. */
 function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Tensor {
   const m = sizeAt(self.sizes, -2)
   const count = sizeAt(tau.sizes, -1)
+  const factors = lastFirst || !isComplexDType(tau.dtype) ? tau : conj(tau)
   const unit = eye(m, { dtype: self.dtype })
   let out = x
   for (let step = 0; step < count; step++) {
@@ -39,14 +39,14 @@ function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Te
     const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
     const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.sizes.slice(0, -2), k + 1, 1])
     const v = cat([top, below], -2)
-    const factor = unsqueeze(unsqueeze(select(tau, -1, k), -1), -1)
-    out = sub(out, mul(factor, matmul(v, matmul(turned(v), out))))
+    const factor = unsqueeze(unsqueeze(select(factors, -1, k), -1), -1)
+    out = sub(out, mul(factor, matmul(v, matmul(adjointOf(v), out))))
   }
   return out
 }
 
 /**
- * The first columns of a product of Householder's reflections I - tau v v^T, whose vectors are the columns of `self` below the diagonal, where they are 1. PyTorch's
+ * The first columns of a product of Householder's reflections I - tau v v^H, whose vectors are the columns of `self` below the diagonal, where they are 1. PyTorch's
  * `torch.linalg.householder_product`.
  *
  * Shapes: `self` [.., m, n] with m >= n and `tau` [.., k] with k <= n give [.., m, n].
@@ -97,21 +97,21 @@ export const geqrf: Op['geqrf'] = defineOp({
     const all = matricesOf(self).map(geqrfOf)
     return [
       tensorOf(
-        all.map(({ a }) => a.data),
+        all.map(({ a }) => a),
         self.sizes,
-        self,
+        self.dtype,
       ),
-      tensorOf(
-        all.map(({ tau }) => tau),
+      tensorOfScalars(
+        all.flatMap(({ tau }) => tau),
         [...self.sizes.slice(0, -2), count],
-        self,
+        self.dtype,
       ),
     ]
   },
 })
 
 /**
- * The product of `other` with the square Q that Householder's reflections make: Q X, or X Q for `left: false`; with `transpose`, Q^T in the place of Q. PyTorch's `torch.ormqr`.
+ * The product of `other` with the square Q that Householder's reflections make: Q X, or X Q for `left: false`; with `transpose`, the conjugate transpose in the place of Q. PyTorch's `torch.ormqr`.
  *
  * Shapes: `self` [.., r, n] and `tau` [.., k] are reflections of r elements; `other` [.., r, c], or [.., c, r] for `left: false`, gives the shape of `other`.
  *
@@ -138,7 +138,7 @@ export const ormqr: Op['ormqr'] = defineOp({
       throw new ShapeError(
         `${op}: other must have the batches of self, and as many ${left ? 'rows' : 'columns'} as self has rows; got shapes ${formatShape(other.sizes)} and ${formatShape(self.sizes)}.`,
       )
-    // X Q is the transpose of Q^T X^T.
-    return left ? reflected(other, self, tau, !transposing) : turned(reflected(turned(other), self, tau, transposing))
+    // X Q is the adjoint of Q^H X^H.
+    return left ? reflected(other, self, tau, !transposing) : adjointOf(reflected(adjointOf(other), self, tau, transposing))
   },
 })

@@ -46,9 +46,9 @@ export const ldlFactorEx: Op['ldlFactorEx'] = defineOp({
     })
     return [
       tensorOf(
-        all.map(({ factors }) => factors.data),
+        all.map(({ factors }) => factors),
         self.sizes,
-        self,
+        self.dtype,
       ),
       tensorFromValues(
         all.flatMap(({ pivots }) => pivots),
@@ -136,7 +136,7 @@ export const ldlSolve: Op['ldlSolve'] = defineOp({
     const [batch, n] = [shape.slice(0, -2), sizeAt(factors.sizes, -1)]
     const lists = pivotsOf(expand(pivots, [...batch, n]), n)
     const sides = matricesOf(expand(b, shape))
-    const solved = matricesOf(expand(factors, [...batch, n, n])).map((a, i) => ldlSolveOf(a, lists[i] ?? [], sides[i] ?? a).data)
-    return tensorOf(solved, shape, b)
+    const solved = matricesOf(expand(factors, [...batch, n, n])).map((a, i) => ldlSolveOf(a, lists[i] ?? [], sides[i] ?? a))
+    return tensorOf(solved, shape, b.dtype)
   },
 })

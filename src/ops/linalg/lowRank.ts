@@ -8,13 +8,10 @@ import { sub } from '../pointwise/arithmetic.ts'
 import { randn } from '../random.ts'
 import { mean } from '../reduction/mean.ts'
 import { sizeAt } from '../shapes.ts'
-import { transpose } from '../view/permute.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix } from './batches.ts'
+import { adjointOf, checkMatrix } from './batches.ts'
 import { qr, svd } from './decompositions.ts'
 import { matmul } from './matmul.ts'
-
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
 function checkCount(op: string, name: string, value: number, most: number): void {
   if (!Number.isInteger(value) || value < 0 || value > most)
@@ -24,7 +21,7 @@ function checkCount(op: string, name: string, value: number, most: number): void
 /** An orthonormal basis of `q` columns that nearly spans the columns of a tall `a`. */
 function basisOf(a: Tensor, q: number, niter: number): Tensor {
   let basis = qr(matmul(a, randn([sizeAt(a.sizes, -1), q], { dtype: a.dtype })))[0]
-  for (let i = 0; i < niter; i++) basis = qr(matmul(a, qr(matmul(turned(a), basis))[0]))[0]
+  for (let i = 0; i < niter; i++) basis = qr(matmul(a, qr(matmul(adjointOf(a), basis))[0]))[0]
   return basis
 }
 
@@ -32,10 +29,10 @@ function approximated(op: string, a: Tensor, q: number, niter: number): readonly
   const [m, n] = [sizeAt(a.sizes, -2), sizeAt(a.sizes, -1)]
   checkCount(op, 'q', q, Infinity)
   checkCount(op, 'niter', niter, Infinity)
-  const tall = m < n ? turned(a) : a
+  const tall = m < n ? adjointOf(a) : a
   const basis = basisOf(tall, q, niter)
-  const [u, s, vh] = svd(matmul(turned(basis), tall), { fullMatrices: false })
-  const [left, right] = [matmul(basis, u), turned(vh)]
+  const [u, s, vh] = svd(matmul(adjointOf(basis), tall), { fullMatrices: false })
+  const [left, right] = [matmul(basis, u), adjointOf(vh)]
   return m < n ? [right, s, left] : [left, s, right]
 }
 

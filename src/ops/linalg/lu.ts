@@ -13,16 +13,14 @@ import { eq } from '../pointwise/comparison.ts'
 import { amax } from '../reduction/extremes.ts'
 import { sizeAt } from '../shapes.ts'
 import { tril, triu } from '../triangular.ts'
-import { transpose } from '../view/permute.ts'
 import { clone, contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
-import { factorsOf } from './dense.ts'
+import { adjointOf, checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { factorsOf } from './elimination.ts'
 import { matmul } from './matmul.ts'
 import { solveTriangular } from './solve.ts'
 
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 const smaller = (t: Tensor): number => Math.min(sizeAt(t.sizes, -2), sizeAt(t.sizes, -1))
 
 /**
@@ -58,9 +56,9 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
     })
     return [
       tensorOf(
-        all.map(({ lu }) => lu.data),
+        all.map(({ lu }) => lu),
         self.sizes,
-        self,
+        self.dtype,
       ),
       tensorFromValues(
         all.flatMap(({ pivots }) => pivots.map((p) => p + 1)),
@@ -80,22 +78,22 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
     const square = narrow(narrow(lu, -2, 0, k), -1, 0, k)
     const upper = triu(square)
     /** L^-T x U^-T, with the square parts of the factors. */
-    const byUpper = (x: Tensor): Tensor => turned(solveTriangular(upper, turned(x), { upper: true }))
-    const byLower = (x: Tensor): Tensor => solveTriangular(turned(square), x, { upper: true, unitriangular: true })
+    const byUpper = (x: Tensor): Tensor => adjointOf(solveTriangular(upper, adjointOf(x), { upper: true }))
+    const byLower = (x: Tensor): Tensor => solveTriangular(adjointOf(square), x, { upper: true, unitriangular: true })
     const lower = add(tril(square, -1), eye(k, { dtype: self.dtype }))
     const gsquare = narrow(narrow(g, -2, 0, k), -1, 0, k)
-    let inLower = matmul(turned(lower), tril(gsquare, -1))
-    let inUpper = matmul(triu(gsquare), turned(upper))
+    let inLower = matmul(adjointOf(lower), tril(gsquare, -1))
+    let inUpper = matmul(triu(gsquare), adjointOf(upper))
     let right: Tensor | null = null
     let below: Tensor | null = null
     if (n > k) {
       const gwide = narrow(g, -1, k, n - k)
-      inLower = sub(inLower, matmul(gwide, turned(narrow(lu, -1, k, n - k))))
+      inLower = sub(inLower, matmul(gwide, adjointOf(narrow(lu, -1, k, n - k))))
       right = byLower(gwide)
     }
     if (m > k) {
       const gtall = narrow(g, -2, k, m - k)
-      inUpper = sub(inUpper, matmul(turned(narrow(lu, -2, k, m - k)), gtall))
+      inUpper = sub(inUpper, matmul(adjointOf(narrow(lu, -2, k, m - k)), gtall))
       below = byUpper(gtall)
     }
     const core = byLower(byUpper(add(tril(inLower, -1), triu(inUpper))))
@@ -241,13 +239,13 @@ export const linalgLuSolve: Op['linalgLuSolve'] = defineOp({
   decompose: (factors, pivots, b, left, adjoint) => {
     checkMatrix('torch.linalg.lu_solve', factors, true)
     checkMatrix('torch.linalg.lu_solve', b)
-    if (!left) return turned(linalgLuSolve(factors, pivots, turned(b), { left: true, adjoint: !adjoint }))
+    if (!left) return adjointOf(linalgLuSolve(factors, pivots, adjointOf(b), { left: true, adjoint: !adjoint }))
     const p = permutation(pivots, sizeAt(factors.sizes, -1), factors)
     if (adjoint) {
-      const inner = solveTriangular(turned(factors), b, { upper: false })
-      return matmul(p, solveTriangular(turned(factors), inner, { upper: true, unitriangular: true }))
+      const inner = solveTriangular(adjointOf(factors), b, { upper: false })
+      return matmul(p, solveTriangular(adjointOf(factors), inner, { upper: true, unitriangular: true }))
     }
-    const inner = solveTriangular(factors, matmul(turned(p), b), { upper: false, unitriangular: true })
+    const inner = solveTriangular(factors, matmul(adjointOf(p), b), { upper: false, unitriangular: true })
     return solveTriangular(factors, inner, { upper: true })
   },
 })

@@ -2,7 +2,7 @@
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { broadcastShapes, formatShape, sameShape, Tensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -17,8 +17,8 @@ import { runProduct } from './product.ts'
 
 /** The factors of `torch.addmm` and `torch.baddbmm`: `beta * self + alpha * product`. */
 export interface AddmmOptions {
-  readonly beta?: number
-  readonly alpha?: number
+  readonly beta?: number | ComplexNumber
+  readonly alpha?: number | ComplexNumber
 }
 
 /** Throws DTypeError unless both operands of a product have the same dtype, and it is not bool. */

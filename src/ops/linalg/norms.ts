@@ -1,5 +1,6 @@
 // Norms of vectors and matrices, and numbers that follow from singular values.
 import { ArgumentError } from '../../errors/index.ts'
+import { isComplexDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { wrapDim } from '../../tensor/index.ts'
@@ -47,13 +48,16 @@ export const vectorNorm: OpFunction<
   decompose: (self, ord, dim, keepdim) => pNorm('torch.linalg.vector_norm', self, ord, dim, keepdim),
 })
 
+/** What the norm of a vector is computed of: absolute values in the place of complex numbers. */
+const lengths = (self: Tensor): Tensor => (isComplexDType(self.dtype) ? abs(self) : self)
+
 function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly number[], keepdim: boolean): Tensor {
   const [a, b] = dims.map((d) => wrapDim(op, d, self.ndim))
   if (a === undefined || b === undefined || dims.length !== 2 || a === b)
     throw new ArgumentError(`${op}: dim must name two different dimensions, got [${dims.join(', ')}].`)
   const kept = self.sizes.map((size, d) => (d === a || d === b ? 1 : size))
   const shaped = (values: Tensor): Tensor => (keepdim ? reshape(values, kept) : values)
-  if (ord === 'fro') return pNorm(op, self, 2, [a, b], keepdim)
+  if (ord === 'fro') return pNorm(op, lengths(self), 2, [a, b], keepdim)
   if (ord === 'nuc' || ord === 2 || ord === -2) {
     const values = svdvals(movedim(self, [a, b], [-2, -1]))
     return shaped(ord === 'nuc' ? sum(values, [-1]) : select(values, -1, ord === 2 ? 0 : -1))
@@ -117,7 +121,7 @@ export const linalgNorm: OpFunction<
     if (dims?.length === 2 && ord !== null) return matrixNormOf('torch.linalg.norm', self, ord, dims, keepdim)
     if (ord !== null && typeof ord !== 'number')
       throw new ArgumentError(`torch.linalg.norm: ord must be a number for vectors, got ${valueText(ord)}.`)
-    return pNorm('torch.linalg.norm', self, ord ?? 2, dims, keepdim)
+    return pNorm('torch.linalg.norm', lengths(self), ord ?? 2, dims, keepdim)
   },
 })
 

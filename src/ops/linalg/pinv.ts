@@ -1,5 +1,6 @@
 // Pseudo-inverses, and the limits below which singular values count as 0.
 import { ArgumentError } from '../../errors/index.ts'
+import { realDType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor, exactElements } from '../../tensor/index.ts'
 import { fullLike } from '../creation.ts'
@@ -10,16 +11,13 @@ import { gt, logicalAnd } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
 import { amax } from '../reduction/extremes.ts'
 import { sizeAt } from '../shapes.ts'
-import { transpose } from '../view/permute.ts'
 import { contiguous, unsqueeze } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix, matricesOf, tensorOf } from './batches.ts'
+import { adjointOf, checkMatrix, matricesOf, tensorOf } from './batches.ts'
 import { eigh, svdvals } from './decompositions.ts'
-import { at, dense, pinvOf } from './dense.ts'
-import type { Dense } from './dense.ts'
+import { mirrored } from './dense.ts'
 import { matmul } from './matmul.ts'
-
-const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
+import { pinvOf } from './orthogonal.ts'
 
 /** A tolerance: one number, or one for each matrix of a batch. */
 export type Tolerance = number | Tensor | null
@@ -31,9 +29,9 @@ export function toleranceOf(op: string, name: string, value: unknown): Tolerance
 
 /** The limit of `rtol` for matrices of that shape: no matter what, if `atol` is given and positive. */
 function relativeLimit(self: Tensor, atol: Tolerance, rtol: Tolerance): number | Tensor {
-  const usual = Math.max(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)) * (self.dtype === 'float64' ? 2 ** -52 : 2 ** -23)
+  const usual = Math.max(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)) * (realDType(self.dtype) === 'float64' ? 2 ** -52 : 2 ** -23)
   if (rtol !== null) return rtol
-  if (atol instanceof Tensor) return where(gt(atol, 0), 0, fullLike(atol, usual, { dtype: self.dtype }))
+  if (atol instanceof Tensor) return where(gt(atol, 0), 0, fullLike(atol, usual, { dtype: realDType(self.dtype) }))
   return atol !== null && atol > 0 ? 0 : usual
 }
 
@@ -75,18 +73,17 @@ export const pseudoInverse: OpFunction<(self: Tensor, atol: Tolerance, rtol: Tol
     const [atol, rtol] = [toleranceOf(op, 'atol', givenAtol), toleranceOf(op, 'rtol', givenRtol)]
     const batch = self.sizes.slice(0, -2)
     const [absolute, relative] = [numbersFor(batch, atol ?? 0), numbersFor(batch, relativeLimit(self, atol, rtol))]
-    const symmetric = (a: Dense): Dense => (hermitian ? dense(a.rows, a.rows, (i, j) => (i >= j ? at(a, i, j) : at(a, j, i))) : a)
     return tensorOf(
-      matricesOf(self).map((a, b) => pinvOf(symmetric(a), (greatest) => Math.max(absolute(b), relative(b) * greatest)).data),
+      matricesOf(self).map((a, b) => pinvOf(hermitian ? mirrored(a, true) : a, (greatest) => Math.max(absolute(b), relative(b) * greatest))),
       [...batch, sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)],
-      self,
+      self.dtype,
     )
   },
   // Golub and Pereyra's formula for matrices of constant rank, which PyTorch takes of the whole matrix, symmetric or not.
   derivative: ([g], { args: [a], outputs: [p] }) => {
-    const gradient = turned(g)
-    const pt = turned(p)
-    const direct = neg(turned(matmul(matmul(p, gradient), p)))
+    const gradient = adjointOf(g)
+    const pt = adjointOf(p)
+    const direct = neg(adjointOf(matmul(matmul(p, gradient), p)))
     const left = matmul(sub(gradient, matmul(matmul(a, p), gradient)), matmul(p, pt))
     const right = matmul(matmul(pt, p), sub(gradient, matmul(matmul(gradient, p), a)))
     return [add(add(direct, left), right), null, null, null]

@@ -2,7 +2,7 @@
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -16,9 +16,9 @@ import { dot, matmul, mv, outer } from './matmul.ts'
 
 export interface BlendOptions {
   /** The factor of `self`. */
-  readonly beta?: number
+  readonly beta?: number | ComplexNumber
   /** The factor of the product. */
-  readonly alpha?: number
+  readonly alpha?: number | ComplexNumber
 }
 
 /**
@@ -129,10 +129,19 @@ export const tensordot: OpFunction<
   schema: 'tensordot(Tensor self, Tensor other, any dims=2) -> Tensor',
   decompose: (self, other, dims) => {
     const [a, b] = contracted(self, other, dims)
-    if (a.some((d, i) => sizeAt(self.sizes, d) !== sizeAt(other.sizes, b[i] ?? 0)))
+    const differ = a.flatMap((d, i) => (sizeAt(self.sizes, d) === sizeAt(other.sizes, b[i] ?? 0) ? [] : [i]))
+    if (differ.some((i) => sizeAt(self.sizes, a[i] ?? 0) !== 1 && sizeAt(other.sizes, b[i] ?? 0) !== 1))
       throw new ShapeError(
         `torch.tensordot: the sizes of the dimensions [${a.join(', ')}] of shape ${formatShape(self.sizes)} and [${b.join(', ')}] of shape ${formatShape(other.sizes)} differ.`,
       )
+    // A size of 1 goes with all elements of the other tensor.
+    if (differ.length > 0) {
+      const summed = (t: Tensor, dims: readonly number[]): Tensor => {
+        const longer = differ.map((i) => dims[i] ?? 0).filter((d) => sizeAt(t.sizes, d) !== 1)
+        return longer.length === 0 ? t : sum(t, longer, true)
+      }
+      return tensordot(summed(self, a), summed(other, b), [a, b])
+    }
     const free = (t: Tensor, used: readonly number[]): number[] => t.sizes.map((_, d) => d).filter((d) => !used.includes(d))
     const [left, right] = [free(self, a), free(other, b)]
     const n = numelOf(a.map((d) => sizeAt(self.sizes, d)))

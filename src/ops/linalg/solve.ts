@@ -1,8 +1,10 @@
 // Systems of linear equations, inverses, determinants, and the matrix exponential.
 import { ShapeError } from '../../errors/index.ts'
-import { broadcastShapes, formatShape, sameShape } from '../../tensor/index.ts'
+import { isComplexDType, realDType } from '../../kernels/index.ts'
+import { broadcastShapes, formatShape, sameShape, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
-import { eye, zeros } from '../creation.ts'
+import { complex, conj, imag } from '../complex/construct.ts'
+import { eye, fullLike, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -17,10 +19,12 @@ import { transpose } from '../view/permute.ts'
 import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
-import { at, dense, expOf, luOf, solveOf, solveTriangularOf } from './dense.ts'
-import type { Dense } from './dense.ts'
+import { adjointOf, checkAlike, checkMatrix, failure, matricesOf, tensorOf, tensorOfScalars, squareSpec } from './batches.ts'
+import { get, identityLike, isZero, over, scalar, sizeOf, times } from './dense.ts'
+import type { Dense, Scalar } from './dense.ts'
+import { luOf, solveOf, solveTriangularOf } from './elimination.ts'
 import { matmul } from './matmul.ts'
+import { expOf } from './orthogonal.ts'
 
 const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
@@ -28,6 +32,7 @@ const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
   checkMatrix(op, a, true)
   checkMatrix(op, b)
+  checkAlike(op, a, b)
   if (sizeAt(a.sizes, -1) !== sizeAt(b.sizes, -2) || !sameShape(a.sizes.slice(0, -2), b.sizes.slice(0, -2)))
     throw new ShapeError(`${op}: matrices of shape ${formatShape(a.sizes)} do not fit right sides of shape ${formatShape(b.sizes)}.`)
   return { shape: b.sizes, dtype: b.dtype }
@@ -36,9 +41,9 @@ function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
 const solved = (a: Tensor, b: Tensor, fn: (a: Dense, b: Dense, batch: number) => Dense): Tensor => {
   const sides = matricesOf(b)
   return tensorOf(
-    matricesOf(a).map((matrix, batch) => fn(matrix, sides[batch] ?? matrix, batch).data),
+    matricesOf(a).map((matrix, batch) => fn(matrix, sides[batch] ?? matrix, batch)),
     b.sizes,
-    b,
+    b.dtype,
   )
 }
 
@@ -73,8 +78,8 @@ export const solveMatrix: OpFunction<(a: Tensor, b: Tensor) => Tensor> = defineO
     })
   },
   derivative: ([g], { args: [a], outputs: [x] }) => {
-    const side = solveMatrix(turned(a), g)
-    return [neg(matmul(side, turned(x))), side]
+    const side = solveMatrix(adjointOf(a), g)
+    return [neg(matmul(side, adjointOf(x))), side]
   },
 })
 
@@ -119,8 +124,8 @@ export const triangularSolve: OpFunction<(a: Tensor, b: Tensor, upper: boolean, 
     return solved(a, b, (matrix, side) => solveTriangularOf(matrix, side, upper, unit))
   },
   derivative: ([g], { args: [a, , upper, unit], outputs: [x] }) => {
-    const side = triangularSolve(turned(a), g, !upper, unit)
-    const full = neg(matmul(side, turned(x)))
+    const side = triangularSolve(adjointOf(a), g, !upper, unit)
+    const full = neg(matmul(side, adjointOf(x)))
     return [upper ? triu(full, unit ? 1 : 0) : tril(full, unit ? -1 : 0), side, null, null]
   },
 })
@@ -171,15 +176,12 @@ export const inv: Op['inv'] = defineOp({
   kernel: (self) => {
     checkMatrix('torch.linalg.inv', self, true)
     return solved(self, self, (matrix, _, batch) => {
-      const x = solveOf(
-        matrix,
-        dense(matrix.rows, matrix.rows, (i, j) => Number(i === j)),
-      )
+      const x = solveOf(matrix, identityLike(matrix, matrix.rows))
       if (x === null) throw failure('torch.linalg.inv', batch, 'is singular')
       return x
     })
   },
-  derivative: ([g], { outputs: [out] }) => [neg(matmul(matmul(turned(out), g), turned(out)))],
+  derivative: ([g], { outputs: [out] }) => [neg(matmul(matmul(adjointOf(out), g), adjointOf(out)))],
 })
 
 /**
@@ -199,6 +201,9 @@ export const inverse: Op['inverse'] = defineOp({
 })
 
 const scalars = (self: Tensor): TensorSpec => ({ shape: self.sizes.slice(0, -2), dtype: self.dtype })
+const pivotsOf = (lu: Dense): Scalar[] => Array.from({ length: lu.rows }, (_, i) => get(lu, i, i))
+/** The number of absolute value 1 in the direction of another; 0 of 0. */
+const directionOf = (x: Scalar): Scalar => (isZero(x) ? x : x.im === 0 ? scalar(Math.sign(x.re)) : over(x, scalar(sizeOf(x))))
 /** One number for each matrix, as a factor of it. */
 const perMatrix = (t: Tensor): Tensor => unsqueeze(unsqueeze(t, -1), -1)
 
@@ -218,21 +223,31 @@ export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.slogdet', self, true)
-    return [scalars(self), scalars(self)]
+    return [scalars(self), { ...scalars(self), dtype: realDType(self.dtype) }]
   },
   kernel: (self): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.slogdet', self, true)
-    const signs: number[] = []
-    const logs: number[] = []
-    for (const { lu, sign } of matricesOf(self).map(luOf)) {
-      const pivots = Array.from({ length: lu.rows }, (_, i) => at(lu, i, i))
-      signs.push(pivots.reduce((total, pivot) => total * Math.sign(pivot), sign))
-      logs.push(pivots.reduce((total, pivot) => total + Math.log(Math.abs(pivot)), 0))
-    }
+    const all = matricesOf(self).map(luOf)
     const { shape } = scalars(self)
-    return [tensorOf([signs], shape, self), tensorOf([logs], shape, self)]
+    return [
+      tensorOfScalars(
+        all.map(({ lu, sign }) => pivotsOf(lu).map(directionOf).reduce(times, scalar(sign))),
+        shape,
+        self.dtype,
+      ),
+      tensorFromValues(
+        all.map(({ lu }) => pivotsOf(lu).reduce((total, pivot) => total + Math.log(sizeOf(pivot)), 0)),
+        shape,
+        realDType(self.dtype),
+      ),
+    ]
   },
-  derivative: ([, g], { args: [self] }) => [g === null ? null : mul(perMatrix(g), turned(inv(self)))],
+  derivative: ([gsign, glogs], { args: [self], outputs: [sign] }) => {
+    // The sign of a complex determinant has an angle, whose gradient is the part of that of the sign that is perpendicular to it.
+    const turning = gsign === null || !isComplexDType(self.dtype) ? null : complex(fullLike(glogs ?? imag(sign), 0), imag(mul(gsign, conj(sign))))
+    const along = turning === null ? glogs : glogs === null ? turning : add(turning, glogs)
+    return [along === null ? null : mul(perMatrix(along), adjointOf(inv(self)))]
+  },
 })
 
 /**
@@ -257,13 +272,13 @@ export const linalgDet: Op['linalgDet'] = defineOp({
     checkMatrix('torch.linalg.det', self, true)
     const values = matricesOf(self)
       .map(luOf)
-      .map(({ lu, sign }) => Array.from({ length: lu.rows }, (_, i) => at(lu, i, i)).reduce((a, b) => a * b, sign))
-    return tensorOf([values], scalars(self).shape, self)
+      .map(({ lu, sign }) => pivotsOf(lu).reduce(times, scalar(sign)))
+    return tensorOfScalars(values, scalars(self).shape, self.dtype)
   },
   // Where the determinant is 0 so is the gradient, as in PyTorch.
   derivative: ([g], { args: [self], outputs: [out] }) => {
     const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.sizes, -1), { dtype: self.dtype }), self)
-    return [mul(perMatrix(mul(g, out)), turned(inv(regular)))]
+    return [mul(perMatrix(mul(g, isComplexDType(out.dtype) ? conj(out) : out)), adjointOf(inv(regular)))]
   },
 })
 
@@ -332,16 +347,12 @@ export const linalgMatrixExp: Op['linalgMatrixExp'] = defineOp({
   meta: squareSpec('torch.linalg.matrix_exp'),
   kernel: (self) => {
     checkMatrix('torch.linalg.matrix_exp', self, true)
-    return tensorOf(
-      matricesOf(self).map((a) => expOf(a).data),
-      self.sizes,
-      self,
-    )
+    return tensorOf(matricesOf(self).map(expOf), self.sizes, self.dtype)
   },
-  // The upper right block of the exponential of [[A^T, G], [0, A^T]].
+  // The upper right block of the exponential of [[A^H, G], [0, A^H]].
   derivative: ([g], { args: [self] }) => {
     const n = sizeAt(self.sizes, -1)
-    const a = turned(self)
+    const a = adjointOf(self)
     const block = cat([cat([a, g], -1), cat([zeros(a.sizes, { dtype: a.dtype }), a], -1)], -2)
     return [narrow(narrow(linalgMatrixExp(block), -2, 0, n), -1, n, n)]
   },

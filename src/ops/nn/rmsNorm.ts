@@ -1,5 +1,6 @@
 // Normalizations without a mean: by the root mean square, and by the neighbouring channels.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { realDType } from '../../kernels/index.ts'
 import { finfo, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
@@ -36,7 +37,7 @@ export const rmsNorm: Op['rmsNorm'] = defineOp({
       )
     const x = to(input, accumulatedIn(input.dtype))
     const dims = shape.map((_, d) => d - shape.length)
-    const normal = mul(x, rsqrt(add(mean(square(x), dims, true), eps ?? finfo(input.dtype).eps)))
+    const normal = mul(x, rsqrt(add(mean(square(x), dims, true), eps ?? finfo(realDType(input.dtype)).eps)))
     return to(weight === null ? normal : mul(normal, weight), input.dtype)
   },
 })

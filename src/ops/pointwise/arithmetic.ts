@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { call, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -71,24 +71,25 @@ export const mul: Op['mul'] = defineOp({
  * torch.div(torch.tensor([7, -7]), 2).toArray() // [3.5, -3.5]
  * torch.div(torch.tensor([7, -7]), 2, { roundingMode: 'floor' }).toArray() // [3, -4]
  */
-export const div: OpFunction<(self: Tensor, other: Tensor | number, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor> =
-  defineOp({
-    schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
-    tags: ['quotient'],
-    method: true,
-    inPlace: 'method',
-    pointwise: {
-      promotion: 'quotient',
-      compute: (a, b, mode) => {
-        if (mode === 'floor') return call('floorDiv', a, b)
-        return mode === null ? call('div', a, b) : call('trunc', call('div', a, b))
-      },
+export const div: OpFunction<
+  (self: Tensor, other: Tensor | number | ComplexNumber, options?: { readonly roundingMode?: 'trunc' | 'floor' | null }) => Tensor
+> = defineOp({
+  schema: 'div.Tensor(Tensor self, Tensor other, *, str? rounding_mode=None) -> Tensor',
+  tags: ['quotient'],
+  method: true,
+  inPlace: 'method',
+  pointwise: {
+    promotion: 'quotient',
+    compute: (a, b, mode) => {
+      if (mode === 'floor') return call('floorDiv', a, b)
+      return mode === null ? call('div', a, b) : call('trunc', call('div', a, b))
     },
-    derivative: ([g], { args: [a, b, mode], needs }) => {
-      if (mode !== null) return [null, null, null]
-      return [needs[0] ? div(g, b) : null, needs[1] && typeof b !== 'number' ? neg(div(mul(g, a), mul(b, b))) : null, null]
-    },
-  })
+  },
+  derivative: ([g], { args: [a, b, mode], needs }) => {
+    if (mode !== null) return [null, null, null]
+    return [needs[0] ? div(g, b) : null, needs[1] && typeof b !== 'number' ? neg(div(mul(g, a), mul(b, b))) : null, null]
+  },
+})
 
 /**
  * The remainder of a division, with the sign of the divisor. PyTorch's `torch.remainder`.

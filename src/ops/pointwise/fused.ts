@@ -1,6 +1,6 @@
 // Formulas of three or four operands in one kernel, as optimizers update with them: lerp, addcmul, addcdiv.
 import { call } from '../../kernels/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { div, mul, neg, sub } from './arithmetic.ts'
@@ -14,7 +14,7 @@ import { div, mul, neg, sub } from './arithmetic.ts'
  * @throws DTypeError unless the common dtype is floating.
  * @example torch.lerp(torch.tensor([0, 10]), torch.tensor([4, 20]), 0.5).toArray() // [2, 15]
  */
-export const lerp: OpFunction<(self: Tensor, end: Tensor, weight: Tensor | number) => Tensor> = defineOp({
+export const lerp: OpFunction<(self: Tensor, end: Tensor, weight: Tensor | number | ComplexNumber) => Tensor> = defineOp({
   schema: 'lerp(Tensor self, Tensor end, Tensor weight) -> Tensor',
   method: true,
   inPlace: 'method',

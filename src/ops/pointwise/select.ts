@@ -3,6 +3,7 @@ import { call, cast } from '../../kernels/index.ts'
 import { ArgumentError, DTypeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import type { ComplexNumber } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { opByName } from '../table.ts'
@@ -22,7 +23,7 @@ import { ge, gt, le, logicalAnd, logicalNot, logicalOr, lt } from './comparison.
  */
 export const where: OpFunction<{
   (condition: Tensor): readonly Tensor[]
-  (condition: Tensor, self: Tensor | number, other: Tensor | number): Tensor
+  (condition: Tensor, self: Tensor | number | ComplexNumber, other: Tensor | number | ComplexNumber): Tensor
 }> = defineOp({
   schema: 'where(Tensor condition, Tensor input, Tensor other) -> Tensor',
   // By its name, since nonzero is computed with where.
@@ -47,7 +48,7 @@ export function checkMask(op: string, mask: Tensor): void {
  * @throws DTypeError unless `mask` holds booleans.
  * @example torch.maskedFill(torch.tensor([1, 2]), torch.tensor([true, false]), -1).toArray() // [-1, 2]
  */
-export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number | Tensor) => Tensor> = defineOp({
+export const maskedFill: OpFunction<(self: Tensor, mask: Tensor, value: number | ComplexNumber | Tensor) => Tensor> = defineOp({
   schema: 'masked_fill(Tensor self, Tensor mask, any value) -> Tensor',
   method: true,
   inPlace: 'method',

@@ -3,7 +3,7 @@ import { ArgumentError, DTypeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { dtypeInfo, promoteTypes } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes, exactElements, tensorFromValues } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
+import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -77,7 +77,7 @@ export const lcm: Op['lcm'] = defineOp({
  * @throws ArgumentError if neither is a Tensor.
  * @example torch.floatPower(torch.tensor([2, 3]), 2).dtype // 'float64'
  */
-export const floatPower: OpFunction<(self: Tensor | number, exponent: Tensor | number) => Tensor> = defineOp({
+export const floatPower: OpFunction<(self: Tensor | number, exponent: Tensor | number | ComplexNumber) => Tensor> = defineOp({
   schema: 'float_power(any self, any exponent) -> Tensor',
   method: true,
   decompose: (self, exponent) => {

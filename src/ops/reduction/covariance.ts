@@ -1,5 +1,6 @@
 // Covariances and correlations.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
+import { realDType } from '../../kernels/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -12,8 +13,8 @@ import { div, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { clamp } from '../pointwise/select.ts'
 import { sqrt } from '../pointwise/unary.ts'
+import { adjoint } from '../view/arrange.ts'
 import { diagonal } from '../view/diagonal.ts'
-import { transpose } from '../view/permute.ts'
 import { reshape, unsqueeze } from '../view/reshape.ts'
 import { sizeAt } from '../shapes.ts'
 import { amin } from './extremes.ts'
@@ -47,9 +48,9 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
     const x = to(matrix, asFloating(matrix.dtype))
     checkWeights('fweights', fweights, x, 'integer')
     checkWeights('aweights', aweights, x, 'floating')
-    const f = fweights === null ? null : to(fweights, x.dtype)
+    const f = fweights === null ? null : to(fweights, realDType(x.dtype))
     const weights = f === null ? aweights : aweights === null ? f : mul(f, aweights)
-    const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, transpose(right, 0, 1))
+    const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, adjoint(right))
     if (weights === null) {
       const centered = sub(x, mean(x, [1], true))
       return shaped(self, div(products(centered, centered), Math.max(0, (x.sizes[1] ?? 0) - correction)))

@@ -50,11 +50,11 @@ function slopes(x: Tensor, dim: number, size: number, gaps: Tensor | number, edg
  * @example torch.gradient(torch.tensor([1, 2, 4, 8]))[0].toArray() // [1, 1.5, 3, 4]
  */
 export const gradient: OpFunction<(self: Tensor, options?: GradientOptions) => readonly Tensor[]> = defineOp({
-  schema: 'gradient(Tensor self, *, any spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[]',
+  schema: 'gradient(Tensor self, *, any? spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[]',
   decompose: (self, spacing, dim, edgeOrder) => {
     if (edgeOrder !== 1 && edgeOrder !== 2) throw new ArgumentError(`torch.gradient: edgeOrder must be 1 or 2, got ${edgeOrder}.`)
     const dims = dim ?? self.sizes.map((_, i) => i)
-    const list: readonly unknown[] = Array.isArray(spacing) ? spacing : dims.map(() => spacing)
+    const list: readonly unknown[] = Array.isArray(spacing) ? spacing : dims.map(() => spacing ?? 1)
     if (list.length !== dims.length)
       throw new ArgumentError(`torch.gradient: spacing must be a number, or a list of ${dims.length}, one for each dimension; got ${list.length}.`)
     return dims.map((given, i) => {

@@ -84,7 +84,7 @@ export const swapdims: Op['swapdims'] = defineOp({
 })
 
 /**
- * Swaps the last two dimensions. A view. PyTorch's `torch.adjoint`.
+ * Swaps the last two dimensions, and conjugates complex numbers; a view of real ones. PyTorch's `torch.adjoint`.
  *
  * Shape: that of `self`, with the last two sizes swapped.
  *

@@ -1,8 +1,7 @@
 // Dimensions in another order.
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
-import { Tensor } from '../../tensor/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -93,30 +92,3 @@ export const t: Op['t'] = defineOp({
     return self.ndim < 2 ? self : transpose(self, 0, 1)
   },
 })
-
-/** PyTorch's properties for transposes. */
-export const transposeAccessors: object = {
-  get mT(): Tensor {
-    return transposeOf(this)
-  },
-  get mH(): Tensor {
-    return transposeOf(this)
-  },
-}
-
-/** The tensor whose property is read, with its last two dimensions exchanged. */
-function transposeOf(self: unknown): Tensor {
-  if (self instanceof Tensor && self.ndim >= 2) return transpose(self, -2, -1)
-  throw new ShapeError(
-    `x.mT: expected a matrix or a batch of them, got ${self instanceof Tensor ? `shape ${formatShape(self.sizes)}` : valueText(self)}.`,
-  )
-}
-
-declare module '../../tensor/tensor.ts' {
-  interface Tensor {
-    /** The tensor with its last two dimensions exchanged. PyTorch's `Tensor.mT`. */
-    readonly mT: Tensor
-    /** The same as {@link mT}, since the numbers are real. PyTorch's `Tensor.mH`. */
-    readonly mH: Tensor
-  }
-}

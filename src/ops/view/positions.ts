@@ -2,6 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import type { ComplexNumber } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -106,7 +107,7 @@ export const indexCopy: Op['indexCopy'] = defineOp({
  * @throws ArgumentError if an index is out of range.
  * @example torch.indexFill(torch.zeros([3]), 0, torch.tensor([2]).long(), 5).toArray() // [0, 0, 5]
  */
-export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number | Tensor) => Tensor> = defineOp({
+export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, value: number | ComplexNumber | Tensor) => Tensor> = defineOp({
   schema: 'index_fill(Tensor self, int dim, Tensor index, any value) -> Tensor',
   method: true,
   inPlace: 'method',

@@ -59,6 +59,35 @@ const tensorsIn = (result: unknown, dtype: string): readonly Tensor[] => {
 
 const squares = (z: Tensor): Tensor => torch.abs(z).square()
 
+/** For each eigenvalue that is wanted the position of the nearest one that there is, each taken once. */
+function order(values: Tensor, wanted: Tensor): Tensor {
+  const n = wanted.shape.at(-1) ?? 0
+  const [have, want] = [numbers(values), numbers(wanted)]
+  const positions: number[] = []
+  for (let start = 0; start < wanted.numel; start += n) {
+    const free = new Set(Array.from({ length: n }, (_, i) => i))
+    for (let i = start; i < start + n; i++) {
+      const distance = (j: number): number =>
+        Math.hypot(Number(have[2 * (start + j)]) - Number(want[2 * i]), Number(have[2 * (start + j) + 1]) - Number(want[2 * i + 1]))
+      const nearest = [...free].reduce((a, b) => (distance(b) < distance(a) ? b : a))
+      free.delete(nearest)
+      positions.push(nearest)
+    }
+  }
+  return torch.tensor(positions, { dtype: 'int64' }).reshape(wanted.shape)
+}
+
+/** Results that are fixed up to phases and order, as what can be compared with the recorded ones. */
+function comparable(gauge: Gauge | undefined, out: readonly Tensor[], recorded: readonly Tensor[], name: string): readonly Tensor[] {
+  const [values, vectors] = out
+  const [wanted] = recorded
+  if (gauge === undefined) return out
+  if (gauge !== 'eig' || values === undefined || wanted === undefined) return GAUGES[gauge](out, name)
+  const by = order(values, wanted)
+  const sorted = values.gather(-1, by)
+  return vectors === undefined ? [sorted] : [sorted, squares(vectors.gather(-1, by.unsqueeze(-2).expand(vectors.shape)))]
+}
+
 /** What does not depend on phases. */
 const GAUGES: Readonly<Record<Gauge, (out: readonly Tensor[], name: string) => readonly Tensor[]>> = {
   eig: ([values, vectors]) => [
@@ -98,16 +127,20 @@ export function judge({ tensor }: Database<RecordedCall>, name: string, variant:
     const options = optionsOf(Object.entries(one.kw).map(([key, value]) => [key, decode(value, read)]))
     const run = compiled ? compile((): unknown => call(args, options)) : (): unknown => call(args, options)
     const results = tensorsIn(run(), one.out[0]?.dtype ?? '')
-    const out = one.gauge === undefined ? results : GAUGES[one.gauge](results, name)
-    if (out.length !== one.out.length) throw new Difference('wrong', `${out.length} results instead of ${one.out.length}`)
+    if (results.length !== one.out.length) throw new Difference('wrong', `${results.length} results instead of ${one.out.length}`)
+    const recorded = one.out.map((stored) => tensor(stored))
+    const values = comparable(one.gauge, results, recorded, name)
+    const wanted = comparable(one.gauge, recorded, recorded, name)
     one.out.forEach((stored, k) => {
-      const actual = out[k]
+      const actual = results[k]
       if (actual === undefined) return
-      if (!one.random && !DRAWN.test(name)) compare('wrong', `result ${k}`, actual, tensor(stored), stored)
-      else if (actual.shape.join() !== stored.shape.join() || actual.dtype !== stored.dtype)
+      const [value, want] = [values[k], wanted[k]]
+      if (!one.random && !DRAWN.test(name) && value !== undefined && want !== undefined) compare('wrong', `result ${k}`, value, want, stored)
+      if (actual.shape.join() !== stored.shape.join() || actual.dtype !== stored.dtype)
         throw new Difference('wrong', `result ${k}: ${actual.dtype} of shape [${actual.shape.join()}]`)
     })
     if (one.grads === undefined || one.random) return { kind: 'agree', why: '' }
+    const out = one.gauge === undefined ? results : GAUGES[one.gauge](results, name)
     const ends = out.map((t, k) => [t, k] as const).filter(([t]) => t.requiresGrad)
     if (ends.length === 0) throw new Difference('gradient', 'no result requires grad')
     const grads = torch.autograd.grad(

@@ -80,7 +80,7 @@ const REFLECTED: Readonly<Record<string, string>> = {
   rxor: 'bitwise_xor',
 }
 
-/** What op_db draws into a copy. */
+/** What op_db draws or writes into a copy. */
 const DRAWN: ReadonlySet<string> = new Set([
   'cauchy',
   'exponential',
@@ -90,6 +90,7 @@ const DRAWN: ReadonlySet<string> = new Set([
   'uniform',
   'resize_',
   'resize_as_',
+  'zero_',
 ])
 
 /** Options of PyTorch that have no counterpart here: there is one device and one layout. */

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { isDType } from '../../../src/kernels/index.ts'
 import { tensorFromBytes } from '../../../src/tensor/elements.ts'
@@ -24,7 +23,7 @@ export type Stored =
   | StoredTensor
   | { readonly I: number }
   | { readonly N: string }
-  | { readonly C: readonly [number, number] }
+  | { readonly C: readonly [string, string] }
   | { readonly D: string }
   | { readonly S: readonly [Stored, Stored, Stored] }
   | { readonly E: 1 }
@@ -117,8 +116,7 @@ export function decode(value: Stored, tensor: (stored: StoredTensor) => unknown)
   if ('I' in value) return value.I
   if ('N' in value) return Number(value.N.replace('inf', 'Infinity'))
   if ('D' in value) return value.D
-  // Functions take tensors without dimensions for complex numbers.
-  if ('C' in value) return torch.tensor({ re: value.C[0], im: value.C[1] })
+  if ('C' in value) return { re: Number(value.C[0]), im: Number(value.C[1]) }
   if ('E' in value) return '...'
   if ('S' in value) {
     const [start, stop, step] = value.S.map((part) => decode(part, tensor))
