@@ -7,7 +7,7 @@ import type { Node } from '../graph/node.ts'
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '))
 
 /** The properties that may be read: of tensors, and the length of arrays. */
-export const READABLE: ReadonlySet<string> = words('shape strides dtype numel ndim T mT mH requiresGrad grad isLeaf isParameter offset length')
+export const READABLE: ReadonlySet<string> = words('shape strides dtype numel ndim T H mT mH requiresGrad grad isLeaf isParameter offset length')
 
 /** The methods that may be called besides those of the operator table: of tensors, and those of arrays and Maps that only read. */
 export const CALLABLE: ReadonlySet<string> = words(

@@ -16,6 +16,7 @@ export interface Scalar {
   readonly im: number
 }
 
+/** A number of its parts. */
 export const scalar = (re: number, im = 0): Scalar => ({ re, im })
 export const plus = (a: Scalar, b: Scalar): Scalar => scalar(a.re + b.re, a.im + b.im)
 export const minus = (a: Scalar, b: Scalar): Scalar => scalar(a.re - b.re, a.im - b.im)
@@ -34,6 +35,7 @@ export function over(a: Scalar, b: Scalar): Scalar {
   const [ratio, length] = [b.im / b.re, b.im * (b.im / b.re) + b.re]
   return scalar((a.re + a.im * ratio) / length, (a.im - a.re * ratio) / length)
 }
+/** The absolute value. */
 export const sizeOf = (a: Scalar): number => (a.im === 0 ? Math.abs(a.re) : Math.hypot(a.re, a.im))
 export const isZero = (a: Scalar): boolean => a.re === 0 && a.im === 0
 /** The square root with a real part that is not negative. */
