@@ -51,7 +51,9 @@ const modules = {
 
 /** How the files of every part run. */
 const running = {
-  testTimeout: 30_000,
+  // What hangs is found, and what takes a second on a machine of its own has time enough on one that is busy.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
   pool: 'forks' as const,
   // Passes and the stages of compilations are verified.
   env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation) },
@@ -70,8 +72,11 @@ const sharing = {
   server: { deps: { external: [/^(?!.*\/node_modules\/).*\/(?:src|dist)\/.*\.[jt]s$/] } },
   setupFiles: ['test/helpers/sources.ts', ...running.setupFiles, 'test/helpers/leftBehind.ts'],
 }
-/** How long files run: after the others, and as most of them wait for processes that they started, twice as many as there are cores. */
-const later = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } }
+/**
+ * How long files run: after the others, and as most of them wait for processes that they started, twice as many as there are cores. Each of those processes takes its share of the
+ * machine, so that a test has time enough when that is a tenth.
+ */
+const later = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 }, testTimeout: 180_000, hookTimeout: 180_000 }
 
 /**
  * The parts of the suite: what `npm test` runs and what it leaves to `npm run test:all`, each in processes that files share, and in a process for each file that needs one. None

@@ -73,6 +73,14 @@ export const longOwn: readonly string[] = long.filter((name) => alone.has(name))
 
 /** The files that take longest, which are started first, in this order. */
 export const slowest: readonly string[] = [
+  'test/docs/pages.test.ts',
+  'test/kernels/emit.test.ts',
+  'test/ops/values.test.ts',
+  'test/inductor/noRoom.test.ts',
+  'test/debug/profile/memoryTimeline.test.ts',
+  'test/debug/compareBackends.test.ts',
+  'test/cli/scripts.test.ts',
+  'test/cli/repro.test.ts',
   'test/debug/deaths.test.ts',
   'test/distributed/failures.test.ts',
   'test/distributed/run.test.ts',

@@ -4,15 +4,12 @@ import { join } from 'node:path'
 import { fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { saveGraphModule, writeSafetensors } from 'tensorfx/interop'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { build } from 'esbuild'
 import { temporaryFolder } from '../helpers/folder.ts'
 import { bundledHome } from '../../scripts/bundled.mjs'
 import { samples } from '../helpers/models.ts'
 import { node, root } from './node.ts'
-
-// ResNet-18 takes seconds on a busy machine, most of them for its weights.
-vi.setConfig({ testTimeout: 120_000 })
 
 const folder = temporaryFolder('tensorfx-core-')
 

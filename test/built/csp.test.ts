@@ -87,7 +87,7 @@ describe("without 'unsafe-eval'", () => {
     expect(bound).toBe(free)
     expect(free.split('\n').length).toBeGreaterThan(9)
     expect(warnings).toHaveLength(1)
-  }, 120_000)
+  })
 
   it('a graph whose code was changed by a transformer says so, when it runs and not when it is edited', () => {
     const { bound } = both(`${imports}

@@ -11,7 +11,7 @@ describe('under every strict option, the examples compile of', () => {
   // One run for all, since each takes a second. Files without an import or export would be scripts, which share their names. Some examples use modules of Node.
   beforeAll(() => {
     errors = errorsOf(Object.fromEntries(examples.map(({ file, before, code }) => [file, `${before.join('')}${code}\nexport {}\n`])), ['node'])
-  }, 120_000)
+  })
 
   it.each(pages)('%s', (page) => {
     const files = examples.filter((example) => example.page === page).map(({ file }) => `${file}(`)
@@ -42,7 +42,7 @@ describe('an example would be refused for', () => {
   let errors: readonly string[] = []
   beforeAll(() => {
     errors = errorsOf(Object.fromEntries(Object.entries(MISTAKES).map(([option, [code]]) => [`${option}.ts`, code])))
-  }, 120_000)
+  })
 
   it.each(Object.entries(MISTAKES))('%s', (option, [, message]) => {
     expect(errors.filter((error) => error.startsWith(`${option}.ts(`)).join('\n')).toContain(message)

@@ -10,4 +10,4 @@ it('CONTRIBUTING.md shows what npm run flow records; npm run flow -- --write upd
   expect(recorded).toContain('4. `src/dispatch/dispatch.ts`: dispatch')
   const page = readFileSync(`${root}CONTRIBUTING.md`, 'utf8')
   expect(lines(page.slice(page.indexOf('<!-- flow:'), page.indexOf('<!-- /flow -->'))).slice(1)).toEqual(recorded)
-}, 120_000)
+})

@@ -19,7 +19,7 @@ const program = (setup: string, backend: string): string => `
 
 const env = { TENSORFX_REPRO_AFTER: 'dynamo', TENSORFX_REPRO_LEVEL: '2' }
 
-describe('the backend of a launcher', { timeout: 120_000 }, () => {
+describe('the backend of a launcher', () => {
   it.concurrent('is imported from the module that registers it', async () => {
     const folder = folderWith({
       'mine.mjs': `import { registerBackend } from '${distUrl('entries/compile.js')}'
@@ -89,7 +89,7 @@ const training = `
   x.requiresGrad = true
   compile((x) => torch.tanh(torch.sin(x)), { backend: 'backwards' })(x).sum().backward()`
 
-describe('a backward that fails', { timeout: 120_000 }, () => {
+describe('a backward that fails', () => {
   // Each after one of the tracers, and after the other one on the next day.
   it.concurrent.each([
     ['compile', turn(['dynamo', 'aot'])],
@@ -110,7 +110,7 @@ describe('a backward that fails', { timeout: 120_000 }, () => {
   })
 })
 
-describe('the environment', { timeout: 60_000 }, () => {
+describe('the environment', () => {
   const MISTAKES = [
     ['TENSORFX_REPRO_LEVEL', 'abc'],
     ['TENSORFX_REPRO_LEVEL', '5'],

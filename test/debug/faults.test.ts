@@ -147,7 +147,7 @@ const placeOf = ({ seed, seen }: DrawnFault): DrawnFault['seen'][number] => rand
 
 const count = Number(process.env['TENSORFX_FAULTS'] ?? 12)
 
-describe('a planted fault is caught, minimal, at the right node, and passes on eager', { timeout: 120_000 }, () => {
+describe('a planted fault is caught, minimal, at the right node, and passes on eager', () => {
   const faults = tenth(drawnFrom(1, count), ({ seed }) => String(seed)).map((drawn) => [placeOf(drawn).join(' '), textOfFault(drawn), drawn] as const)
 
   it.each(faults)('after %s, %s', async (_at, _text, drawn) => {
@@ -156,7 +156,7 @@ describe('a planted fault is caught, minimal, at the right node, and passes on e
   })
 })
 
-describe('nothing is said against a backend that is right', { timeout: 120_000 }, () => {
+describe('nothing is said against a backend that is right', () => {
   const seeds = (first: number, length: number): readonly number[] =>
     tenth(
       Array.from({ length }, (_, i) => first + i),
@@ -169,7 +169,7 @@ describe('nothing is said against a backend that is right', { timeout: 120_000 }
   )
 })
 
-describe('a debugger that errs is found', { timeout: 120_000 }, () => {
+describe('a debugger that errs is found', () => {
   const drawn: DrawnFault = {
     seed: 1,
     program: { model: 'mlp', mode: 'eval', dtype: 'float32', seed: 1 },

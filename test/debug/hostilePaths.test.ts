@@ -69,7 +69,7 @@ describe('a folder with the name', { timeout: 240_000 }, () => {
   })
 })
 
-it('the package may be in a folder below one that is called src', { timeout: 120_000 }, async () => {
+it('the package may be in a folder below one that is called src', async () => {
   const folder = join(work, 'src/app')
   mkdirSync(join(folder, 'node_modules/tensorfx'), { recursive: true })
   cpSync(join(root, 'dist'), join(folder, 'node_modules/tensorfx/dist'), { recursive: true })

@@ -76,7 +76,7 @@ describe('an isolator', () => {
   })
 })
 
-describe('a real child process', { timeout: 120_000 }, () => {
+describe('a real child process', () => {
   /** Asks a child whose backend runs `code` first, and then compiles. */
   async function ask(name: string, code: string, options: ConstructorParameters<typeof Isolator>[1] = {}): Promise<readonly string[]> {
     const file = join(work, `${name}.mjs`)
@@ -135,7 +135,7 @@ describe('a real child process', { timeout: 120_000 }, () => {
   })
 })
 
-describe('a child of this process', { timeout: 120_000 }, () => {
+describe('a child of this process', () => {
   /** A fresh copy of the module, whose children run this program after they have said that they are there. */
   async function helperRunning(program: string): Promise<StartHelper> {
     vi.resetModules()

@@ -48,7 +48,7 @@ const large = `
 const secondsOf = (times: string): number =>
   [...times.matchAll(/(\d+)m([\d.]+)s/g)].slice(-2).reduce((sum, [, minutes = '', seconds = '']) => sum + 60 * Number(minutes) + Number(seconds), 0)
 
-describe('200 operators with a bad one at 137', { timeout: 120_000 }, () => {
+describe('200 operators with a bad one at 137', () => {
   it('take at most 20 queries, and less than 2 seconds of processor time in all processes together', () => {
     // Processor time, since the time that passes also depends on what else the machine does.
     const folder = folderOf({ 'large.mjs': large })
@@ -90,7 +90,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('a candidate', { timeout: 120_000 }, () => {
+describe('a candidate', () => {
   /** The time that one takes whose backend runs `code`, in a process that is there already. */
   async function timeOf(
     code: string,
@@ -150,7 +150,7 @@ describe('a candidate', { timeout: 120_000 }, () => {
   })
 })
 
-it('a search among candidates that loop and die costs at most a time limit for each, and ends in the failure', { timeout: 120_000 }, async () => {
+it('a search among candidates that loop and die costs at most a time limit for each, and ends in the failure', async () => {
   // Without its relu, a graph with one sin loops, and one with more ends the process.
   const code = `
     const count = (name) => [...gm.graph.nodes].filter((node) => node.name.startsWith(name)).length

@@ -134,7 +134,7 @@ async function alarmOfProgram(seed: number, withFault: (backend: Backend) => Bac
 
 const seeds = Array.from({ length: count }, (_, i) => i + 1)
 
-describe('a right backend that rounds otherwise', { timeout: 60_000 }, () => {
+describe('a right backend that rounds otherwise', () => {
   it.each(seeds)('is right on the model of seed %d', async (seed) => expect((await alarmOf(seed)) ?? '').toBe(''))
   it.each(seeds)('is right on the random program of seed %d, its gradients and its worst input', async (seed) =>
     expect((await alarmOfProgram(seed)) ?? '').toBe(''),

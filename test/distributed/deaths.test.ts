@@ -108,7 +108,7 @@ const waysIn = (world: 'threads' | 'mpi'): typeof WAYS => [
 
 describe.each(worlds)('tensorfx run on %s', (world) => {
   // Side by side: most of the time a rank waits for others to say their last words, or for a timeout.
-  test.concurrent.each(waysIn(world))('%s', { timeout: 100_000 }, async (way, first, code, hasStack) => {
+  test.concurrent.each(waysIn(world))('%s', async (way, first, code, hasStack) => {
     const end = await start(process.execPath, ['--max-old-space-size=120', bundledCommand, 'run', '-n', '2', '--backend', world, SCRIPT, way])
     const lines = end.lines.map((line) => line.replace(/^\[\d\] /, ''))
     expect(lines[0]).toMatch(first)
@@ -141,7 +141,7 @@ function startAlone(way: string): Promise<End> {
   return start(file, args)
 }
 
-test.runIf(worlds.includes('mpi'))('mpirun alone: a rank that ends before it joins is named', { timeout: 100_000 }, async () => {
+test.runIf(worlds.includes('mpi'))('mpirun alone: a rank that ends before it joins is named', async () => {
   const { code, lines } = await startAlone('leavesBeforeJoining')
   expect(lines.find((line) => line.startsWith('DistributedError'))).toMatch(
     /initProcessGroup\(\) cannot end, since rank 1 has left before it: process\.exit\(0\), called at .*deaths\.mjs/,
@@ -149,7 +149,7 @@ test.runIf(worlds.includes('mpi'))('mpirun alone: a rank that ends before it joi
   expect(code).toBe(1)
 })
 
-test.runIf(worlds.includes('mpi'))('mpirun alone: processes and threads of a rank may end before it joins', { timeout: 100_000 }, async () => {
+test.runIf(worlds.includes('mpi'))('mpirun alone: processes and threads of a rank may end before it joins', async () => {
   expect(await startAlone('helpersEndBeforeJoining')).toEqual({ code: 0, lines: [] })
 })
 
@@ -180,7 +180,7 @@ const BROKEN: readonly (readonly [what: string, files: Readonly<Record<string, s
 ]
 
 describe.each(worlds)('on %s a syntax error comes with its file and line', (world) => {
-  test.concurrent.each(BROKEN)('%s', { timeout: 100_000 }, async (_what, files, cause, place, line) => {
+  test.concurrent.each(BROKEN)('%s', async (_what, files, cause, place, line) => {
     const folder = mkdtempSync(join(tmpdir(), 'tensorfx-syntax-'))
     try {
       for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)

@@ -28,7 +28,7 @@ function run(world: string, way: string, level: string): Promise<string> {
   })
 }
 
-describe.each(turn(worlds))('on %s', { timeout: 90_000 }, (world) => {
+describe.each(turn(worlds))('on %s', (world) => {
   test('a mismatch names what each rank called, and where', async () => {
     const output = await run(world, 'mismatch', 'DETAIL')
     expect(output).toContain("The first collective that differs is number 151 of group '0':\n")

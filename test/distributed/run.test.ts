@@ -29,7 +29,7 @@ const run = (words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<End
     })
   })
 
-describe.each(turn(worlds))('on %s', { timeout: 90_000 }, (world) => {
+describe.each(turn(worlds))('on %s', (world) => {
   const options = (size: number): string[] => ['-n', String(size), '--backend', world]
 
   test('every rank runs the program with its words, and each line of output has its rank', async () => {

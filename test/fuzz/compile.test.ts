@@ -26,7 +26,7 @@ const parts = (count: number, first: number): readonly number[] =>
     String,
   )
 
-describe('random programs', { timeout: 60_000 }, () => {
+describe('random programs', () => {
   it.each(parts(500, 20_000))('from seed %d on, ten mean the same compiled as eagerly', (first) => expect(failures('compile', 10, first)).toBe(''))
   it.each(parts(200, 30_000))('from seed %d on, ten mean the same as graphs of makeFx', (first) => expect(failures('makeFx', 10, first)).toBe(''))
   it.each(parts(100, 40_000))('from seed %d on, ten mean the same as graphs that reinplace changed', (first) =>

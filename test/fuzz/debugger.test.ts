@@ -30,7 +30,7 @@ const fails = (seed: number, only: readonly string[], chosen = settings): FuzzFa
 const text = (f: FuzzFailure | null): string =>
   f === null ? '' : `${f.text}\n// ${f.difference.where}: ${f.difference.expected} without, ${f.difference.got} with it`
 
-describe('random programs', { timeout: 120_000 }, () => {
+describe('random programs', () => {
   it.each(
     tenth(
       Array.from({ length: 12 }, (_, i) => 60_000 + i),
@@ -39,7 +39,7 @@ describe('random programs', { timeout: 120_000 }, () => {
   )('the program of seed %d means the same with each setting of the debugger', (seed) => expect(text(fails(seed, kinds))).toBe(''))
 })
 
-describe('a debugger that touches the program is found', { timeout: 120_000 }, () => {
+describe('a debugger that touches the program is found', () => {
   const level4 = settings.filter(({ reproLevel }) => reproLevel === 4)
   const found = (): boolean => [70_000, 70_001, 70_002, 70_003].some((seed) => fails(seed, ['inplace', 'closureTensors', 'random'], level4) !== null)
 

@@ -18,7 +18,7 @@ const api = await mutationApi((entry) => entries[entry]?.() ?? Promise.reject(ne
 
 test('80 random programs compute the same, whatever happens to the lists, options and results that went in and out', () => {
   expect(fuzzMutations(api, 80, 1)).toEqual([])
-}, 120_000)
+})
 
 test('the run finds shapes that are handed out as they are', () => {
   const shape = vi.spyOn(Tensor.prototype, 'shape', 'get').mockImplementation(function (this: Tensor) {
@@ -29,7 +29,7 @@ test('the run finds shapes that are handed out as they are', () => {
   } finally {
     shape.mockRestore()
   }
-}, 120_000)
+})
 
 test.each([
   [
