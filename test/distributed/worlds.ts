@@ -77,7 +77,7 @@ async function runScenarios(
   const args = [RUN, kind, String(size), ...scenarios.map(scenario)]
   const { stdout } = await promisify(execFile)(...command(kind, size, args), {
     env: { ...process.env, ...MPI_ENV, ...env },
-    timeout: 240_000,
+    timeout: 600_000,
     maxBuffer: 2 ** 28,
   })
   const line = stdout.split('\n').find((text) => text.startsWith('RESULTS '))
@@ -101,7 +101,7 @@ export function describeWorld(
     let ranks: readonly RankResults[] = []
     beforeAll(async () => {
       ranks = await runScenarios(kind, size, scenarios, env)
-    }, 240_000)
+    }, 600_000)
 
     test('no scenario fails', () => {
       expect(ranks).toHaveLength(size)
