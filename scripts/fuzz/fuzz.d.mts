@@ -21,7 +21,7 @@ export interface FuzzFailure {
   readonly difference: { readonly where: string; readonly expected: unknown; readonly got: unknown }
 }
 
-export const notYet: Readonly<Record<'compile' | 'makeFx' | 'reinplace' | 'aot', readonly string[]>>
+export const notYet: Readonly<Record<'compile' | 'automatic' | 'dynamic' | 'makeFx' | 'reinplace' | 'aot', readonly string[]>>
 export function kindsOf(wrapper: string): readonly string[]
 export function passingKinds(wrapper: string): readonly string[]
 export function fuzzOne(api: FuzzApi, seed: number, options?: FuzzOptions): FuzzFailure | null

@@ -8,9 +8,15 @@ import { shrink } from './shrink.mjs'
 import { withoutHistory, wrappers } from './wrappers.mjs'
 
 /** Kinds that fail today, which the tests leave out. */
-export const notYet = { compile: [], makeFx: [], reinplace: [], aot: [] }
+export const notYet = { compile: [], automatic: [], dynamic: [], makeFx: [], reinplace: [], aot: [] }
 
-/** The kinds of programs that a wrapper ('compile', 'makeFx', 'aot') is made for. */
+/** Whether a wrapper traces f, so that nothing may depend on what a trace does not see. */
+const traces = (wrapper) => wrapper !== 'compile' && !hasNewShapes(wrapper)
+
+/** Whether each call gets shapes of its own. */
+const hasNewShapes = (wrapper) => wrapper === 'automatic' || wrapper === 'dynamic'
+
+/** The kinds of programs that a wrapper ('compile', 'automatic', 'dynamic', 'makeFx', 'aot') is made for. */
 export const kindsOf = (wrapper) => kindsFor[wrapper]
 
 /** Those that pass. */
@@ -27,14 +33,12 @@ export function fuzzOne(
   seed,
   { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true, settings = null } = {},
 ) {
-  const program = generate(api, seed, kinds, { traced: wrapper !== 'compile' })
+  const program = generate(api, seed, kinds, { traced: traces(wrapper), newShapes: hasNewShapes(wrapper) })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
     if (settings !== null) return differenceOrNull(judgeDebugger(api, candidate, wrap, settings))
     const cut = wrapper === 'makeFx' || wrapper === 'reinplace'
-    return differenceOrNull(
-      judge(api, candidate, wrap, { traced: wrapper !== 'compile', ...(cut && { eager: withoutHistory(api), history: false }) }),
-    )
+    return differenceOrNull(judge(api, candidate, wrap, { traced: traces(wrapper), ...(cut && { eager: withoutHistory(api), history: false }) }))
   }
   const found = difference(program)
   if (found === null) return null

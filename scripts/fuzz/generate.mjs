@@ -181,9 +181,9 @@ const BASIS = ['pointwise', 'views']
 const isBasis = (name) => BASIS.includes(name)
 
 /**
- * A random program. `names` are the kinds that it may use; `traced`: it is for makeFx or aotFunction.
+ * A random program. `names` are the kinds that it may use; `traced`: it is for makeFx or aotFunction; `newShapes`: eight calls, each with shapes of its own.
  */
-export function generate(api, seed, names, { traced = false } = {}) {
+export function generate(api, seed, names, { traced = false, newShapes = false } = {}) {
   const random = randomFrom(seed)
   const others = names.filter((name) => !BASIS.includes(name))
   const chosen = [...BASIS.filter((name) => names.includes(name))]
@@ -195,10 +195,10 @@ export function generate(api, seed, names, { traced = false } = {}) {
   const program = makeProgram(seed, chosen)
   api.reset()
   api.torch.manualSeed(1)
-  const writer = new Writer(api, random, program, 2 + random.int(3), traced)
+  const writer = new Writer(api, random, program, newShapes ? 8 : 2 + random.int(3), traced)
   const kinds = chosen.map((name) => allKinds[name])
   for (const kind of kinds) kind.setup?.(writer)
-  argumentsOf(writer, kinds)
+  argumentsOf(writer, kinds, newShapes)
   writer.inside(program.body, () => {
     writer.more(2 + random.int(8))
     for (const kind of kinds) kind.finish?.(writer)
@@ -217,8 +217,21 @@ export function generate(api, seed, names, { traced = false } = {}) {
 
 const SHAPES = [[], [3], [2, 3], [3, 1], [1, 3], [4], [2, 3, 4], [5, 4], [16], [1], [2, 2], [9, 7], [3, 3]]
 
+/** A shape for each call: equal sizes of a program become equal sizes, mostly others than before, some of them 0 and 1. */
+function drawnAnew({ random, callCount }) {
+  const drawn = Array.from({ length: callCount }, () => new Map())
+  const sizeOf = () => (random.chance(0.06) ? 0 : random.chance(0.12) ? 1 : 2 + random.int(6))
+  return (shape) =>
+    drawn.map((sizes, call) =>
+      shape.map((size) => {
+        if (!sizes.has(size)) sizes.set(size, call === 0 || size === 1 ? size : sizeOf())
+        return sizes.get(size)
+      }),
+    )
+}
+
 /** f's parameters, and the arguments of each call. */
-function argumentsOf(writer, kinds) {
+function argumentsOf(writer, kinds, newShapes) {
   const { random, program, callCount } = writer
   const count = 1 + random.int(3)
   const tensors = Array.from({ length: count }, (_, i) => {
@@ -226,6 +239,8 @@ function argumentsOf(writer, kinds) {
     return { name: 'abc'[i], shape, dtype: undefined, grad: random.chance(0.4) }
   })
   for (const kind of kinds) kind.tensors?.(writer, tensors)
+  const draw = drawnAnew(writer)
+  if (newShapes) for (const t of tensors) t.shapes ??= draw(t.shape)
   const dataOf = (t, call) => {
     const shape = (t.shapes?.[call] ?? t.shape).join(', ')
     const made = `data([${shape}], ${random.int(1000)}${t.dtype === undefined ? '' : `, '${t.dtype}'`})`

@@ -1,6 +1,7 @@
 // npm run fuzz:compile -- N seed: N random programs against eager. Program i has the seed `seed + i`, so `-- 1 SEED` runs one alone.
 //
 //   --with makeFx|reinplace|aot   traces instead of compile
+//   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true
 //   --backend NAME       of compile; default inductor
 //   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out

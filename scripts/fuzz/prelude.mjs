@@ -41,7 +41,8 @@ export function snapshot(Tensor, value, { taintOf = null, history = true, layout
     const taint = taintOf === null ? false : taintOf(value)
     const requiresGrad = history && value.requiresGrad
     const flat = value.detach().toArray()
-    const data = Array.isArray(flat) ? flat.flat(Infinity) : [flat]
+    // A complex number is two.
+    const data = [flat].flat(Infinity).flatMap((item) => (item !== null && typeof item === 'object' && 're' in item ? [item.re, item.im] : [item]))
     const shot = { tensor: true, shape: [...shape], dtype, requiresGrad, data, taint }
     if (layout) shot.layout = `strides ${value.strides.join()}, offset ${value.offset}, version ${value.storage?.version}`
     return shot

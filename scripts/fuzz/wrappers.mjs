@@ -38,6 +38,8 @@ export function wrappers(api, backend) {
     }
   return {
     compile: (f) => compile(f, { backend }),
+    automatic: (f) => compile(f, { backend }),
+    dynamic: (f) => compile(f, { backend, dynamic: true }),
     makeFx: traced((f, args) => makeFx(f)(...args)),
     // What a graph overwrites a backward may need.
     reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...inputsOf(args, Tensor)), api.noGrad),

@@ -11,6 +11,7 @@ const BASES = {
   Tensor: 'Tensor',
   Scalar: 'number | ComplexNumber',
   int: 'number',
+  SymInt: 'number',
   float: 'number',
   bool: 'boolean',
   str: 'string',

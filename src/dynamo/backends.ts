@@ -34,6 +34,8 @@ export const resultsOf = (returned: unknown): readonly unknown[] => (Array.isArr
  */
 export interface Backend {
   (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
+  /** Whether what it returns is for the shapes of the example inputs only. Otherwise `compile(fn, { dynamic: true })` calls it with graphs that have sizes among their inputs, as numbers. */
+  readonly staticShapes?: boolean
 }
 
 /** What a backend says of itself when it is registered. */
@@ -42,6 +44,8 @@ export interface BackendOptions {
   readonly module?: string
   /** 'debug' backends are left out of listBackends(). */
   readonly tags?: readonly string[]
+  /** As {@link Backend.staticShapes}. */
+  readonly staticShapes?: boolean
 }
 
 /** What a backend returned, as a function of any inputs. Throws ArgumentError if it is neither a function nor a GraphModule. */
@@ -71,7 +75,7 @@ const builtIn = (): readonly string[] => ['inductor', ...Object.keys(defaultBack
  */
 export function registerBackend(name: string, backend: Backend, options: BackendOptions = {}): void {
   checkCount('registerBackend', arguments, 3)
-  checkOptions('registerBackend', options, { module: true, tags: true })
+  checkOptions('registerBackend', options, { module: true, tags: true, staticShapes: 'boolean' })
   if (typeof name !== 'string' || name === '' || !isCallable(backend))
     throw new ArgumentError(
       `registerBackend: expected a name and a function (gm, exampleInputs) => compiled, got ${valueText(name)} and ${valueText(backend)}.${swappedHint(isCallable(name), 'name', 'backend', 'name, backend')}`,
@@ -115,6 +119,10 @@ export function labelOf(backend: Backend): string {
   const own = backend.name === '' ? 'custom' : backend.name
   return registry.has(own) ? `${own} (a function)` : own
 }
+
+/** Whether graphs with sizes among their inputs can be given to a backend. */
+export const takesAnySizes = (backend: Backend): boolean =>
+  backend.staticShapes !== true && ![...registry.values()].some((entry) => entry.backend === backend && entry.options.staticShapes === true)
 
 /** Puts something around a backend: takes it and the name by which messages call it, and returns what is called in its place. */
 export type BackendInterceptor = (backend: Backend, name: string) => Backend
@@ -176,6 +184,9 @@ const run =
   (...inputs) =>
     gm.forward(...inputs)
 
+/** The backend `eager`: runs graphs as they are, for any sizes. */
+export const eagerBackend: Backend = run
+
 /** Always throws; stands for a kernel that fails at run time. */
 const reluRuntimeError = nameTarget(
   function reluRuntimeError(_x: Tensor): Tensor {
@@ -207,9 +218,9 @@ function withRelu(replacement: (x: Tensor) => Tensor): Backend {
 
 /** The backends that need no code generator, and the test backends that fail on purpose. */
 export const defaultBackends: Readonly<Record<string, Entry>> = {
-  eager: { backend: run, options: {} },
+  eager: { backend: eagerBackend, options: {} },
   // Forward and backward graphs in primitive operators, on eager kernels: a failure that occurs here too is not in the code generator.
-  aot_eager: { backend: (gm) => run(decomposeGraph(gm)), options: {} },
+  aot_eager: { backend: (gm) => run(decomposeGraph(gm)), options: { staticShapes: true } },
   relu_compile_error_TESTING_ONLY: {
     backend: (gm) => {
       for (const node of gm.graph.nodes) if (isRelu(node)) throw new ReluCompileError()

@@ -22,6 +22,7 @@ import type { Demand } from './plan.ts'
 import type { Reports } from './reports.ts'
 import { Segment, castOp } from './segment.ts'
 import { pathInto } from './sharedWrites.ts'
+import type { SizePolicy } from './sizes.ts'
 import { Step, under } from './traceTree.ts'
 import type { CallWatch } from './watch.ts'
 
@@ -30,6 +31,8 @@ export interface Tree {
   readonly root: Step
   /** How many paths were recorded after the first. */
   branches: number
+  /** What decides which sizes differ from call to call on one path; null: each path is for the shapes that it was recorded with. */
+  readonly policy: SizePolicy | null
 }
 
 /** The call that is captured. */
@@ -69,7 +72,7 @@ export class Capture implements DispatchMode {
   }
 
   #start(root: Step): Segment {
-    return new Segment(root.now(), (segment, storage) => this.#read(segment, storage))
+    return new Segment(root.now(), (segment, storage) => this.#read(segment, storage), this.#call.tree.policy)
   }
 
   // ---- one operator ----
@@ -100,10 +103,9 @@ export class Capture implements DispatchMode {
     const path = isShared ? pathInto(segment, self, functional, args, this.#call.fullgraph) : null
     if (isShared && path === null) return this.#runAlone(op, args, breakCauses.sharedMemory)
     let step = this.#step(functional, args, op)
-    const result = step?.results[0]
-    if (step !== null && result !== undefined && result.dtype !== self.dtype) {
+    if (step !== null && step.results[0]?.dtype !== self.dtype) {
       // The tensor keeps its dtype.
-      const wide = this.#segment.lazy(step, result, step.firstSlot)
+      const wide = this.#segment.lazy(step)
       step = this.#step(castOp(), [wide, self.dtype])
     }
     if (step === null) return this.#runNow(op, args)
@@ -111,7 +113,7 @@ export class Capture implements DispatchMode {
       this.#segment.write(step.firstSlot, self)
       return self
     }
-    const whole = path.scatter(segment.lazy(step, present(step.results[0], 'the result of an in-place operator'), step.firstSlot))
+    const whole = path.scatter(segment.lazy(step))
     if (this.#eager) return this.#runNow(op, args)
     segment.write(segment.slotOf(whole), path.base)
     return self
@@ -155,7 +157,7 @@ export class Capture implements DispatchMode {
    */
   #step(op: OpDef, args: readonly Arg[], written: OpDef | null = null): Step | null {
     if (op.indices !== null) this.#checkIndices(op, op.indices, args)
-    const known = this.#segment.follow(op, args)
+    const known = this.#segment.follow(op, args, written)
     if (known !== null) return known
     if (tensorsOf(args).some(isStandIn)) {
       this.breakGraph(
@@ -168,7 +170,7 @@ export class Capture implements DispatchMode {
     // An in-place operator also checks that the result fits. A recorded step has been checked.
     if (written !== null) withoutModes(() => written.meta(...args))
     const last = this.#segment.cursor.children.at(-1)
-    if (!(last === undefined ? this.#mayCompile() : this.#mayBranch(describeDifference(last, op, args)))) {
+    if (!(last === undefined ? this.#mayCompile() : this.#mayBranch(describeDifference(last, op, args, this.#call.tree.policy)))) {
       this.#leave()
       return null
     }

@@ -10,7 +10,7 @@ import { Module } from '../module/index.ts'
 import { checkArgument, checkCallable, checkCount, checkOptions, isCallable, isFunction, isModule, isObject, valueText } from '../protocol/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import { labelOf, lookupBackend } from './backends.ts'
+import { labelOf, lookupBackend, takesAnySizes } from './backends.ts'
 import type { Backend } from './backends.ts'
 import { breakCauses, disabledCall } from './breaks.ts'
 import { Capture } from './capture.ts'
@@ -57,6 +57,12 @@ export interface CompileOptions {
   /** A graph break is an error. Default false. */
   readonly fullgraph?: boolean
   /**
+   * Whether one graph is for calls whose tensors have other sizes. With `true`, every size of at least 2 is an input of the graph from the first call on. Default: sizes are constants, and
+   * each other shape records another path, unless `markDynamic` says otherwise. A graph for any sizes runs on eager kernels or on a backend that takes sizes; for sizes that come often,
+   * others compile one of their own.
+   */
+  readonly dynamic?: boolean
+  /**
    * The caller's promise that the function is pure: its results and its writes to tensors depend only on its arguments and on the outside tensors that it
    * used when it was recorded. On a hit only the arguments are checked, and the function is not run. Calls with graph breaks, random numbers, changing
    * numbers, views among the results or gradients set inside still run. Default false.
@@ -99,7 +105,6 @@ type CallOf<M extends Module> = (...args: Parameters<M['forward']>) => ReturnTyp
 /** What to write instead of the options of PyTorch's compile that are not options here. */
 const PYTORCH_OPTIONS: Readonly<Record<string, string>> = {
   mode: 'leave it out, as there is one mode; for a pure function whose calls are short, { skipReplay: true } checks only the arguments',
-  dynamic: 'leave it out, as each graph is compiled for the shapes of its inputs; config.recompileLimit says how many graphs there may be',
   disable: 'leave it out, and write disable(fn) for a function that runs eagerly',
 }
 
@@ -124,7 +129,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   checkOptions(
     'compile',
     options,
-    { backend: true, fullgraph: 'boolean', skipReplay: 'boolean', onGraph: true, trace: true, options: true },
+    { backend: true, fullgraph: 'boolean', dynamic: 'boolean', skipReplay: 'boolean', onGraph: true, trace: true, options: true },
     PYTORCH_OPTIONS,
   )
   const { trace } = options
@@ -168,6 +173,8 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
   return new CompiledFunction(target, {
     backend,
     label,
+    takesSizes: takesAnySizes(backend),
+    dynamic: options.dynamic,
     fullgraph: options.fullgraph ?? false,
     skipReplay: options.skipReplay ?? false,
     onGraph: options.onGraph === undefined ? null : harmless(options.onGraph),

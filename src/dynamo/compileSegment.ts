@@ -9,7 +9,7 @@ import { announce, emit, inScope, newId } from '../events/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Node } from '../fx/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { intercepted, resultsOf, runnable } from './backends.ts'
+import { eagerBackend, intercepted, resultsOf, runnable } from './backends.ts'
 import type { Backend, BackendCode } from './backends.ts'
 import { Cost } from './budget.ts'
 import type { Budget } from './budget.ts'
@@ -30,6 +30,8 @@ import type { CompiledSegment } from './traceTree.ts'
 /** What is to be compiled. */
 export interface SegmentRequest extends Plan {
   readonly segment: Segment
+  /** Whether the graph is for any sizes, which are inputs. Otherwise it is for those of the present walk. */
+  readonly takesSizes: boolean
   /** Whether the compiled code may overwrite inputs, as `writeBacks` says. Otherwise it returns their new values. */
   readonly mayWriteInPlace: boolean
   /** The graph break that ends it; null at the end of a call. */
@@ -40,6 +42,8 @@ export interface SegmentRequest extends Plan {
 export interface BackendChoice {
   readonly backend: Backend
   readonly label: string
+  /** Whether it can have graphs with sizes among their inputs. */
+  readonly takesSizes: boolean
   /** Called with each graph before the backend gets it. */
   readonly onGraph: ((gm: GraphModule, exampleInputs: readonly unknown[]) => void) | null
 }
@@ -59,17 +63,22 @@ export function compileSegment(request: SegmentRequest, context: SegmentContext)
   return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => cost.of(() => compileInScope(request, context, cost)))
 }
 
-function compileInScope(request: SegmentRequest, { choice, reports }: SegmentContext, cost: Cost): CompiledSegment | null {
-  const { segment, outputs, heads, reason } = request
+/** The backend of a graph: the eager one for a graph that takes sizes, if that of the program cannot have it. */
+function backendFor({ takesSizes }: SegmentRequest, choice: BackendChoice): BackendChoice {
+  return takesSizes && !choice.takesSizes ? { ...choice, backend: eagerBackend, label: 'eager' } : choice
+}
+
+function compileInScope(request: SegmentRequest, { choice: chosen, reports }: SegmentContext, cost: Cost): CompiledSegment | null {
+  const { segment, outputs, heads, reason, takesSizes } = request
+  const choice = backendFor(request, chosen)
   const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
-  const end = segment.cursor
   const names = placeholderNames(request)
   const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
   if (typeof traced === 'string') {
     announce({ kind: 'joint', ok: false }, () => ({ kind: 'joint', ok: false, why: traced, nodes: [] }))
     return null
   }
-  const { gm, inputSlots } = buildGraph(end, outputs, names, writeBacks, `__compiled_fn_${graphCount++}`)
+  const { gm, inputSlots } = buildGraph(segment, outputs, { names, takesSizes }, writeBacks, `__compiled_fn_${graphCount++}`)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
   announceGraph(gm, { role: 'captured', parent: null, reason: reason?.reason ?? 'return', isJoint: traced !== null }, reason?.userStack)
   choice.onGraph?.(gm, inputs)
@@ -96,7 +105,8 @@ function compileInScope(request: SegmentRequest, { choice, reports }: SegmentCon
 function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
   return neededSteps(segment.cursor, heads).steps.some(
     (step) =>
-      step.args.some((arg) => arg.kind === 'scalar') && step.results.some((_, i) => segment.lazies[step.firstSlot + i]?.requiresGrad === true),
+      step.args.some((arg) => arg.kind === 'scalar' && arg.number !== 'size') &&
+      step.results.some((_, i) => segment.lazies[step.firstSlot + i]?.requiresGrad === true),
   )
 }
 
@@ -116,7 +126,7 @@ function jointGraph(
   names: (slot: number) => string | null,
 ): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | string {
   if (numbersOnTape(segment, heads)) return 'the gradient depends on a number that differs from call to call'
-  const { graph, nodes, inputSlots } = openGraph(segment.cursor, outputs, names, true)
+  const { graph, nodes, inputSlots } = openGraph(segment, outputs, { names, takesSizes: false, allResults: true })
   // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
   if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)

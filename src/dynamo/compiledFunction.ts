@@ -10,6 +10,7 @@ import {
   keyOf,
   metKey,
   metTensorState,
+  rankKey,
   readState,
   structureState,
   tensorState,
@@ -32,6 +33,9 @@ import { config } from './config.ts'
 import { placeholderNames } from './placeholderNames.ts'
 import { Reports } from './reports.ts'
 import { Shortcut } from './shortcut.ts'
+import { hasDynamicMarks } from './marks.ts'
+import { SizePolicy } from './sizes.ts'
+import type { SizeRule } from './sizes.ts'
 import { Step } from './traceTree.ts'
 import { CallWatch, describeLeaves } from './watch.ts'
 
@@ -42,6 +46,8 @@ export type Callable = (...args: never[]) => unknown
 export interface CompiledFunctionOptions extends BackendChoice {
   readonly fullgraph: boolean
   readonly skipReplay: boolean
+  /** Whether sizes may differ from call to call on one path; undefined: where a program has marked some. */
+  readonly dynamic: boolean | undefined
 }
 
 interface FunctionTree extends Tree {
@@ -169,11 +175,19 @@ export class CompiledFunction {
     watch?.answered(isEager ? 'eager' : isFresh ? 'recorded' : 'replayed', index, ended)
   }
 
+  /** When sizes of a call with these arguments become sizes of its path; null: never. */
+  #ruleFor(leaves: readonly unknown[]): SizeRule | null {
+    const { dynamic, takesSizes } = this.#options
+    if (dynamic === true) return 'all'
+    return dynamic === undefined && (takesSizes || hasDynamicMarks(leaves)) ? 'second' : null
+  }
+
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
     const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
-    let key = `${callKey()}|${isFlat ? '' : keyOf(structureState, spec)}`
-    for (const leaf of leaves) key += leaf instanceof Tensor ? `|${metKey(leaf)}` : `|${typeof leaf}`
+    const rule = this.#ruleFor(leaves)
+    let key = `${rule ?? ''}${callKey()}|${isFlat ? '' : keyOf(structureState, spec)}`
+    for (const leaf of leaves) key += leaf instanceof Tensor ? `|${rule === null ? metKey(leaf) : rankKey(leaf)}` : `|${typeof leaf}`
     let tree = this.#trees.get(key)
     if (tree !== undefined) return tree
     const index = this.#trees.size
@@ -185,7 +199,7 @@ export class CompiledFunction {
       this.reports.missed('arguments', newArguments(latest, leaves, leavesText, isAllowed), isAllowed)
       if (!isAllowed) return null
     }
-    tree = { root: Step.root(), branches: 0, shortcuts: [], index, leavesText, state }
+    tree = { root: Step.root(), branches: 0, policy: rule === null ? null : new SizePolicy(rule), shortcuts: [], index, leavesText, state }
     this.#trees.set(key, tree)
     return tree
   }

@@ -1,12 +1,14 @@
 // The end of a segment, from top to bottom: what is needed of it, the compiled code for that (compiled now if the tree has none), running it, and the data that tensors get.
 import { noGrad } from '../autograd/index.ts'
 import { withoutModes } from '../dispatch/index.ts'
+import { ShapeError } from '../errors/index.ts'
 import { beyondLimit } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
-import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import { Tensor, asTensor, formatShape, sameShape } from '../tensor/index.ts'
 import type { Storage } from '../tensor/index.ts'
 import { compileSegment } from './compileSegment.ts'
 import type { SegmentContext } from './compileSegment.ts'
+import { config } from './config.ts'
 import type { EndedSegment } from './endedSegment.ts'
 import { runSteps } from './evaluate.ts'
 import { announceFailure } from './failures.ts'
@@ -34,7 +36,7 @@ export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonl
     if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
     ended.isOver = true
     announceWrites(segment)
-    if (compiled !== null) run(segment, compiled, plan, earlier)
+    if (compiled !== null) run(segment, compiled, plan, earlier, context.choice.label)
     return true
   } catch (error) {
     if (ended.isOver) announceFailure('run', error, context.choice.label)
@@ -63,22 +65,31 @@ function compiledFor(
   context: SegmentContext,
 ): { readonly plan: Plan; readonly compiled: CompiledSegment | null } | null {
   const { end, segment } = ended
+  const { sizes } = segment
+  // With sizes, a graph is for any of them, unless these come often. A gradient depends on shapes: for any sizes the tape is kept.
+  let own = sizes === null || context.choice.takesSizes ? null : end.often.graphsFor(sizes, config.recompileLimit)
   for (;;) {
-    const plan = planOf(segment, demand, end.keepsTape)
+    const takesSizes = sizes !== null && own === null
+    const plan = planOf(segment, demand, end.keepsTape || takesSizes)
     if (plan.outputs.length === 0) return { plan, compiled: null }
-    const known = findCompiled(end, plan)
+    const ends = own ?? end.ends
+    const known = findCompiled(ends, plan)
     if (known !== undefined) {
       known.cost.repay()
       return { plan, compiled: known }
     }
-    if (!context.budget.mayCompile) return null
+    if (!context.budget.mayCompile) {
+      if (own === null) return null
+      own = null
+      continue
+    }
     ended.fresh = true
-    const request = { segment, ...plan, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
+    const request = { segment, ...plan, takesSizes, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
     // A backend, and the debugger around it, may look at the example inputs. They see the old data; reading must not perform the writes.
     release(segment)
     const done = compileSegment(request, context)
     if (done !== null) {
-      end.ends.push(done)
+      ends.push(done)
       return { plan, compiled: done }
     }
     // There is no joint graph: the tape itself is kept.
@@ -86,8 +97,8 @@ function compiledFor(
   }
 }
 
-function findCompiled(end: Step, plan: Plan): CompiledSegment | undefined {
-  return end.ends.find((c) => sameShape(c.outputSlots, plan.outputs) && sameShape(c.heads, plan.heads) && sameList(c.tape, plan.tape))
+function findCompiled(ends: readonly CompiledSegment[], plan: Plan): CompiledSegment | undefined {
+  return ends.find((c) => sameShape(c.outputSlots, plan.outputs) && sameShape(c.heads, plan.heads) && sameList(c.tape, plan.tape))
 }
 
 const sameList = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, i) => Object.is(value, b[i]))
@@ -108,7 +119,7 @@ function mayFail(segment: Segment, { operator, args }: Step): boolean {
   return storage !== null && (storage.writer === segment || segment.writes.has(storage))
 }
 
-function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[]): void {
+function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[], label: string): void {
   const writes = [...segment.writes]
   const needing = (storage: Storage): readonly EndedSegment[] => {
     const before = segment.writes.get(storage)?.before
@@ -136,12 +147,21 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
     )
     compiled.outputSlots.forEach((slot, i) => {
       const value = results[i]
-      if (value instanceof Tensor) beyondLimit(() => adopt(segment.lazyAt(slot), value))
+      if (!(value instanceof Tensor)) return
+      const lazy = segment.lazyAt(slot)
+      if (segment.sizes !== null && !sameShape(value.sizes, lazy.sizes)) throw wrongShape(label, value, lazy)
+      beyondLimit(() => adopt(lazy, value))
     })
     if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
   })
   for (const view of plan.headViews) attachViewHistory(segment, view)
 }
+
+const wrongShape = (label: string, { sizes }: Tensor, expected: Tensor): ShapeError =>
+  new ShapeError(
+    `compile: the backend '${label}' returned a tensor of shape ${formatShape(sizes)} where the program has one of shape ${formatShape(expected.sizes)}. ` +
+      'If its code is for the shapes of its example inputs only, say so: set staticShapes to true on the function, or register it with { staticShapes: true }.',
+  )
 
 /**
  * Runs everything that the segment recorded on eager kernels, operator by operator, so that the program can continue without compile. An operator that fails throws its error, which

@@ -19,8 +19,8 @@ export function savedSlots(segment: Segment, step: Step): readonly number[] {
   if (slots === undefined) {
     const args = step.args.map((arg) => argValue(arg, (slot) => segment.at(slot)))
     const reads = derivativeReads(step.operator, args, step.results)
-    // A number of each call may make the derivative read something else.
-    const isFixed = !step.args.some((arg) => arg.kind === 'scalar')
+    // A number or a size of each call may make the derivative read something else.
+    const isFixed = !step.isSized && !step.args.some((arg) => arg.kind === 'scalar')
     slots = tensorSlots(step).filter((_, i) => !isFixed || reads[i] === true)
     known.set(step, slots)
   }

@@ -5,7 +5,7 @@
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
 import { upcomingSeq } from '../autograd/index.ts'
 import { dispatchState, isArgList, markView, withoutModes } from '../dispatch/index.ts'
-import type { Arg, OpDef, Result } from '../dispatch/index.ts'
+import type { Arg, OpDef, Result, ResultSpec } from '../dispatch/index.ts'
 import { present } from '../errors/index.ts'
 import { agreesAsMet, agreesAtOperator, metStateOf } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
@@ -13,10 +13,12 @@ import { opByName } from '../ops/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import { Storage, Tensor, asTensor } from '../tensor/index.ts'
 import type { TensorSpec, Writer } from '../tensor/index.ts'
-import { isOfKind, numberKind, sameButForNumbers, sameConstant } from './arguments.ts'
+import { agreesWithInput, isOfKind, itemOf, numberKind, sameButForNumbers, sameConstant } from './arguments.ts'
 import { evaluate } from './evaluate.ts'
+import { isSize } from './sizes.ts'
+import type { SizePolicy, SizedLayout, Sizes } from './sizes.ts'
 import { Step, neededSteps } from './traceTree.ts'
-import type { ArgStep, InputSpec } from './traceTree.ts'
+import type { ArgStep, InputSpec, InputStep, NumberKind } from './traceTree.ts'
 
 let nextStamp = 1
 
@@ -61,12 +63,21 @@ export class Segment implements Writer {
   readonly writeLog: (readonly [number, Tensor])[] = []
   /** Whether this walk recorded a step. */
   fresh = false
+  /** The sizes that the walk has noted so far; null: none, and everything is as it was recorded. */
+  sizes: Sizes | null = null
+  /** Fake tensors like the values of slots whose shapes depend on sizes, as they are in this walk: of inputs when they were met, and of results. */
+  readonly #likes: (Tensor | undefined)[] = []
+  /** What decides which positions become sizes; null: none does. */
+  readonly #policy: SizePolicy | null
+  readonly #root: Step
   /** An earlier path like the one being recorded: numbers that differ from it become inputs. */
   #shadow: Step | null = null
   readonly #onRead: OnRead
 
-  constructor(root: Step, onRead: OnRead) {
+  constructor(root: Step, onRead: OnRead, policy: SizePolicy | null = null) {
     this.cursor = root
+    this.#root = root
+    this.#policy = policy
     this.stamp = nextStamp++
     this.#onRead = onRead
   }
@@ -77,16 +88,54 @@ export class Segment implements Writer {
 
   // ---- following the recorded path ----
 
-  /** Goes on to the recorded step that this call agrees with. Returns null, and stays, if there is none. */
-  follow(op: OpDef, args: readonly Arg[]): Step | null {
+  /**
+   * Goes on to the recorded step that this call agrees with. Returns null, and stays, if there is none. `written`: the in-place operator for which `op` stands. Throws what the checks of an operator throw that
+   * gets other sizes, and then nothing has changed.
+   */
+  follow(op: OpDef, args: readonly Arg[], written: OpDef | null): Step | null {
     for (const child of this.cursor.children) {
-      if (child.op === op && agreesAtOperator(child.state) && this.#agrees(child, args)) return (this.cursor = child)
+      if (child.op !== op || !agreesAtOperator(child.state)) continue
+      const before = this.sizes
+      if (this.#agrees(child, args) && (!child.isSized || this.#resize(child, args, written, before))) return (this.cursor = child)
     }
     return null
   }
 
+  /** Finds what the results of a step are for the present sizes. Returns false, as if the call did not agree, if there are more or fewer of them. */
+  #resize(step: Step, args: readonly Arg[], written: OpDef | null, before: Sizes | null): boolean {
+    const sizes = present(this.sizes, 'the sizes of a step')
+    const offset = offsetOf(args)
+    let known = sizes.knownAt(step)
+    try {
+      if (known === undefined || (known.offset !== offset && step.operator.tags.has('view'))) {
+        known = { results: fakesOf(withoutModes(() => step.operator.meta(...args))), offset, fits: null }
+        sizes.note(step, known)
+      }
+      if (written !== null && known.fits !== written) {
+        withoutModes(() => written.meta(...args))
+        known.fits = written
+      }
+    } catch (error) {
+      this.#leave(step.args, before)
+      throw error
+    }
+    if (known.results.length !== step.results.length) {
+      this.#leave(step.args, before)
+      return false
+    }
+    for (let i = 0; i < known.results.length; i++) this.#likes[step.firstSlot + i] = known.results[i]
+    return true
+  }
+
+  /** Undoes what these arguments have bound. */
+  #leave(args: readonly ArgStep[], sizes: Sizes | null): void {
+    for (const arg of args) this.#unbind(arg)
+    this.sizes = sizes
+  }
+
   #agrees(step: Step, args: readonly Arg[]): boolean {
     const recorded = step.args
+    const before = this.sizes
     for (let i = 0; i < recorded.length; i++) {
       const r = recorded[i]
       const arg = args[i]
@@ -98,8 +147,7 @@ export class Segment implements Writer {
         else ok = this.#agreesSlowly(r, arg)
         if (ok) continue
       }
-      // Undo what this loop has bound.
-      for (const bound of recorded.slice(0, i + 1)) this.#unbind(bound)
+      this.#leave(recorded.slice(0, i + 1), before)
       return false
     }
     return true
@@ -110,18 +158,42 @@ export class Segment implements Writer {
       case 'slot':
         return arg instanceof Tensor && this.slotOf(arg) === r.slot
       case 'input':
-        if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !agreesAsMet(arg, r.spec.state) || arg.storage?.writer !== null) return false
+        if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !agreesWithInput(arg, r.spec) || arg.storage?.writer !== null) return false
         this.#bind(arg, r.slot)
+        if (r.spec.sizes !== null) this.#noteTensor(r.spec.sizes, arg, r.slot)
         return true
       case 'scalar':
         if (!isOfKind(arg, r.number)) return false
         this.bound[r.slot] = arg
+        if (r.number === 'size') this.#noteSize(Number(arg))
         return true
       case 'list':
         return isArgList(arg) && arg.length === r.items.length && r.items.every((item, i) => this.#agreesSlowly(item, arg[i]))
       default:
         return sameConstant(r.value, arg)
     }
+  }
+
+  #noteSize(size: number): void {
+    this.sizes = (this.sizes ?? this.#root.noSizes).with(size)
+  }
+
+  #noteTensor(layout: SizedLayout, tensor: Tensor, slot: number): void {
+    this.sizes = (this.sizes ?? this.#root.noSizes).ofTensor(layout, tensor)
+    this.#likes[slot] = new Tensor(tensor.sizes, tensor.dtype, null, undefined, undefined, tensor)
+  }
+
+  /** A fake tensor like a result of a step, with its layout in this walk. */
+  likeOf(step: Step, i = 0): Tensor {
+    return present(step.isSized ? this.#likes[step.firstSlot + i] : step.results[i], 'the layout of a result')
+  }
+
+  /** An input of this walk as it was met. */
+  metAs({ slot, spec }: InputStep): InputSpec {
+    const like = spec.sizes === null ? undefined : this.#likes[slot]
+    return like === undefined
+      ? spec
+      : { ...spec, shape: like.shape, strides: like.strides, state: { ...spec.state, sizes: like.sizes, steps: like.steps } }
   }
 
   #bind(tensor: Tensor, slot: number): void {
@@ -154,7 +226,7 @@ export class Segment implements Writer {
       const inputs = step.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg]))
       return inputs.every((arg) => {
         const value = arg.kind === 'input' ? this.bound[arg.slot] : null
-        return arg.kind !== 'input' || !(value instanceof Tensor) || agreesAsMet(value, arg.spec.state)
+        return arg.kind !== 'input' || !(value instanceof Tensor) || agreesAsMet(value, this.metAs(arg).state)
       })
     })
   }
@@ -171,44 +243,68 @@ export class Segment implements Writer {
     const { cursor } = this
     const spec = withoutModes(() => op.meta(...args))
     const shadow = this.#shadowFor(op, args)
+    const policy = this.#policy
     let slot = cursor.nextSlot
     const describe = (arg: Arg, position: number, like: ArgStep | undefined): ArgStep => {
       if (arg instanceof Tensor) {
         const known = this.slotOf(arg)
         if (known >= 0) return { kind: 'slot', slot: known }
         const { shape, dtype, strides, requiresGrad } = arg
-        const input: InputSpec = { shape, dtype, strides, requiresGrad, state: metStateOf(arg), name: nameOf(arg) }
+        const name = nameOf(arg)
+        const sizes = policy?.layoutOf(arg, like?.kind === 'input' ? like.spec : null, name) ?? null
         this.#bind(arg, slot)
-        return { kind: 'input', slot: slot++, spec: input }
+        if (sizes !== null) this.#noteTensor(sizes, arg, slot)
+        return { kind: 'input', slot: slot++, spec: { shape, dtype, strides, requiresGrad, state: metStateOf(arg), sizes, name } }
       }
       if (isArgList(arg)) {
-        if (!arg.some((a) => a instanceof Tensor)) return { kind: 'const', value: arg }
-        return { kind: 'list', items: arg.map((a, i) => describe(a, position, like?.kind === 'list' ? like.items[i] : undefined)) }
+        const items = arg.map((a, i) => describe(a, position, itemOf(like, i)))
+        return items.every((item) => item.kind === 'const') ? { kind: 'const', value: arg } : { kind: 'list', items }
       }
       const differs = like !== undefined && (like.kind === 'scalar' || (like.kind === 'const' && !Object.is(like.value, arg)))
-      const isDynamic = differs || dispatchState.changingNumbers || op.dynamicScalars.includes(op.schema.args[position]?.name ?? '')
-      const number = isDynamic ? numberKind(op, args, position) : null
+      const number = this.#numberKind(op, args, position, arg, differs)
       if (number === null) return { kind: 'const', value: arg }
       this.bound[slot] = arg
+      if (number === 'size') this.#noteSize(Number(arg))
       return { kind: 'scalar', slot: slot++, number }
     }
     const described = args.map((arg, i) => describe(arg, i, shadow?.args[i]))
-    const specs: readonly TensorSpec[] = 'shape' in spec ? [spec] : spec
-    const results = specs.map((s) => Tensor.fake(s))
-    const [source] = args
-    const offset = source instanceof Tensor ? source.offset : 0
+    const results = fakesOf(spec)
+    const offset = offsetOf(args)
     const { recording } = dispatchState
-    const step = new Step(op, described, results, 'shape' in spec, slot, slot + results.length, cursor, captureStack(), recording, offset)
+    const isSized = this.sizes !== null && described.some((arg) => this.#isSized(arg))
+    const step = new Step(op, described, results, 'shape' in spec, slot, slot + results.length, cursor, captureStack(), recording, offset, isSized)
+    if (isSized) {
+      this.sizes?.note(step, { results, offset, fits: null })
+      results.forEach((result, i) => (this.#likes[step.firstSlot + i] = result))
+    }
     cursor.children.push(step)
     this.cursor = step
     this.fresh = true
     return step
   }
 
+  /** The kind of a number that is recorded as an input; null: it is a constant. `differs`: from that of an earlier path. */
+  #numberKind(op: OpDef, args: readonly Arg[], position: number, value: Arg, differs: boolean): NumberKind | null {
+    const argument = op.schema.args[position]
+    if (argument?.type.isSize === true && !op.dynamicScalars.includes(argument.name)) {
+      const policy = this.#policy
+      return policy !== null && (differs || policy.rule === 'all') && isSize(value) && !op.tags.has('custom') ? 'size' : null
+    }
+    const isDynamic = differs || dispatchState.changingNumbers || op.dynamicScalars.includes(argument?.name ?? '')
+    return isDynamic ? numberKind(op, args, position) : null
+  }
+
+  /** Whether what an argument is depends on sizes of the path. */
+  #isSized(arg: ArgStep): boolean {
+    if (arg.kind === 'list') return arg.items.some((item) => this.#isSized(item))
+    if (arg.kind === 'scalar') return arg.number === 'size'
+    return arg.kind !== 'const' && this.#likes[arg.slot] !== undefined
+  }
+
   /** The recorded step that differs from this call in numbers only; the shadow follows it while the new path is recorded. */
   #shadowFor(op: OpDef, args: readonly Arg[]): Step | null {
     const candidates = this.cursor.children.length > 0 ? this.cursor.children : (this.#shadow?.children ?? [])
-    this.#shadow = candidates.findLast((c) => c.op === op && c.args.every((r, i) => sameButForNumbers(r, args[i]))) ?? null
+    this.#shadow = candidates.findLast((c) => c.op === op && c.args.every((r, i) => sameButForNumbers(r, args[i], this.#policy !== null))) ?? null
     return this.#shadow
   }
 
@@ -216,13 +312,13 @@ export class Segment implements Writer {
 
   /** The results of a step as lazy tensors; views of known memory lie on it at once. */
   results(step: Step): Result {
-    const [result] = step.results
-    if (step.single && result !== undefined) return this.lazy(step, result, step.firstSlot)
-    return step.results.map((r, i) => this.lazy(step, r, step.firstSlot + i))
+    return step.single ? this.lazy(step) : step.results.map((_, i) => this.lazy(step, i))
   }
 
   /** The lazy tensor of one result. */
-  lazy(step: Step, like: Tensor, slot: number): Tensor {
+  lazy(step: Step, i = 0): Tensor {
+    const like = this.likeOf(step, i)
+    const slot = step.firstSlot + i
     const source = step.operator.tags.has('view') ? this.sourceOf(step) : null
     const tensor = source === null ? this.#newLazy(like, slot) : this.#newView(step, like, slot, source)
     tensor.captureStamp = this.stamp
@@ -241,9 +337,12 @@ export class Segment implements Writer {
   #newView(step: Step, like: Tensor, slot: number, source: Tensor): Tensor {
     const storage = present(source.storage, 'the storage of the base of a view')
     storage.captureShared = true
-    // as_strided counts from the start of the memory if it is given an offset, all other views from their source.
-    const moved =
-      step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided' ? 0 : source.offset - step.sourceOffset
+    // as_strided counts from the start of the memory if it is given an offset, all other views from their source. With sizes the layout is of this call.
+    const moved = step.isSized
+      ? 0
+      : step.args[3]?.kind === 'const' && step.args[3].value !== null && step.operator.name === 'as_strided'
+        ? 0
+        : source.offset - step.sourceOffset
     const view = new Tensor(like.sizes, like.dtype, storage, undefined, like.offset + moved, like)
     markView(view, source, step.operator)
     this.views.set(slot, step)
@@ -335,6 +434,11 @@ export class Segment implements Writer {
     this.views.set(slot, step)
   }
 }
+
+/** The offset of the first argument. */
+const offsetOf = ([source]: readonly Arg[]): number => (source instanceof Tensor ? source.offset : 0)
+
+const fakesOf = (spec: ResultSpec): readonly Tensor[] => ('shape' in spec ? [spec] : spec).map((one: TensorSpec) => Tensor.fake(one))
 
 /** The operator that casts the result of an in-place operator to the dtype of its tensor. */
 export const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

@@ -8,6 +8,7 @@ import type { TreeSpec } from '../pytree/index.ts'
 import { Tensor, asTensor, sameShape } from '../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from './segment.ts'
+import type { Sizes } from './sizes.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { takeResults } from './adoptResults.ts'
 
@@ -44,6 +45,8 @@ type Leaf = { readonly kind: 'tensor'; readonly first: number; readonly only: Te
 interface Recipe {
   /** Where the recorded path ended. */
   readonly end: Step
+  /** The sizes of that path; the guards compare all shapes. */
+  readonly sizes: Sizes | null
   readonly compiled: CompiledSegment | null
   readonly inputs: readonly Source[]
   /** Inputs (positions) that are overwritten, in the order of the first outputs. */
@@ -112,6 +115,7 @@ export class Shortcut {
     const written = [...segment.writes.values()].map(({ input }) => compiled?.inputSlots.indexOf(input) ?? -1)
     return new Shortcut({
       end: ended.end,
+      sizes: segment.sizes,
       compiled,
       inputs,
       written,
@@ -129,6 +133,7 @@ export class Shortcut {
     const [now, before] = [this.#recipe, earlier.#recipe]
     const didTheSame =
       now.end === before.end &&
+      now.sizes === before.sizes &&
       now.compiled === before.compiled &&
       sameSources(now.inputs, before.inputs) &&
       sameShape(now.written, before.written) &&

@@ -11,6 +11,8 @@ import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
 import type { Cost } from './budget.ts'
 import type { BreakReason } from './explain.ts'
+import { OftenSeen, Sizes } from './sizes.ts'
+import type { SizedLayout } from './sizes.ts'
 
 /** Results of up to this many elements are small. */
 const SMALL = 16
@@ -19,21 +21,29 @@ const SMALL = 16
 export type ArgStep =
   /** A value that the segment already knows. */
   | { readonly kind: 'slot'; readonly slot: number }
-  /** A tensor from outside, met here for the first time. */
-  | { readonly kind: 'input'; readonly slot: number; readonly spec: InputSpec }
+  | InputStep
   /** A number that differs from call to call: an input of the graph, of one kind (see {@link numberKind}). */
   | { readonly kind: 'scalar'; readonly slot: number; readonly number: NumberKind }
   | { readonly kind: 'const'; readonly value: Arg }
   | { readonly kind: 'list'; readonly items: readonly ArgStep[] }
 
-/** What the graph relies on of a number that may change: nothing, or that it is an integer of 32 bits. A number of neither kind is a constant. */
-export type NumberKind = 'any' | 'int32'
+/** A tensor from outside, met here for the first time. */
+export interface InputStep {
+  readonly kind: 'input'
+  readonly slot: number
+  readonly spec: InputSpec
+}
+
+/** What the graph relies on of a number that may change: nothing, that it is an integer of 32 bits, or that it is a size (see sizes.ts). A number of no kind is a constant. */
+export type NumberKind = 'any' | 'int32' | 'size'
 
 /** An outside tensor as it was recorded. */
 export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> {
   readonly requiresGrad: boolean
   /** What must agree with it. */
   readonly state: MetState
+  /** Which of its dimensions may have other sizes; null: none. */
+  readonly sizes: SizedLayout | null
   /** A name for the placeholder, if one is known. */
   readonly name: string | null
 }
@@ -76,6 +86,8 @@ export class Step {
   readonly internal: boolean = dispatchState.internal
   /** What an operator must agree in: the values of `operatorState`. */
   readonly state: readonly unknown[] = readState(operatorState, null)
+  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeAt} has those of the present one. */
+  readonly isSized: boolean
   /** The values of `segmentState` at the call: all steps of a segment have the same. */
   readonly underState: readonly unknown[]
   /** Whether the call must not fail for the memory limit: it belongs to something that has to end once it has begun, as an optimizer's step. */
@@ -83,6 +95,7 @@ export class Step {
   readonly children: Step[] = []
   /** What was compiled for segments that end here, one for each choice of outputs. */
   readonly ends: CompiledSegment[] = []
+  #often: OftenSeen<CompiledSegment> | null = null
   /** The joint graph could not be traced here (a number of each call is on the tape, …): the tape itself is kept. */
   keepsTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
@@ -91,6 +104,8 @@ export class Step {
   calls = 0
   /** For the start of a segment: its starts under other state. */
   #others: Step[] | null = null
+  /** For the start of a segment: the lists of sizes that begin there. */
+  #sizes: Sizes | null = null
   readonly #kept = new Map<boolean, readonly number[]>()
   /** The start of the segment after a graph break here. */
   after: Step | null = null
@@ -107,6 +122,7 @@ export class Step {
     stack: CapturedStack | null,
     recording: boolean,
     sourceOffset: number,
+    isSized = false,
   ) {
     this.op = op
     this.args = args
@@ -118,6 +134,7 @@ export class Step {
     this.stack = stack
     this.recording = recording
     this.sourceOffset = sourceOffset
+    this.isSized = isSized
     this.underState = parent?.underState ?? readState(segmentState, null)
   }
 
@@ -140,6 +157,17 @@ export class Step {
     const made = Step.root()
     this.#others.push(made)
     return made
+  }
+
+  /** Of segments with sizes that end here: what was compiled for lists of sizes that come often. */
+  get often(): OftenSeen<CompiledSegment> {
+    return (this.#often ??= new OftenSeen())
+  }
+
+  /** For the start of a segment: the empty list of sizes. */
+  get noSizes(): Sizes {
+    if (this.#sizes === null || this.#sizes.isFull) this.#sizes = Sizes.none()
+    return this.#sizes
   }
 
   /** The operator that was called. Throws InternalError for the start of a segment. */

@@ -16,6 +16,8 @@ export {
   disable,
   graphBreak,
   isCompiling,
+  markDynamic,
+  markStatic,
   registerBackend,
   reset,
   withConfig,

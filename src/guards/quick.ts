@@ -88,6 +88,12 @@ export const agreesAsMet = (tensor: Tensor, state: MetState): boolean =>
   sameShape(tensor.steps, state.steps) &&
   (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
 
+/** Whether it has them, but for the shape and the strides. */
+export const agreesButForSizes = (tensor: Tensor, state: MetState): boolean =>
+  tensor.dtype === state.dtype &&
+  tensor.requiresGrad === state.requiresGrad &&
+  (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
+
 /** These values in the order of the list. */
 export const metValues = ({ dtype, requiresGrad, sizes, steps, further }: MetState): readonly unknown[] => [
   dtype,
@@ -105,6 +111,12 @@ export function metKey(tensor: Tensor): string {
   let key = `${tensor.dtype}[${tensor.sizes.join()}]`
   if (!tensor.contiguousLayout) key += tensor.steps.join()
   if (tensor.requiresGrad) key += 'g'
+  return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
+}
+
+/** A key of the `metTensorState` of a tensor, with its rank in the place of its shape and strides. */
+export function rankKey(tensor: Tensor): string {
+  const key = `${tensor.dtype}[${tensor.ndim}]${tensor.requiresGrad ? 'g' : ''}`
   return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
 }
 

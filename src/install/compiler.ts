@@ -12,5 +12,5 @@ export function installCompiler(): void {
   isInstalled = true
   installKernels()
   installDefaultBackends()
-  installBackends({ inductor: { backend: compileFx, options: {} } })
+  installBackends({ inductor: { backend: compileFx, options: { staticShapes: true } } })
 }

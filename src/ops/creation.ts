@@ -60,7 +60,7 @@ export function checkSize(op: string, size: readonly number[]): void {
  * @example torch.ops.tensorfx.full([2], 3, 'int32').toArray() // [3, 3]
  */
 export const fullOf: Op['fullOf'] = defineOp({
-  schema: 'full(int[] size, Scalar fill_value, ScalarType dtype) -> Tensor',
+  schema: 'full(SymInt[] size, Scalar fill_value, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'fill'],
   vmap: { none: 'it takes no tensors' },
@@ -244,7 +244,7 @@ const rangeKernel = kernelCache((dtype: DType): CompiledKernel => {
  * @example torch.ops.tensorfx.range(1, 2, 3, 'int32').toArray() // [1, 3, 5]
  */
 export const rangeOf: Op['rangeOf'] = defineOp({
-  schema: 'range(Scalar start, Scalar step, int count, ScalarType dtype) -> Tensor',
+  schema: 'range(Scalar start, Scalar step, SymInt count, ScalarType dtype) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['creation', 'range'],
   vmap: { none: 'it takes no tensors' },

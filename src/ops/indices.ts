@@ -148,7 +148,7 @@ export function strideIndices(op: string, argument: string, indices: Tensor, cou
  * @example torch.ops.tensorfx.checkedIndices(torch.tensor([0, 2]).long(), 3, null, 'torch.gather', 'index').toArray() // [0, 2]
  */
 export const checkedIndices: Op['checkedIndices'] = defineOp({
-  schema: 'checked_indices(Tensor indices, int count, int? ignore, str op, str argument) -> Tensor',
+  schema: 'checked_indices(Tensor indices, SymInt count, int? ignore, str op, str argument) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   vmap: { leading: ['indices'] },
   onnx: { node: 'Identity', inputs: ['indices'] },

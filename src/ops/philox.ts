@@ -149,7 +149,7 @@ const unitOf = (bits: Tensor): Tensor => mul(to(bits, 'float32'), SCALE)
  * @example torch.ops.tensorfx.philoxUniform([2], 0, 0, 0, 0).lt(1).all().item() // true
  */
 export const philoxUniform: Op['philoxUniform'] = defineOp({
-  schema: `philox_uniform(int[] size, ${KEYS}) -> Tensor`,
+  schema: `philox_uniform(SymInt[] size, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
   meta: float32,
@@ -171,7 +171,7 @@ export const philoxUniform: Op['philoxUniform'] = defineOp({
  * @example torch.ops.tensorfx.philoxNormal([2], 0, 0, 0, 0).shape // [2]
  */
 export const philoxNormal: Op['philoxNormal'] = defineOp({
-  schema: `philox_normal(int[] size, ${KEYS}) -> Tensor`,
+  schema: `philox_normal(SymInt[] size, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
   meta: float32,
@@ -216,7 +216,7 @@ export const philoxOddWord: Op['philoxOddWord'] = defineOp({
  * @example torch.ops.tensorfx.philoxInteger([2], 7, 1, 0, 0, 0, 0).toArray() // [7, 7]
  */
 export const philoxInteger: Op['philoxInteger'] = defineOp({
-  schema: `philox_integer(int[] size, int low, int range, ${KEYS}) -> Tensor`,
+  schema: `philox_integer(SymInt[] size, int low, int range, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
   vmap: { none: 'it takes no tensors' },
@@ -235,7 +235,7 @@ export const philoxInteger: Op['philoxInteger'] = defineOp({
  * @example torch.ops.tensorfx.philoxPermutation(4, 0, 0, 0, 0).sum().item() // 6
  */
 export const philoxPermutation: Op['philoxPermutation'] = defineOp({
-  schema: `philox_permutation(int n, ${KEYS}) -> Tensor`,
+  schema: `philox_permutation(SymInt n, ${KEYS}) -> Tensor`,
   namespace: 'torch.ops.tensorfx',
   dynamicScalars: DYNAMIC,
   vmap: { none: 'it takes no tensors' },

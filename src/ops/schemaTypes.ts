@@ -13,6 +13,8 @@ interface BaseValues {
   Tensor: Tensor
   Scalar: number
   int: number
+  /** An integer that may be a size of a tensor. */
+  SymInt: number
   float: number
   bool: boolean
   str: string

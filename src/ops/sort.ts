@@ -49,7 +49,7 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, T
 export const topk: OpFunction<
   (self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean, sorted?: boolean) => readonly [Tensor, Tensor]
 > = defineOp({
-  schema: 'topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
+  schema: 'topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
   method: true,
   vmap: 'dimensions',
   onnx: 'topk',

@@ -9,6 +9,8 @@ const BASES = ['Tensor', 'Scalar', 'int', 'float', 'bool', 'str', 'ScalarType', 
 /** A base type with its modifiers: `Tensor[]` is a list, `int?` is optional, `Tensor(a!)` is mutated. */
 export interface SchemaType {
   readonly base: (typeof BASES)[number]
+  /** Whether the schema writes SymInt for int: the integer may be a size of a tensor, so a captured graph may have it as an input. */
+  readonly isSize: boolean
   readonly list: boolean
   readonly optional: boolean
   readonly mutated: boolean
@@ -42,10 +44,10 @@ export interface FunctionSchema {
 function parseType(text: string, schema: string): SchemaType {
   const match = /^(\w+)(\([^)]*\))?(\[\d*\])?(\?)?$/.exec(text.trim())
   if (match === null) throw new ArgumentError(`parseSchema: cannot read the type '${text}' in '${schema}'.`)
-  const name = match[1] === 'SymInt' ? 'int' : match[1]
-  const base = BASES.find((known) => known === name)
+  const isSize = match[1] === 'SymInt'
+  const base = isSize ? 'int' : BASES.find((known) => known === match[1])
   if (base === undefined) throw new ArgumentError(`parseSchema: unknown type '${text}' in '${schema}'; known are ${BASES.join(', ')}.`)
-  return { base, list: match[3] !== undefined, optional: match[4] !== undefined, mutated: (match[2] ?? '').includes('!') }
+  return { base, isSize, list: match[3] !== undefined, optional: match[4] !== undefined, mutated: (match[2] ?? '').includes('!') }
 }
 
 function parseDefault(text: string): SchemaDefault {

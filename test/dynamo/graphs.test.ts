@@ -299,7 +299,7 @@ describe('the limit of recorded paths', () => {
         function scaled(x: Tensor) {
           return x.mul(2)
         },
-        { backend },
+        { backend, dynamic: false },
       )
       for (let n = 1; n < 7; n++) expect(named(torch.ones([n])).shape).toEqual([n])
       expect(named.graphs()).toHaveLength(3)

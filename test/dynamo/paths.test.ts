@@ -20,7 +20,9 @@ describe('why a new path is recorded', () => {
   }
 
   it('another shape, dtype, layout or requiresGrad of a tensor', () => {
-    expect(reasonFor(torch.ones([2, 3]), torch.ones([3, 2]))).toBe("argument 'self' of torch.mul had shape [2, 3], now has [3, 2]")
+    expect(reasonFor(torch.ones([2, 3]), torch.ones([3, 2]))).toBe(
+      "argument 'self' of torch.mul had shape [2, 3], now has [3, 2]: sizes 0, 1 are inputs of the graph from now on (markStatic keeps them constants)",
+    )
     expect(reasonFor(torch.ones([2]), torch.ones([2], { dtype: 'float64' }))).toBe("argument 'self' of torch.mul had dtype float32, now has float64")
     expect(reasonFor(torch.ones([2, 2]), torch.ones([2, 2]).t())).toBe("argument 'self' of torch.mul had strides [2, 1], now has [1, 2]")
     const plain = torch.ones([2])
@@ -55,7 +57,7 @@ describe('why a new path is recorded', () => {
 
   it('arguments of other kinds', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    const f = compile((x: Tensor) => x.sum(), { backend: 'eager' })
+    const f = compile((x: Tensor) => x.sum(), { backend: 'eager', dynamic: false })
     withConfig({ recompileLimit: 2 }, () => {
       for (let n = 1; n < 6; n++) expect(f(torch.ones([n, 2])).item()).toBe(2 * n)
     })
@@ -63,7 +65,7 @@ describe('why a new path is recorded', () => {
     expect(f.graphs()).toHaveLength(3)
     expect(warn).toHaveBeenCalledTimes(1)
     warn.mockRestore()
-    const g = compile((x: Tensor) => x.add(1), { backend: 'eager' })
+    const g = compile((x: Tensor) => x.add(1), { backend: 'eager', dynamic: false })
     g(torch.ones([2, 2]))
     g(torch.ones([2, 2]).t())
     expect(g.recompileReasons()).toEqual(['argument 0 had strides [2, 1], now has [1, 2]'])

@@ -11,9 +11,11 @@ import { api } from './api.ts'
 import { tenth } from '../helpers/rotation.ts'
 
 /** What fails, as text that says how to replay it. */
-function failures(wrapper: string, count: number, first: number): string {
+function failures(wrapper: string, count: number, first: number, backend = 'inductor'): string {
   const kinds = passingKinds(wrapper)
-  const found = Array.from({ length: count }, (_, i) => fuzzOne(api, first + i, { with: wrapper, kinds })).filter((failure) => failure !== null)
+  const found = Array.from({ length: count }, (_, i) => fuzzOne(api, first + i, { with: wrapper, kinds, backend })).filter(
+    (failure) => failure !== null,
+  )
   return found
     .map((f) => `seed ${f.seed}:\n${f.text}\n// ${f.difference.where}: expected ${f.difference.expected}, got ${f.difference.got}`)
     .join('\n\n')
@@ -33,6 +35,11 @@ describe('random programs', () => {
     expect(failures('reinplace', 10, first)).toBe(''),
   )
   it.each(parts(200, 50_000))('from seed %d on, ten mean the same under aotFunction', (first) => expect(failures('aot', 10, first)).toBe(''))
+  it.each(parts(200, 60_000))('from seed %d on, ten mean the same with shapes drawn anew for each of eight calls', (first) => {
+    expect(failures('dynamic', 10, first, 'eager')).toBe('')
+    expect(failures('automatic', 10, first + 1000, 'eager')).toBe('')
+    expect(failures('dynamic', 2, first + 2000)).toBe('')
+  })
   it('of all kinds', () => expect(Object.values(notYet).flat()).toEqual([]))
 })
 

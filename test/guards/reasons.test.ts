@@ -51,7 +51,7 @@ it('aotFunction traces again when state has changed, and names what changed (dif
 })
 
 it('compile names the state by which it chose other graphs', () => {
-  const f = compile((t: Tensor) => t.mul(2), { backend: 'eager' })
+  const f = compile((t: Tensor) => t.mul(2), { backend: 'eager', dynamic: false })
   const square = torch.ones([2, 2])
   f(square)
   noGrad(() => f(square))

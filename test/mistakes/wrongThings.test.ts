@@ -131,9 +131,11 @@ it('arguments that changed places are named', () => {
 })
 
 it('options of torch.compile that are none here say what to write', () => {
-  for (const name of ['mode', 'dynamic', 'disable'])
+  for (const name of ['mode', 'disable'])
     expect(() => call(compile, layer, { [name]: 'x' })).toThrow(
-      new RegExp(`^compile: there is no option '${name}'; leave it out.*\\. Known are backend, fullgraph, skipReplay, onGraph, trace, options\\.$`),
+      new RegExp(
+        `^compile: there is no option '${name}'; leave it out.*\\. Known are backend, fullgraph, dynamic, skipReplay, onGraph, trace, options\\.$`,
+      ),
     )
   expect(() => call(compile, layer, { options: { max_autotune: true } })).toThrow(
     "compile: options: unknown option 'max_autotune'; known are strict, convolution.",

@@ -6,6 +6,7 @@ import type { SchemaType } from '../../src/protocol/index.ts'
 
 const type = (base: SchemaType['base'], rest: Partial<SchemaType> = {}): SchemaType => ({
   base,
+  isSize: false,
   list: false,
   optional: false,
   mutated: false,
@@ -36,6 +37,7 @@ describe('parseSchema', () => {
     expect(argument('Tensor(a) self')?.type).toEqual(type('Tensor'))
     expect(argument('int[2] size')?.type).toEqual(type('int', { list: true }))
     expect(argument('int[]? dim')?.type).toEqual(type('int', { list: true, optional: true }))
+    expect(argument('SymInt[]? size')?.type).toEqual(type('int', { isSize: true, list: true, optional: true }))
   })
 
   test('reads defaults', () => {

@@ -8,6 +8,7 @@ import { convolutions } from './convolutions.mjs'
 import { controlFlow, moduleHooks, richFunctions, transforms } from './functions.mjs'
 import { customFunctions, gradModes, gradients, hooks, optimizers, training } from './gradients.mjs'
 import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
+import { sizes } from './sizes.mjs'
 import { viewWrites } from './viewWrites.mjs'
 
 export const kinds = {
@@ -54,6 +55,7 @@ export const kinds = {
   transforms,
   moduleHooks,
   viewWrites,
+  sizes,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
@@ -83,7 +85,9 @@ const traceable = [
 
 /** The kinds that each wrapper of f is made for. */
 export const kindsFor = {
-  compile: Object.keys(kinds),
+  compile: Object.keys(kinds).filter((name) => name !== 'sizes'),
+  automatic: Object.keys(kinds),
+  dynamic: Object.keys(kinds),
   makeFx: traceable,
   reinplace: traceable,
   aot: [...traceable, 'aliases', 'structures', 'gradients', 'transforms', 'containers'],

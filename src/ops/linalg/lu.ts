@@ -118,7 +118,7 @@ function checkPivots(pivots: Tensor, m: number): void {
  * @example torch.ops.tensorfx.rowOrder(torch.tensor([2, 2]).int(), 2).toArray() // [1, 0]
  */
 export const rowOrder: Op['rowOrder'] = defineOp({
-  schema: 'row_order(Tensor pivots, int m) -> Tensor',
+  schema: 'row_order(Tensor pivots, SymInt m) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   vmap: { leading: ['pivots'] },
   onnx: { none: 'ONNX has no linear algebra beyond products' },

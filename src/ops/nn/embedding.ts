@@ -104,7 +104,7 @@ function widthOf(grad: Tensor, indices: Tensor): number {
  * @example torch.ops.tensorfx.embeddingBackward(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]).long(), 2, -1).toArray() // [[0, 0], [4, 6]]
  */
 export const embeddingBackward: Op['embeddingBackward'] = defineOp({
-  schema: 'embedding_backward(Tensor grad, Tensor indices, int num_weights, int padding_idx) -> Tensor',
+  schema: 'embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   halvesInFloat32: true,
   vmap: { none: 'each example adds to a weight of its own' },

@@ -90,7 +90,7 @@ function backwardFormula(
  */
 export const nativeLayerNormBackward: Op['nativeLayerNormBackward'] = defineOp({
   schema:
-    'native_layer_norm_backward(Tensor grad, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
+    'native_layer_norm_backward(Tensor grad, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (grad, input, normalizedShape, mu, rstd, weight) => {
     checkBackward(grad, input, normalizedShape, mu, rstd, weight)
@@ -125,7 +125,7 @@ export const nativeLayerNormBackward: Op['nativeLayerNormBackward'] = defineOp({
  * @example torch.ops.tensorfx.nativeLayerNorm(torch.tensor([[1, 3]]), [2], null, null, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
  */
 export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
-  schema: 'native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
+  schema: 'native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   vmap: { leading: ['input'] },
   onnx: 'layerNorm',

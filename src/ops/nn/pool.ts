@@ -93,7 +93,7 @@ function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: numb
  * @example torch.ops.tensorfx.maxPool2dBackward(torch.tensor([[[5]]]), torch.tensor([[[3]]]).long(), 2, 2).toArray() // [[[0, 0], [0, 5]]]
  */
 export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
-  schema: 'max_pool2d_backward(Tensor grad, Tensor indices, int height, int width) -> Tensor',
+  schema: 'max_pool2d_backward(Tensor grad, Tensor indices, SymInt height, SymInt width) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   vmap: { folded: ['grad', 'indices'], rank: 4 },
   onnx: { none: 'it computes a gradient, and models are exported for inference' },

@@ -296,7 +296,7 @@ const ownSizes = (self: Tensor, dims: readonly number[]): readonly number[] => d
  * @example torch.ops.tensorfx.resample(torch.tensor([1, 3]), [0], [4], 'linear', [0.5], false, false).toArray() // [1, 1.5, 2.5, 3]
  */
 export const resample: OpFunction<Resample> = defineOp({
-  schema: 'resample(Tensor self, int[] dims, int[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
+  schema: 'resample(Tensor self, int[] dims, SymInt[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
@@ -316,7 +316,7 @@ export const resample: OpFunction<Resample> = defineOp({
  * @example torch.ops.tensorfx.resampleBackward(torch.tensor([1, 2, 3, 4]), [0], [2], 'nearest', [0.5], false, false).toArray() // [3, 7]
  */
 export const resampleBackward: OpFunction<Resample> = defineOp({
-  schema: 'resample_backward(Tensor grad, int[] dims, int[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
+  schema: 'resample_backward(Tensor grad, int[] dims, SymInt[] size, str mode, float[] scale, bool align_corners, bool antialias) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,

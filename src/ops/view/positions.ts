@@ -249,7 +249,7 @@ function rowCount(size: number): number {
  * @example torch.nonzeroStatic(torch.tensor([0, 3, 4]), { size: 3 }).toArray() // [[1], [2], [-1]]
  */
 export const nonzeroStatic: Op['nonzeroStatic'] = defineOp({
-  schema: 'nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor',
+  schema: 'nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor',
   method: true,
   vmap: { none: 'examples have different numbers of non-zero elements' },
   onnx: { none: 'the positions depend on data' },

@@ -52,7 +52,7 @@ export const contiguous: OpFunction<(self: Tensor, options?: FormatOptions) => T
  * @example torch.arange(6).view(2, -1).toArray() // [[0, 1, 2], [3, 4, 5]]
  */
 export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readonly number[])[]) => Tensor> = defineOp({
-  schema: 'view(Tensor self, int[] size) -> Tensor',
+  schema: 'view(Tensor self, SymInt[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],

@@ -45,7 +45,7 @@ function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (
  * @example torch.ops.tensorfx.selectBackward(torch.tensor([5, 6]), [2, 2], 0, 1).toArray() // [[0, 0], [5, 6]]
  */
 export const selectBackward: Op['selectBackward'] = defineOp({
-  schema: 'select_backward(Tensor grad, int[] input_sizes, int dim, int index) -> Tensor',
+  schema: 'select_backward(Tensor grad, SymInt[] input_sizes, int dim, SymInt index) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   vmap: 'dimensions',
   onnx: { writeTo: 'zeros', view: 'torch.select', part: 'grad' },
@@ -64,7 +64,7 @@ export const selectBackward: Op['selectBackward'] = defineOp({
  * @example torch.ops.tensorfx.sliceBackward(torch.tensor([5, 6]), [4], 0, 1, 3, 1).toArray() // [0, 5, 6, 0]
  */
 export const sliceBackward: Op['sliceBackward'] = defineOp({
-  schema: 'slice_backward(Tensor grad, int[] input_sizes, int dim, int? start, int? end, int step) -> Tensor',
+  schema: 'slice_backward(Tensor grad, SymInt[] input_sizes, int dim, SymInt? start, SymInt? end, SymInt step) -> Tensor',
   namespace: 'torch.ops.tensorfx',
   vmap: 'dimensions',
   onnx: { writeTo: 'zeros', view: 'torch.Tensor.slice', part: 'grad' },
@@ -88,7 +88,7 @@ const SLICE_SCATTER = 'torch.slice_scatter'
  * @example torch.selectScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), 0, 1).toArray() // [[0, 0], [5, 6]]
  */
 export const selectScatter: Op['selectScatter'] = defineOp({
-  schema: 'select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor',
+  schema: 'select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor',
   method: true,
   vmap: 'dimensions',
   onnx: { writeTo: 'self', view: 'torch.select', part: 'src' },
@@ -113,7 +113,7 @@ export const selectScatter: Op['selectScatter'] = defineOp({
  * @example torch.sliceScatter(torch.zeros([4]), torch.tensor([5, 6]), 0, 1, 3).toArray() // [0, 5, 6, 0]
  */
 export const sliceScatter: Op['sliceScatter'] = defineOp({
-  schema: 'slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
+  schema: 'slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor',
   method: true,
   vmap: 'dimensions',
   onnx: { writeTo: 'self', view: 'torch.Tensor.slice', part: 'src' },
@@ -140,7 +140,7 @@ export const sliceScatter: Op['sliceScatter'] = defineOp({
  * @example torch.select(torch.tensor([[1, 2], [3, 4]]), 0, -1).toArray() // [3, 4]
  */
 export const select: Op['select'] = defineOp({
-  schema: 'select.int(Tensor self, int dim, int index) -> Tensor',
+  schema: 'select.int(Tensor self, int dim, SymInt index) -> Tensor',
   method: true,
   tags: ['view'],
   vmap: 'dimensions',
@@ -161,7 +161,7 @@ export const select: Op['select'] = defineOp({
  * @example torch.arange(6).slice(0, 1, -1, 2).toArray() // [1, 3]
  */
 export const slice: Op['slice'] = defineOp({
-  schema: 'slice.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor',
+  schema: 'slice.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],

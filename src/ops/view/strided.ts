@@ -25,7 +25,7 @@ const AS_STRIDED_SCATTER = 'torch.as_strided_scatter'
  * @example torch.asStridedScatter(torch.zeros([2, 2]), torch.tensor([5, 6]), [2], [3]).toArray() // [[5, 0], [0, 6]]
  */
 export const asStridedScatter: Op['asStridedScatter'] = defineOp({
-  schema: 'as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+  schema: 'as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor',
   method: true,
   vmap: { none: 'the layout of one example says nothing about that of a batch' },
   onnx: { writeTo: 'self', view: 'torch.as_strided', part: 'src' },
@@ -109,7 +109,7 @@ export function windowSpec(self: Tensor, size: readonly number[], stride: readon
  * @example torch.asStrided(torch.tensor([1, 2, 3, 4]), [2, 2], [1, 2]).toArray() // [[1, 3], [2, 4]]
  */
 export const asStrided: Op['asStrided'] = defineOp({
-  schema: 'as_strided(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> Tensor',
+  schema: 'as_strided(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor',
   method: true,
   tags: ['view'],
   vmap: { none: 'the layout of one example says nothing about that of a batch' },

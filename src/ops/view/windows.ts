@@ -17,7 +17,7 @@ import { viewSpec } from './strides.ts'
  * @example torch.tensor([[1], [2]]).expand(2, 3).toArray() // [[1, 1, 1], [2, 2, 2]]
  */
 export const expand: OpFunction<(self: Tensor, ...size: readonly (number | readonly number[])[]) => Tensor> = defineOp({
-  schema: 'expand(Tensor self, int[] size) -> Tensor',
+  schema: 'expand(Tensor self, SymInt[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['view'],
