@@ -3,7 +3,7 @@
 
 /** What torch lacks, by the reason. */
 export const MISSING_FUNCTIONS: Readonly<Record<string, string>> = {
-  'this part of complex numbers is not here yet': `is_conj istft stft`,
+  'this part of complex numbers is not here yet': `is_conj`,
   'there are no sparse and no quantized tensors': `choose_qparams_optimized crow_indices_copy dequantize dsmm fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_int8_weight
     fused_moving_avg_obs_fake_quant hsmm hspmm quantize_per_tensor quantized_batch_norm saddmm smm sparse_coo_tensor spmm sspaddmm`,
   'there are no devices and no threads to set, and no memory formats': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads get_num_threads is_distributed is_inference
@@ -22,7 +22,7 @@ export const MISSING_FUNCTIONS: Readonly<Record<string, string>> = {
 
 /** What tensors lack, by the reason. */
 export const MISSING_METHODS: Readonly<Record<string, string>> = {
-  'this part of complex numbers is not here yet': `chalf is_conj istft stft`,
+  'this part of complex numbers is not here yet': `chalf is_conj`,
   'there are no sparse and no quantized tensors': `dense_dim dequantize indices int_repr is_quantized is_sparse q_scale q_zero_point qscheme smm sparse_dim sparse_mask sspaddmm to_dense to_sparse
     values`,
   'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,

@@ -60,7 +60,7 @@ const ABSENT = {
     ...all(NO_THREADS, 'get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads'),
     ...all(DETERMINISTIC, 'get_deterministic_debug_mode set_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled'),
     // Kinds of tensors.
-    ...all(NO_COMPLEX, 'view_as_complex_copy view_as_real_copy is_conj stft istft eig chalf complex32'),
+    ...all(NO_COMPLEX, 'view_as_complex_copy view_as_real_copy is_conj eig chalf complex32'),
     ...all(
       NO_QUANTIZED,
       'quantization ao quantize_per_tensor quantize_per_tensor_dynamic quantize_per_channel dequantize int_repr q_scale q_zero_point q_per_channel_axis q_per_channel_scales q_per_channel_zero_points quantized_batch_norm quantized_max_pool1d quantized_max_pool2d quantized_lstm quantized_gru quantized_lstm_cell quantized_gru_cell quantized_rnn_relu_cell quantized_rnn_tanh_cell fake_quantize_per_tensor_affine fake_quantize_per_channel_affine fused_moving_avg_obs_fake_quant choose_qparams_optimized empty_quantized per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_affine_float_qparams per_channel_symmetric qscheme qint8 qint32 quint8 quint4x2 quint2x4',

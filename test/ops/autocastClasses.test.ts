@@ -29,7 +29,6 @@ const atenName = (qualname: string): string => {
 
 /** What PyTorch lists and there is no operator for. */
 const ABSENT: Readonly<Record<string, string>> = {
-  'this part of complex numbers is not here yet': 'stft',
   'only kernels of PyTorch call it':
     '_addmm_activation _convolution _grid_sampler_2d_cpu_fallback _lu_with_info _native_multi_head_attention mkldnn_rnn_layer multilabel_margin_loss_forward nll_loss2d',
   'another name of one that is listed': 'orgqr',

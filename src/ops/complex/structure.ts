@@ -166,6 +166,7 @@ export const structureRules: ComplexRules = {
     'decomposed',
     'torch.nn.functional',
   ),
+  ...forAll('stft istft', 'decomposed'),
   ...forAll('fft ifft irfft hfft fft2 ifft2 irfft2 hfft2 fftn ifftn irfftn hfftn fftshift ifftshift', 'decomposed', 'torch.fft'),
   'torch.clone': ([self]) => onPairs(tensorAt([self ?? null], 0), (pairs) => clone(pairs)),
   'torch.ops.tensorfx.to_copy': cast,
