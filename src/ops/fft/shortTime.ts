@@ -119,7 +119,6 @@ export const istft: Op['istft'] = defineOp({
     'istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor',
   method: true,
   tags: ['rejectsData'],
-  autocast: 'float32',
   decompose: (self, nFft, hopLength, winLength, window, center, normalized, givenOnesided, length, returnComplex) => {
     const op = 'torch.istft'
     if (!isComplex(self)) throw new DTypeError(`${op}: self must be complex, as torch.stft gives it, got ${self.dtype}; use torch.viewAsComplex(x).`)
