@@ -25,7 +25,8 @@ function simplerQuotient(base: Expr, divisor: Expr): Expr | null {
   if (factsOf(base).integer && isInteger(divisor, 1)) return base
   if (factsOf(base).integer && isInteger(divisor, -1)) return negate(base)
   if (base.op === 'number' && divisor.op === 'number') return quotientOfNumbers(base.value, divisor.value)
-  if (base.op === 'FloorDiv' || base.op === 'CleanDiv') {
+  // With a negative divisor outside the two roundings go in opposite directions, which PyTorch overlooks.
+  if ((base.op === 'FloorDiv' || base.op === 'CleanDiv') && factsOf(divisor).positive) {
     const [inner, other] = operands(base)
     return floorDiv(inner, mul(other, divisor))
   }
@@ -100,9 +101,9 @@ function simplerRemainder(p: Expr, q: Expr): Expr | null {
     if (factsOf(p).odd) return integer(1)
   }
   if (integerQuotient(p, q) !== null) return integer(0)
-  const { positive, nonpositive, nonnegative } = factsOf(divide(p, q))
-  const less = factsOf(subtract(q, p)).positive
-  return less && positive && !nonpositive && nonnegative ? p : null
+  // A smaller number of the same sign is its own remainder; PyTorch overlooks that it is not so for negative ones.
+  const isLess = factsOf(subtract(q, p)).positive
+  return isLess && factsOf(q).positive && factsOf(divide(p, q)).positive ? p : null
 }
 
 /** `base ** exponent` for integers, the exponent at least 0. */

@@ -1,5 +1,5 @@
 // ShapeEnv: the symbols of one trace, the guards that its questions made, and the assertions that wait for data. `Knowledge` does the thinking.
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError } from '../errors/index.ts'
 import { canonicalBoolean } from './canonical.ts'
 import { float, freeSymbols, integer, isBoolean, symbol } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
@@ -11,6 +11,7 @@ import { ANY_FLOAT, ANY_INTEGER, contains, integerRange } from './ranges.ts'
 import type { ExactRange, Range } from './ranges.ts'
 import { exactly, rationalText } from './rational.ts'
 import { eq, not } from './relations.ts'
+import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErrors.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
 
@@ -88,7 +89,7 @@ export class ShapeEnv implements SymbolEnvironment {
   /**
    * The symbol of a size, or the number that it stays.
    *
-   * @throws ArgumentError if the value is not in the range of the constraint.
+   * @throws ConstraintViolationError if the value is not in the range of the constraint.
    */
   createSymbol(value: number, dynamic: DimDynamic = 'duck', constraint: Constraint | null = null): Expr {
     if (constraint === null && dynamic === 'static') return integer(value)
@@ -99,7 +100,7 @@ export class ShapeEnv implements SymbolEnvironment {
     const made = symbol(`s${this.#known.values.size}`, { positive: value > 0 })
     const range = this.#specializeZeroOne ? integerRange(2, Infinity) : integerRange(0, Infinity)
     if (constraint?.kind === 'strict' && !contains(constraint.range, exactly(value)))
-      throw new ArgumentError(`${value} not in range [${rationalText(constraint.range.lower)}, ${rationalText(constraint.range.upper)}]`)
+      throw new ConstraintViolationError(`${value} not in range [${rationalText(constraint.range.lower)}, ${rationalText(constraint.range.upper)}]`)
     this.#known.values.set(made, value)
     this.#known.ranges.set(made, range)
     if (constraint?.kind === 'strict') this.#known.narrow(made, constraint.range, true)
@@ -156,7 +157,7 @@ export class ShapeEnv implements SymbolEnvironment {
   /**
    * The value of this run, with a guard that it is this one unless that follows from earlier ones.
    *
-   * @throws UnsupportedError if it depends on data.
+   * @throws GuardOnDataDependentError if it depends on data.
    */
   evaluate(expr: Expr, sizeOblivious = false): number | boolean {
     const constant = freeSymbols(expr).size === 0 ? valueIn(expr) : null
@@ -180,13 +181,13 @@ export class ShapeEnv implements SymbolEnvironment {
     return open
   }
 
-  #dataDependent(expr: Expr): UnsupportedError {
+  #dataDependent(expr: Expr): GuardOnDataDependentError {
     const values = new Map([...freeSymbols(expr)].map((each) => [each, this.#known.constantFor(each)]))
     const hinted = textOf(substitute(expr, values))
     const sizes = [...freeSymbols(expr)].filter((each) => this.#known.sizeLike.has(each)).map(({ name }) => name)
     const detail = `${hinted} (unhinted: ${textOf(expr)}).  (Size-like symbols: ${sizes.toSorted().join(', ') || 'none'})`
-    if (!isBoolean(expr)) return new UnsupportedError(`Could not extract specialized integer from data-dependent expression ${detail}`)
-    return new UnsupportedError(
+    if (!isBoolean(expr)) return new GuardOnDataDependentError(`Could not extract specialized integer from data-dependent expression ${detail}`)
+    return new GuardOnDataDependentError(
       `Could not guard on data-dependent expression ${detail}\n\nState what is true with check(), or ask with guardOrFalse(), guardOrTrue() or staticallyKnownTrue(), which do not need the value.`,
     )
   }

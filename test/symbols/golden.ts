@@ -45,7 +45,7 @@ export function readGolden(name: string): readonly { readonly [name: string]: Js
   return cases
 }
 
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value)
+export const isList = (value: Json | undefined): value is readonly Json[] => Array.isArray(value)
 const isSym = (value: Value): value is Sym => value instanceof SymInt || value instanceof SymFloat
 const isNumberLike = (value: Value): value is NumberLike => typeof value === 'number' || isSym(value)
 

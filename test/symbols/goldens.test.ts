@@ -1,7 +1,8 @@
 // What PyTorch computes with sizes as symbols, as recorded: printed expressions, answers, guards and ranges, letter by letter.
 import { describe, expect, it } from 'vitest'
-import { ShapeEnv } from '../../src/symbols/index.ts'
-import { answer, read, readGolden, stateOf } from './golden.ts'
+import { ConstraintViolationError, ShapeEnv, createSymbolicLayout, integerRange, produceGuards } from '../../src/symbols/index.ts'
+import type { Constraint, DimDynamic } from '../../src/symbols/index.ts'
+import { answer, isList, read, readGolden, stateOf } from './golden.ts'
 import type { Json, Value } from './golden.ts'
 
 function environment(floats = false): { env: ShapeEnv; names: Map<string, Value> } {
@@ -58,6 +59,69 @@ describe('sizes that depend on data', () => {
       const found = (Array.isArray(steps) ? steps : []).map((step) => firstLine(answer(env, step, names)))
       const wanted = ownErrors(answers)
       expect({ answers: found, state: stateOf(env) }).toEqual({ answers: Array.isArray(wanted) ? wanted.map(firstLine) : wanted, state })
+    })
+  }
+})
+
+const KINDS = new Map<string, DimDynamic>([
+  ['d', 'dynamic'],
+  ['k', 'duck'],
+  ['s', 'static'],
+])
+const numbersIn = (value: Json | undefined): readonly number[] => (isList(value) ? value.filter((each) => typeof each === 'number') : [])
+
+function constraintOf(given: Json | undefined): Constraint | null {
+  if (!isList(given)) return null
+  const [kind, lower, upper] = given
+  return kind === 'relaxed' ? { kind } : { kind: 'strict', range: integerRange(Number(lower), Number(upper)) }
+}
+
+const fieldOf = (value: Json | undefined, name: string): Json | undefined =>
+  typeof value === 'object' && value !== null && !isList(value) ? value[name] : undefined
+const entriesOf = (value: Json | undefined): readonly (readonly [string, Json])[] =>
+  typeof value === 'object' && value !== null && !isList(value) ? Object.entries(value) : []
+
+function failure(error: unknown): Json {
+  if (!(error instanceof ConstraintViolationError)) throw error
+  return { error_type: 'ConstraintViolationError', error: error.message }
+}
+
+/** The layouts of contiguous tensors, the symbols of their sizes by name, and what is known after the steps. */
+function guardsOf(tensors: Json | undefined, constraints: Json | undefined, steps: Json | undefined): Json {
+  const env = new ShapeEnv()
+  const names = new Map<string, Value>()
+  const inputs = entriesOf(tensors).map(([name, tensor]) => {
+    const sizes = numbersIn(fieldOf(tensor, 'sizes'))
+    const strides = sizes.map((_, i) => sizes.slice(i + 1).reduce((a, b) => a * Math.max(b, 1), 1))
+    const dims = [...textIn(fieldOf(tensor, 'dims'))].map((letter) => KINDS.get(letter) ?? 'static')
+    const given = fieldOf(constraints, name)
+    const promised = isList(given) ? given.map(constraintOf) : []
+    const value = createSymbolicLayout(env, sizes, strides, { dims, constraints: promised })
+    for (const [i, size] of value.sizes.entries()) names.set(`${name}${i}`, size)
+    return { name, value, constraints: promised }
+  })
+  const answers = (isList(steps) ? steps : []).map((step) => answer(env, step, names))
+  let produced: Json
+  try {
+    produced = [...produceGuards(env, inputs)]
+  } catch (error) {
+    produced = failure(error)
+  }
+  const texts = (of: 'sizes' | 'strides'): Json => Object.fromEntries(inputs.map(({ name, value }) => [name, value[of].map(String)]))
+  return { shapes: texts('sizes'), strides: texts('strides'), answers, produced, state: stateOf(env) }
+}
+
+describe('guards are written about inputs as in PyTorch', () => {
+  for (const { tensors, constraints, source, steps, ...recorded } of readGolden('inputGuards')) {
+    it(`${JSON.stringify(tensors)} ${JSON.stringify(constraints)} ${textIn(source)}`, () => {
+      const { shapes, strides, answers, produced, state, error_type, error } = recorded
+      let found: Json
+      try {
+        found = guardsOf(tensors, constraints, steps)
+      } catch (thrown) {
+        found = failure(thrown)
+      }
+      expect(found).toEqual(error === undefined ? { shapes, strides, answers, produced, state } : { error_type, error })
     })
   }
 })
