@@ -1,6 +1,6 @@
 // What holds of every expression, for drawn ones: values stay through simplification, the canonical form is a fixed point, texts and JSON lead back to the same object, and
 // ranges contain the values.
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   ShapeEnv,
