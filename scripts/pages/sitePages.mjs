@@ -1,9 +1,10 @@
-// Drives the site and its playground from a disk, without a network, at three widths, light and dark: nothing is cut off, the search forgives typing errors, programs run, compile and are
-// explained and minified, an endless loop stops, an address brings a program back. Examples of the guides run in the playground, a tenth each day.
+// Drives the site from a disk, without a network, at three widths, light and dark: nothing is cut off, the search forgives typing errors and finds every public name, every export of every
+// entry has a page that leads to its source, and the playground does what playgroundPages.mjs asks of it.
 import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { playgroundExamples } from '../site/playground.mjs'
+import { Playground, checkActions, checkExamples, checkMore } from './playgroundPages.mjs'
 
 const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
@@ -35,12 +36,6 @@ const MISTYPED = {
   'debuging a compile': 'Debugging a compile',
   replacePatern: 'replacePattern',
 }
-
-/** What an endless loop is, as a program. */
-const ENDLESS = "console.log('begins')\nfor (;;) {}\n"
-
-/** The line of a text, from 1. */
-const lineOf = (source, text) => source.split('\n').findIndex((line) => line.includes(text)) + 1
 
 /** Whether something reaches over the right edge of the window. */
 const overflows = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth || document.body.scrollWidth > innerWidth)
@@ -77,144 +72,95 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
   }
   check(`${PAGES.length} pages fit ${Object.keys(SCREENS).length} screens`, true, 'no sideways scrolling')
 
-  // —— the search
-  const one = await context({ ...SCREENS.desktop })
-  const page = await one.newPage()
-  await page.goto(addressOf('api/nn'))
+  // —— the search and the playground, by finger and by mouse
+  const { own, guides } = playgroundExamples(root)
+  for (const [screen, size] of Object.entries(SCREENS)) {
+    const one = await context({ ...size, colorScheme: screen === 'tablet' ? 'dark' : 'light' })
+    const page = await one.newPage()
+    await page.goto(addressOf('api/nn'))
+    await checkSearch(page, screen, check)
+    const playground = new Playground(page, addressOf, (what, ok, figure) => check(`${what} (${screen})`, ok, figure))
+    await checkActions(playground, own)
+    await page.click('#tab-graph')
+    check(`the playground fits a ${screen}`, !(await overflows(page)))
+    await page.waitForTimeout(100)
+    await page.screenshot({ path: join(folder, `${screen}-playground.png`) })
+    if (screen === 'desktop') {
+      await checkMore(playground, own)
+      await checkExamples(playground, guides, chosen)
+    }
+    await one.close()
+  }
+
+  // —— public names
+  const names = await context(SCREENS.desktop)
+  await checkNames(await names.newPage(), { root, site, addressOf, check, chosen })
+  await names.close()
+  return failed.length
+}
+
+async function checkSearch(page, screen, check) {
   for (const [typed, wanted] of Object.entries(MISTYPED)) {
     await page.fill('#search', typed)
     const first = await page.evaluate(() => document.querySelector('#results a')?.firstChild?.textContent ?? 'nothing')
-    check(`the search finds ${wanted} for ${typed}, not ${first}`, first === wanted)
+    check(`the search finds ${wanted} for ${typed}, not ${first}, on a ${screen}`, first === wanted)
   }
   await page.fill('#search', 'symbolicTrcae')
-  await page.press('#search', 'Enter')
+  if (screen === 'desktop') await page.press('#search', 'Enter')
+  else await page.locator('#results a').first().click()
   await page.waitForURL(/symbolicTrace\.html/)
   check(
-    `the search forgives ${Object.keys(MISTYPED).length} typing errors, and leads to the page`,
+    `the search forgives ${Object.keys(MISTYPED).length} typing errors, and leads to the page (${screen})`,
     (await page.textContent('h1')) === 'symbolicTrace',
     'found first',
   )
+}
 
-  // —— the playground
-  const idle = () => page.waitForFunction(() => document.body.dataset.state === 'idle', undefined, { timeout: 30_000 })
-  const status = () => page.textContent('#status')
-  /** Opens a program afresh. */
-  const open = async (source) => {
-    await page.goto('about:blank')
-    await page.goto(addressOf('playground'))
-    await page.waitForFunction(() => document.getElementById('source').value !== '')
-    await page.fill('#source', source)
+/**
+ * Every export of every entry has a page with a link to the line of its source, and stands in the index of the search, as every name of the public surface does. Names that are chosen are
+ * typed, too.
+ */
+async function checkNames(page, { root, site, addressOf, check, chosen }) {
+  const { modules, symbols } = JSON.parse(readFileSync(join(site, '.model/model.json'), 'utf8'))
+  const byId = new Map(symbols.map((symbol) => [symbol.id, symbol]))
+  const entries = modules.filter((module) => module.entries.length > 0)
+  const exported = entries.flatMap(({ exports }) =>
+    exports.filter(({ symbol }) => symbol !== null).map(({ name, symbol }) => ({ name: name === 'default' ? byId.get(symbol).name : name, symbol })),
+  )
+  await page.goto(addressOf('api/nn'))
+  const index = await page.evaluate(() => globalThis.searchIndex.map(([name, , address]) => [name, address]))
+  const pagesOf = new Map()
+  for (const [name, address] of index) pagesOf.set(name, [...(pagesOf.get(name) ?? []), address.split('#')[0]])
+  const texts = new Map()
+  const textOf = (file) => {
+    if (!texts.has(file)) texts.set(file, readFileSync(join(site, file), 'utf8'))
+    return texts.get(file)
   }
-  const press = async (button) => {
-    await page.click(`#${button}`)
-    await idle()
-    return { status: await status(), output: await page.innerText('#output') }
-  }
-  const { own, guides } = playgroundExamples(root)
-  const [graph, training, broken, wrong, pattern] = own.map(([, source]) => source)
-
-  await open(graph)
-  const ran = await press('run')
-  check('a program runs, and prints', ran.status.startsWith('done') && ran.output.includes('LinearBackward'), ran.status)
-  await page.click('#tab-graph')
-  const viewer = page.frameLocator('#panel-graph iframe')
-  await viewer.locator('#search').waitFor()
-  check('its graph is in the viewer', (await viewer.locator('h1').first().textContent())?.includes('gm') === true)
-  const compiled = await press('compile')
-  check('Compile compares with eager', /largest difference to eager \d/.test(compiled.output) && /eager .* ms, compiled/.test(compiled.output))
-  await page.click('#tab-kernels')
-  check('kernels are shown as loops', /kernel fused_\w+\(/.test(await page.innerText('#panel-kernels')))
-  const compared = await press('compare')
-  check('Compare judges each node, and compares engines', compared.output.includes('torch.relu') && /compiled, wasm\b/.test(compared.output))
-  await open(broken)
-  const explained = await press('explain')
+  const without = exported.filter(({ name, symbol }) => {
+    const { module, line } = byId.get(symbol)
+    return !(pagesOf.get(name) ?? []).some((file) => textOf(file).includes(`source/${module}.html#L${line}"`))
+  })
   check(
-    'Explain names the break and its line',
-    explained.output.includes('Graph Break Count: 1') && explained.output.includes(`line ${lineOf(broken, '.item()')}`),
-  )
-  await open(wrong)
-  const minified = await press('minify')
-  check(
-    'Minify finds the wrong operator, in workers of its own',
-    /14 nodes -> 3 in \d+ queries, judged in \d+ workers/.test(minified.output),
-    minified.status,
-  )
-  await open(training)
-  const trained = await press('run')
-  check('a training step is compiled, and the loss falls', Number(/step 200: loss (\S+)/.exec(trained.output)?.[1]) < 0.01)
-  await page.click('#tab-report')
-  await page.frameLocator('#panel-report iframe').getByText('compiling').first().waitFor()
-  await open(pattern)
-  check('a pattern is replaced', (await press('run')).output.includes('2 matches') && (await page.textContent('#panel-code')).includes('clamp'))
-
-  await open("import { torch } from 'tensorfx'\n\nconst x = torch.ones([2, 3])\nx.matmul(x)\n")
-  const refused = await press('run')
-  check('an error says what, and on which line', refused.status.startsWith('failed') && /ShapeError[^]*line 4/.test(refused.output))
-  await open("import { readFileSync } from 'node:fs'\nreadFileSync('x')\n")
-  check('what needs Node says so', (await press('run')).output.includes('only Node has'))
-
-  await open(ENDLESS)
-  await page.click('#run')
-  await page.getByText('begins').waitFor()
-  await page.click('#stop')
-  check('an endless loop stops', (await status()) === 'stopped')
-  await page.fill('#source', 'console.log(6 * 7)')
-  check('and the next program runs', (await press('run')).output.trim() === '42')
-
-  await page.click('#share')
-  await page.waitForFunction(() => location.hash.startsWith('#code='))
-  const hash = await page.evaluate(() => location.hash)
-  await page.goto('about:blank')
-  await page.goto(addressOf('playground', hash))
-  await page.waitForFunction(() => document.getElementById('source').value !== '')
-  check(
-    'an address brings its program back, and does not run it',
-    (await page.inputValue('#source')) === 'console.log(6 * 7)' && (await page.innerText('#output')) === '',
+    `every export has a page that leads to its source, but not ${without.map(({ name, symbol }) => `${name} of ${symbol}`).join(', ')}`,
+    without.length === 0,
+    `${exported.length} exports of ${entries.length} entries`,
   )
 
-  // —— the examples of the guides
-  await page.goto(addressOf('guide/tensors'))
-  await page.getByRole('link', { name: 'Run' }).first().click()
-  await page.waitForFunction(() => document.getElementById('source')?.value.includes('torch'))
-  check(
-    'an example of a guide leads to the playground',
-    guides.some(({ source }) => source.includes('torch')) && (await page.inputValue('#examples')).startsWith('Tensors'),
-  )
-  const runnable = guides.filter(({ why }) => why === null)
-  const tried = runnable.filter(({ name }) => chosen(name))
-  for (const { name, source } of tried) {
-    await page.fill('#source', source)
-    const { status: end, output } = await press('run')
-    check(`the example '${name}' runs: ${end}: ${output.slice(-200)}`, end.startsWith('done'))
-  }
-  check(`${tried.length} of ${runnable.length} examples of the guides that need no Node run`, true, `${guides.length - runnable.length} need Node`)
-  await one.close()
-
-  for (const [screen, size] of Object.entries(SCREENS)) {
-    const pictures = await context({ ...size, colorScheme: screen === 'tablet' ? 'dark' : 'light' })
-    const shown = await pictures.newPage()
-    await shown.goto(addressOf('playground'))
-    await shown.click('#run')
-    await shown.waitForFunction(() => document.getElementById('status').textContent.startsWith('done'))
-    await shown.click('#tab-graph')
-    check(`the playground fits a ${screen}`, !(await overflows(shown)))
-    await shown.waitForTimeout(100)
-    await shown.screenshot({ path: join(folder, `${screen}-playground.png`) })
-    await pictures.close()
-  }
-
-  // —— every public name is found
-  const names = new Set(
-    readFileSync(join(site, 'search.js'), 'utf8')
-      .split('\n')
-      .map((line) => /\["((?:[^"\\]|\\.)*)"/.exec(line)?.[1]),
-  )
   const surfaces = join(root, 'test/goldens/public-surface')
-  const missing = readdirSync(surfaces).flatMap((file) =>
-    [...readFileSync(join(surfaces, file), 'utf8').matchAll(/^(?:class|function|interface|type|const) (\w+)(?![\w.])/gm)].flatMap(([, name]) =>
-      names.has(name) ? [] : [`${name} (${file})`],
-    ),
+  const surface = readdirSync(surfaces).flatMap((file) =>
+    [...readFileSync(join(surfaces, file), 'utf8').matchAll(/^(?:class|function|interface|type|const) (\w+)(?![\w.])/gm)].map(([, name]) => name),
   )
+  const names = [...new Set([...exported.map(({ name }) => name), ...surface])].toSorted()
+  const missing = names.filter((name) => !pagesOf.has(name))
   check(`the search knows every public name, but not ${missing.join(', ')}`, missing.length === 0)
-  return failed.length
+  const typed = names.filter(chosen)
+  const lost = await page.evaluate((all) => {
+    const field = document.getElementById('search')
+    return all.filter((name) => {
+      field.value = name
+      field.dispatchEvent(new Event('input'))
+      return ![...document.querySelectorAll('#results a')].some((link) => link.firstChild.textContent === name)
+    })
+  }, typed)
+  check(`a public name that is typed is found, but not ${lost.join(', ')}`, lost.length === 0, `${typed.length} of ${names.length} were typed`)
 }

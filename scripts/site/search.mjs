@@ -1,5 +1,6 @@
 // The index of the search: what the names of the site are, and where. Pages load it as a script, since pages from a disk may not fetch files.
 import { firstSentence } from '../../dist/docs/pages/markdownText.js'
+import { exportedNames } from '../../dist/docs/pages/site.js'
 import { addressOf } from '../../dist/docs/write/markdown.js'
 import { parentOf } from '../../dist/docs/pages/lookup.js'
 import { namespacesOf } from './api.mjs'
@@ -14,8 +15,8 @@ export function searchEntries({ lookup, docs, operators, errors }) {
   const symbols = ofUsers.flatMap((symbol) => {
     const page = lookup.apiPages.get(symbol.id)
     if (page === undefined && (parentOf(symbol) === null || !lookup.apiPages.has(parentOf(symbol)))) return []
-    const shown = page === undefined ? symbol.name : page.slice(page.lastIndexOf('/') + 1).replace(/~\d+$/, '')
-    return [[shown, symbol.kind, address(lookup.targetOf(symbol.id)), short(symbol.doc?.text), 1]]
+    const shown = page === undefined ? [symbol.name] : exportedNames(symbol)
+    return shown.map((name) => [name, symbol.kind, address(lookup.targetOf(symbol.id)), short(symbol.doc?.text), 1])
   })
   const headings = docs.flatMap(({ page }) => [
     [page.title, 'page', address({ page: page.path }), '', 1],

@@ -200,7 +200,7 @@ describe('the pages', () => {
       entries.length === 0 ? [] : exports.map((one) => ({ path, ...one })),
     )
     expect([...new Set(exported.map(({ name }) => name))].toSorted().join(' ')).toBe(
-      'Bad Bare Box Foo ShapeError Sized Square areaOf check checked foo shapes unit',
+      'Bad Bare Box Foo ShapeError Sized Square areaOf check checked foo shapes unit verify',
     )
     for (const { path, name, symbol: id } of exported) {
       // A namespace of a module has the page of that module.

@@ -1,6 +1,6 @@
 // All pages of a program, and the files that they are written to.
 import { byText } from '../model.ts'
-import type { Model } from '../model.ts'
+import type { Model, ProgramSymbol } from '../model.ts'
 import { PAGE_SCRIPT } from '../generated/page.ts'
 import { htmlPage, siteStyle } from '../write/html.ts'
 import { addressOf, markdownPage } from '../write/markdown.ts'
@@ -78,20 +78,27 @@ export function checkLinks(pages: readonly Page[]): readonly LinkFinding[] {
 /** JSON that a script element may hold. */
 const scriptJson = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`)
 
+/** The names under which the entries of a package export a symbol; its own name where none does, and for members. */
+export function exportedNames({ name, entries }: Pick<ProgramSymbol, 'name' | 'entries'>): readonly string[] {
+  const names = name.includes('.') ? [] : entries.map((entry) => entry.slice(entry.indexOf('#') + 1))
+  const shown = names.map((one) => (one === 'default' || one === 'module.exports' ? name : one))
+  return shown.length === 0 ? [name] : [...new Set(shown)]
+}
+
 /** The index of the search: every name that a module exports, with its members, and every module. */
 function searchIndex(lookup: Lookup): string {
   const address = (page: string, anchor?: string): string => addressOf('', anchor === undefined ? { page } : { page, anchor }, '.html')
   const symbols = lookup.model.symbols
     .filter((symbol) => symbol.visibility !== 'private' || parentOf(symbol) === null)
-    .map(({ id, name, kind, module, doc, visibility, entries }) => {
-      const shown = entries[0] === undefined || name.includes('.') ? name : entries[0].slice(entries[0].indexOf('#') + 1)
-      return [
-        shown === 'default' || shown === 'module.exports' ? name : shown,
+    .flatMap((symbol) => {
+      const { id, kind, module, doc, visibility } = symbol
+      const about = [
         kind,
         address(lookup.pageOf(module), lookup.anchorOf(id)),
         firstSentence(doc?.text ?? '').slice(0, 140),
         visibility === 'public' ? 1 : 0,
       ]
+      return exportedNames(symbol).map((name) => [name, ...about])
     })
   const modules = lookup.model.modules.map((module) => [
     module.path,
