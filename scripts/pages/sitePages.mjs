@@ -83,7 +83,7 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
     await checkActions(playground, own)
     await page.click('#tab-graph')
     check(`the playground fits a ${screen}`, !(await overflows(page)))
-    await page.waitForTimeout(100)
+    await page.frameLocator('#panel-graph iframe').locator('#search').waitFor()
     await page.screenshot({ path: join(folder, `${screen}-playground.png`) })
     if (screen === 'desktop') {
       await checkMore(playground, own)

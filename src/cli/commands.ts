@@ -287,9 +287,15 @@ The exit code is that of the rank that failed first, 128 + N after signal N, and
         value: 'URL',
         text: 'the address of a line, such as https://example.com/{path}#L{line}; default: pages of the sources are written',
       },
+      { name: '--public', value: null, text: 'only what package.json exports, and the modules that declare it; default: everything, marked' },
+      {
+        name: '--from',
+        value: 'FILE',
+        text: 'makes the pages from a model.json, without a compiler; sources are read from FOLDER, unless they have an address',
+      },
       { name: '--check', value: null, text: 'writes nothing, and compares what was written' },
     ],
-    ending: `Needs the API of TypeScript 5 or 6. Lists public names without a doc comment, links that lead nowhere, modules without a comment at their head, and errors that docs do not name.
+    ending: `Needs the API of TypeScript 5 or 6, but with --from. Lists public names without a doc comment, links that lead nowhere, modules without a comment at their head, and errors that docs do not name.
 The exit code is 0 if the pages were written; with --check it is 1 if pages are out of date, a public name has no doc comment, or a link leads nowhere; 2 if the project cannot be read.`,
     run: async (line, output) => (await import('./docs.ts')).documentSources(line, output),
   },

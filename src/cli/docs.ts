@@ -38,9 +38,10 @@ export async function documentSources({ operands, options }: Line, { terminal = 
   const isCheck = options.has('--check')
   const out = options.get('--out') ?? join(folder, 'docs/site')
   const given = (name: string): string | undefined => options.get(`--${name}`)
-  const [include, exclude, tests] = [given('include'), given('exclude'), given('tests')]
+  const [include, exclude, tests, from] = [given('include'), given('exclude'), given('tests'), given('from')]
   const result = await documentProject(folder, {
-    ...{ out, isCheck, formats: formatsOf(given('format')), sourceUrl: given('source-url') ?? null },
+    ...{ out, isCheck, isPublic: options.has('--public'), formats: formatsOf(given('format')), sourceUrl: given('source-url') ?? null },
+    ...(from === undefined ? {} : { from }),
     ...(include === undefined ? {} : { include }),
     ...(exclude === undefined ? {} : { exclude }),
     ...(tests === undefined ? {} : { tests }),
@@ -56,7 +57,7 @@ export async function documentSources({ operands, options }: Line, { terminal = 
   const summary =
     model === null
       ? `Nothing has changed since ${out} was written.`
-      : `${model.modules.length} modules${read < model.modules.length ? ` (${read} read again)` : ''}, ${model.symbols.length} names, ${pages} pages; ${errors} errors and ${findings.length - errors} warnings. ${
+      : `${model.modules.length} modules${from === undefined && read < model.modules.length ? ` (${read} read again)` : ''}, ${model.symbols.length} names, ${pages} pages; ${errors} errors and ${findings.length - errors} warnings. ${
           isCheck ? `${changed.length} files of ${out} are out of date.` : `Wrote ${changed.length} files to ${out}.`
         }`
   const text = [

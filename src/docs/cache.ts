@@ -40,9 +40,11 @@ export function keptIn(out: string): Kept | null {
   return hashOf(facts) === text.slice(0, Math.max(0, end)) ? JSON.parse(facts) : null
 }
 
-/** Keeps what a site was made from. */
-export function writeCache(out: string, cache: Cache, kept: Kept): void {
-  const facts = JSON.stringify(kept)
-  writeFileSync(join(out, FACTS), `${hashOf(facts)}\n${facts}`)
+/** Keeps what a site was made from. `kept`: what was read of the modules; null if nothing was. */
+export function writeCache(out: string, cache: Cache, kept: Kept | null): void {
+  if (kept !== null) {
+    const facts = JSON.stringify(kept)
+    writeFileSync(join(out, FACTS), `${hashOf(facts)}\n${facts}`)
+  }
   writeFileSync(join(out, CACHE), `${JSON.stringify(cache)}\n`)
 }

@@ -14,7 +14,10 @@ import type { SiteOptions } from './pages/site.ts'
 import { readProject } from './project.ts'
 import type { Project, ProjectOptions } from './project.ts'
 import { readChanges } from './read/changes.ts'
+import { publicPart } from './publicPart.ts'
 import { hashOf, modelOf } from './read/index.ts'
+import type { ReadModel } from './read/index.ts'
+import { savedModel, withSources } from './savedModel.ts'
 
 export type { Finding } from './lints.ts'
 export type { Model } from './model.ts'
@@ -25,6 +28,10 @@ export interface DocsOptions extends ProjectOptions, SiteOptions {
   readonly out: string
   /** Write nothing, and compare what is there. */
   readonly isCheck: boolean
+  /** Leave out what users of the package do not see. */
+  readonly isPublic?: boolean
+  /** A model.json that was written before, to make the pages from without a compiler. */
+  readonly from?: string
 }
 
 /** What {@link documentProject} has done. */
@@ -41,9 +48,15 @@ export interface Documented {
 }
 
 /** A key for everything that the site depends on. */
-function keyOf(ts: Compiler, { root, sources, tests, entries, options, name, description }: Project, site: SiteOptions): string {
+function keyOf(ts: Compiler, { root, sources, tests, entries, options, name, description }: Project, site: DocsOptions): string {
   const texts = [...sources, ...tests].map((path) => `${path}\0${hashOf(readFileSync(join(root, path), 'utf8'))}`)
-  const about = { name, description, entries: [...entries], options, site: { formats: site.formats, sourceUrl: site.sourceUrl } }
+  const about = {
+    name,
+    description,
+    entries: [...entries],
+    options,
+    site: { formats: site.formats, sourceUrl: site.sourceUrl, isPublic: site.isPublic },
+  }
   return hashOf([VERSION, ts.version, JSON.stringify(about).replaceAll(root, ''), ...texts].join('\n'))
 }
 
@@ -52,7 +65,14 @@ function keyOf(ts: Compiler, { root, sources, tests, entries, options, name, des
  * UnsupportedError without TypeScript's API.
  */
 export async function documentProject(folder: string, options: DocsOptions): Promise<Documented> {
-  const { out, isCheck } = options
+  const { out, isCheck, from, sourceUrl } = options
+  if (from !== undefined) {
+    const model = savedModel(from)
+    const { files, ...written } = writeSite(sourceUrl === null ? withSources(model, folder) : { model, sources: new Map() }, options)
+    // No key of a project: the next reading of the sources writes the pages again.
+    if (!isCheck) writeCache(out, { key: '', files }, null)
+    return { out, read: 0, ...written }
+  }
   const ts = loadCompiler(folder)
   const project = readProject(ts, folder, options)
   const key = keyOf(ts, project, options)
@@ -61,17 +81,29 @@ export async function documentProject(folder: string, options: DocsOptions): Pro
     return { out, model: null, pages: 0, read: 0, changed: [], findings: [] }
 
   const { kept, read } = await readChanges(ts, project, keptIn(out))
-  const { model, sources } = modelOf(ts, project, kept)
-  const lookup = new Lookup(model, options.sourceUrl)
+  const { files, ...written } = writeSite(modelOf(ts, project, kept), options)
+  if (!isCheck) writeCache(out, { key, files }, kept)
+  return { out, read: read.length, ...written }
+}
+
+/** Writes the pages of a model, or compares them with what is there. */
+function writeSite(
+  { model: whole, sources }: ReadModel,
+  options: DocsOptions,
+): Omit<Documented, 'out' | 'read'> & { readonly files: readonly string[] } {
+  const { out, isCheck, isPublic, formats, sourceUrl } = options
+  const model = isPublic === true ? publicPart(whole) : whole
+  const lookup = new Lookup(model, sourceUrl)
   // A model alone has no pages.
-  const pages = options.formats.some((format) => format !== 'json') ? pagesOf(lookup, sources) : []
+  const pages = formats.some((format) => format !== 'json') ? pagesOf(lookup, sources) : []
   const files = filesOf(lookup, pages, options)
   const findings = lint(lookup, checkLinks(pages))
   const current = (name: string): string | null => (existsSync(join(out, name)) ? readFileSync(join(out, name), 'utf8') : null)
-  const left = (before?.files ?? []).filter((name) => !files.has(name))
+  const left = (cacheIn(out)?.files ?? []).filter((name) => !files.has(name))
   // A site that was never written is not out of date.
   const changed = isCheck && !existsSync(out) ? [] : [...[...files].filter(([name, text]) => current(name) !== text).map(([name]) => name), ...left]
   if (!isCheck) {
+    mkdirSync(out, { recursive: true })
     for (const name of changed) {
       const text = files.get(name)
       const path = join(out, name)
@@ -81,8 +113,6 @@ export async function documentProject(folder: string, options: DocsOptions): Pro
         writeFileSync(path, text)
       }
     }
-    mkdirSync(out, { recursive: true })
-    writeCache(out, { key, files: [...files.keys()] }, kept)
   }
-  return { out, model, pages: pages.length, read: read.length, changed, findings }
+  return { model, pages: pages.length, changed, findings, files: [...files.keys()] }
 }

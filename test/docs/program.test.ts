@@ -13,6 +13,7 @@ import { found } from '../../src/docs/page/search.ts'
 import type { Entry } from '../../src/docs/page/search.ts'
 import { Lookup } from '../../src/docs/pages/lookup.ts'
 import { checkLinks, filesOf, modelText, pagesOf } from '../../src/docs/pages/site.ts'
+import { publicPart } from '../../src/docs/publicPart.ts'
 import { globs, readProject } from '../../src/docs/project.ts'
 import { readModel } from '../../src/docs/read/index.ts'
 import type { ReadModel } from '../../src/docs/read/index.ts'
@@ -245,6 +246,38 @@ describe('the pages', () => {
       'public-undocumented src/strict.ts:2 Bare is public and has no doc comment',
       'throws-undocumented src/strict.ts:4 check throws RangeError, which its doc does not say',
     ])
+  })
+
+  it('may be of public names alone', () => {
+    const part = new Lookup(publicPart(read.model), null)
+    const pages = pagesOf(part, read.sources)
+    expect(checkLinks(pages)).toEqual([])
+    expect(part.model.symbols.map(({ id }) => id)).toEqual(read.model.symbols.filter(({ visibility }) => visibility === 'public').map(({ id }) => id))
+    const texts = [...filesOf(part, pages, options)].filter(([name]) => !name.startsWith('source/')).map(([, text]) => text)
+    const mentions = (name: string): boolean => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))
+    expect(['Square', 'areaOf', 'verify'].filter((name) => !mentions(name))).toEqual([])
+    expect(['helper', 'secret', 'crlf', 'Counter', 'quadruple'].filter(mentions)).toEqual([])
+  })
+
+  it('are the same when they are made from a model.json without a compiler', async () => {
+    const [first, second] = [newFolder('with a compiler '), newFolder('from a model ')]
+    const run = async (...words: string[]) => runTensorfx(['docs', ...words, '--format', 'html,md,json'], { print: () => {}, note: () => {} })
+    expect((await run(folder, '--out', first)).code).toBe(0)
+    const model = join(first, 'model.json')
+    expect((await run(folder, '--out', second, '--from', model)).text).toContain(`\n${read.model.modules.length} modules, `)
+    const all = (at: string): string[] =>
+      readdirSync(at, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(?:html|md|js|json|txt)$/.test(name) && !name.startsWith('.'))
+    expect(all(second).toSorted()).toEqual(all(first).toSorted())
+    for (const name of all(first)) expect(readFileSync(join(second, name), 'utf8'), name).toBe(readFileSync(join(first, name), 'utf8'))
+    // Where the sources are elsewhere, their address is enough, and without it they are asked for.
+    expect(await run(second, '--out', newFolder('no sources '), '--from', model)).toMatchObject({
+      code: 2,
+      text: expect.stringContaining('--source-url'),
+    })
+    const linked = await run(second, '--out', newFolder('linked '), '--from', model, '--source-url', 'https://example.com/{path}#L{line}')
+    expect(linked.code).toBe(0)
+    expect((await run(folder, '--from', join(folder, 'package.json'))).text).toContain('is no model.json')
+    expect((await run(folder, '--from', join(folder, 'nothing.json'))).text).toContain('there is no file')
   })
 
   it('are written once, checked, and left alone where nothing has changed', async () => {
