@@ -35,6 +35,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
+    'test/examples/gptWatch.test.ts',
     'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,twoBackends}.test.ts',
   ],
 }

@@ -1,11 +1,11 @@
-// node examples/gpt/watch.mjs [file.txt] [epochs]: a GPT-2 learns a text file by its characters, with a live page in the browser; at the end it is saved, and writes.
+// node examples/gpt/watch.mjs [file.txt] [epochs] [steps of an epoch]: a GPT-2 learns a text file by its characters, with a live page in the browser; at the end it is saved, and writes.
 import { readFile } from 'node:fs/promises'
 import { nn, optim, torch } from 'tensorfx'
 import { GPT2, generate, savePretrained } from 'tensorfx/models'
 import { Perplexity, fit } from 'tensorfx/train'
 import { Characters, batch } from './text.mjs'
 
-const [file = new URL('../data/sonnets.txt', import.meta.url), epochs = '10'] = process.argv.slice(2)
+const [file = new URL('../data/sonnets.txt', import.meta.url), epochs = '10', steps = '50'] = process.argv.slice(2)
 const text = await readFile(file, 'utf8')
 const characters = new Characters(text)
 const data = characters.encode(text)
@@ -26,7 +26,7 @@ const drawn = (part, length) => ({
 await fit({
   model,
   optimizer: new optim.AdamW(model.parameters(), { lr: 2e-3 }),
-  data: drawn(training, 50),
+  data: drawn(training, Number(steps)),
   validation: drawn(validation, 5),
   step: (gpt, [inputs, targets]) => {
     const scores = gpt(inputs).flatten(0, 1)

@@ -69,6 +69,13 @@ export class ConfigReader {
     return isPlainObject(value) ? new ConfigReader(value, `${this.#path}${key}.`) : this.#fail(key, 'an object', value)
   }
 
+  /** The names of classes by their numbers, `id2label`; null if there are none. */
+  labels(): Readonly<Record<string, string>> | null {
+    const isLabels = (value: unknown): value is Readonly<Record<string, string>> =>
+      isPlainObject(value) && Object.values(value).every((label) => typeof label === 'string')
+    return this.#read<Readonly<Record<string, string>> | null>('id2label', null, 'names by numbers', isLabels)
+  }
+
   /** How many classes a head has: `num_labels`, or the length of `id2label`; 2 as in Hugging Face's files that name neither. */
   classes(): number {
     const labels = this.#json['id2label']

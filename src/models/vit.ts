@@ -21,6 +21,8 @@ export interface ViTConfig {
   readonly numHiddenLayers: number
   readonly numAttentionHeads: number
   readonly numLabels: number
+  /** The names of the classes by their numbers, for the program that shows them; a checkpoint keeps them. */
+  readonly id2label?: Readonly<Record<string, string>>
   /** Default 1e-6. */
   readonly layerNormEps?: number
   /** Default 0. */
@@ -141,8 +143,9 @@ function destination(given: string): Destination | null {
 }
 
 export const vit: Family = {
-  make: (config) =>
-    new ViT({
+  make(config) {
+    const id2label = config.labels()
+    return new ViT({
       imageSize: config.count('image_size', 224),
       patchSize: config.count('patch_size', 16),
       numChannels: config.count('num_channels', 3),
@@ -153,6 +156,8 @@ export const vit: Family = {
       numLabels: config.classes(),
       layerNormEps: config.number('layer_norm_eps', 1e-6),
       dropout: config.number('dropout', config.number('hidden_dropout_prob', 0)),
-    }),
+      ...(id2label === null ? {} : { id2label }),
+    })
+  },
   destination,
 }

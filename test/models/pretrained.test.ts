@@ -47,6 +47,15 @@ describe.each(ours)('%s', (name, make) => {
   })
 })
 
+test('a ViT keeps the names of its classes, which must be texts', async () => {
+  const sizes = { imageSize: 8, patchSize: 4, hiddenSize: 8, intermediateSize: 8, numHiddenLayers: 1, numAttentionHeads: 2, numLabels: 2 }
+  const id2label = { 0: 'cat', 1: 'dog' }
+  expect((await loadPretrained(pretrainedBlob(new ViT({ ...sizes, id2label })), { model: ViT })).config.id2label).toEqual(id2label)
+  expect((await loadPretrained(pretrainedBlob(new ViT(sizes)), { model: ViT })).config).not.toHaveProperty('id2label')
+  const broken = pretrainedBlob(new ViT({ ...sizes, id2label: { 0: 7 as never } }))
+  await expect(loadPretrained(broken)).rejects.toThrow("config.json: 'id2label' must be names by numbers")
+})
+
 test('a tied weight is written once', async () => {
   await savePretrained(new GPT2(gpt2), folder('tied'))
   const names = [...(await loadSafetensors(join(folder('tied'), 'model.safetensors'))).keys()]
