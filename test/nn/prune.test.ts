@@ -21,6 +21,22 @@ const zeros = (t: Tensor): number => t.eq(0).sum().item()
 /** The rows, without negative zeros. */
 const rows = (t: Tensor): unknown[] => [t.add(0).toArray()].flat(1)
 
+it('methods for slices prune along the last dimension, unless they are given another one', () => {
+  const same = (method: { prune(t: Tensor): Tensor }, dim: number): void =>
+    expect(
+      method
+        .prune(torch.ones([2, 3, 4]))
+        .sum([0, 1, 2].filter((d) => d !== dim))
+        .eq(0)
+        .sum()
+        .item(),
+    ).toBe(1)
+  for (const make of [(dim?: number) => new prune.RandomStructured(1, dim), (dim?: number) => new prune.LnStructured(1, 2, dim)]) {
+    same(make(), 2)
+    for (const dim of [0, 1, 2]) same(make(dim), dim)
+  }
+})
+
 describe('a pruned parameter', () => {
   it('is the product of a parameter and a buffer, and takes part in training', () => {
     const layer = prune.l1Unstructured(linear(), 'weight', 2)

@@ -20,6 +20,8 @@ test.each([
   [new nn.ConstantPad1d([1, 2], 3.5), 'ConstantPad1d(padding=(1, 2), value=3.5)'],
   [new nn.Unflatten(1, [2, 3]), 'Unflatten(dim=1, unflattened_size=(2, 3))'],
   [new nn.ChannelShuffle(2), 'ChannelShuffle(groups=2)'],
+  [new nn.PixelShuffle(2), 'PixelShuffle(upscale_factor=2)'],
+  [new nn.PixelUnshuffle(3), 'PixelUnshuffle(downscale_factor=3)'],
   [new nn.RMSNorm(4), 'RMSNorm((4,), eps=None, elementwise_affine=True)'],
   [new nn.InstanceNorm2d(3), 'InstanceNorm2d(3, eps=1e-05, momentum=0.1, affine=False, bias=True, track_running_stats=False)'],
   [new nn.MaxPool1d(2), 'MaxPool1d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)'],
