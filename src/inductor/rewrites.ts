@@ -5,9 +5,7 @@ import {
   arange,
   asStrided,
   clone,
-  convolution,
   convolutionBackward,
-  defineCustomOp,
   eq,
   expand,
   gt,
@@ -22,14 +20,15 @@ import {
   to,
   unsqueeze,
   where,
-  windowSpec,
 } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
 import { defineRewrite } from '../pipeline/index.ts'
 import type { Rewrite, RewriteDefinition } from '../pipeline/index.ts'
 import type { Tensor } from '../tensor/index.ts'
+import { nth } from './known.ts'
 import { four } from './opCall.ts'
 import type { OpCall } from './opCall.ts'
+import { isFloat32 } from './templates/gemm.ts'
 
 type Pair = readonly [number, number]
 
@@ -156,46 +155,26 @@ function chosenPart(self: Tensor, src: Tensor, dim: number, index: number): Tens
   return reshape(where(eq(positions, index), unsqueeze(src, dim), parts), shape)
 }
 
-/** A window with negative strides, which `asStrided` does not make. */
-const turnedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineCustomOp({
-  schema: 'turned_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
-  namespace: 'torch.ops.inductor',
-  tags: ['view'],
-  meta: windowSpec,
-})
-
-const convolutionGradient = ofCalls(convolutionBackward, {
-  name: 'gradient of a convolution as a convolution',
-  what: 'The gradient for the input of a convolution of one group, without stride and dilation, is a convolution with the weight, rotated by 180 degrees and with its channels swapped.',
-  match: ({ call }) => {
-    const [grad, input, weight] = [call.tensor('grad'), call.tensor('input'), call.tensor('weight')]
-    return call.flag('needInput') ? { grad, input, weight, padding: call.pair('padding') } : null
-  },
-  condition: ({ weight, padding: [ph, pw] }, { call }) => {
-    const [, , kh, kw] = four(weight.shape)
-    return (
-      call.number('groups') === 1 &&
-      both(call.pair('stride'), 1) &&
-      both(call.pair('dilation'), 1) &&
-      weight.contiguousLayout &&
-      weight.dtype === 'float32' &&
-      ph < kh &&
-      pw < kw
-    )
-  },
-  replace: ({ grad, input, weight, padding }, { call }) => {
-    const [o, i, kh, kw] = four(weight.shape)
-    const [ph, pw] = padding
-    const turned = clone(turnedWindow(weight, [i, o, kh, kw], [kh * kw, i * kh * kw, -kw, -1], weight.offset + kh * kw - 1))
-    const gradInput = convolution(grad, turned, null, [1, 1], [kh - 1 - ph, kw - 1 - pw], [1, 1], 1)
-    // If the weight's gradient was not requested, it is not used.
-    if (!call.flag('needWeight')) return [gradInput, gradInput]
-    return [gradInput, ...convolutionBackward(grad, input, weight, [1, 1], padding, [1, 1], 1, false, true).slice(1)]
+const convolutionGradients = ofCalls(convolutionBackward, {
+  name: 'gradients of a convolution one by one',
+  what: 'The gradients for the input and for the weight of a convolution are two calls: each has a kernel of its own, with what follows it.',
+  match: ({ call }) =>
+    call.flag('needInput') && call.flag('needWeight')
+      ? { grad: call.tensor('grad'), input: call.tensor('input'), weight: call.tensor('weight'), groups: call.number('groups') }
+      : null,
+  condition: ({ input }, { call }) => input.ndim === 4 && isFloat32(call),
+  replace: ({ grad, input, weight, groups }, { call }) => {
+    const one = (needInput: boolean): Tensor =>
+      nth(
+        convolutionBackward(grad, input, weight, call.pair('stride'), call.pair('padding'), call.pair('dilation'), groups, needInput, !needInput),
+        needInput ? 0 : 1,
+      )
+    return [one(true), one(false)]
   },
 })
 
 /** The rewrites that lowering tries, by name. */
-export const rewrites: readonly CallRewrite[] = [maxPool, maxPoolBackward, convolutionGradient, selectScatterRewrite, sliceScatterRewrite]
+export const rewrites: readonly CallRewrite[] = [maxPool, maxPoolBackward, convolutionGradients, selectScatterRewrite, sliceScatterRewrite]
 
 /** Finds rewrites. It remembers earlier calls of the same graph. */
 export class Rewrites {

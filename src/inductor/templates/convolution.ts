@@ -18,10 +18,12 @@ import type {
   ConvolutionOperand,
   ConvolutionProblem,
   ConvolutionSizes,
+  DirectProblem,
   LoopVar,
   SpareKernel,
   ScheduledKernel,
   WeightGradientProblem,
+  WinogradSchedule,
 } from '../../kernels/index.ts'
 import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -46,12 +48,11 @@ export const convolution: Template = defineTemplate<Convolution>({
   ops: [convolutionFunction],
   match: (call, viewOf) => {
     const [input, weight] = [call.tensor('input'), call.tensor('weight')]
-    if (!isFloat32(call) || input.ndim !== 4 || !weight.contiguousLayout) return null
+    const groups = call.number('groups')
+    if (!isFloat32(call) || input.ndim !== 4 || !takesLayout(weight, groups)) return null
     const image = viewOf(input)
     const sizes = sizesOf(call, image, weight.shape)
-    return takesDirect(sizes, false)
-      ? { image, weight: viewOf(weight), bias: call.optionalTensor('bias'), groups: call.number('groups'), sizes }
-      : null
+    return takesDirect(sizes, false) ? { image, weight: viewOf(weight), bias: call.optionalTensor('bias'), groups, sizes } : null
   },
   spec: ({ image, weight, bias, groups, sizes }) => {
     const { batch, outHeight, outWidth } = sizes
@@ -64,21 +65,81 @@ export const convolution: Template = defineTemplate<Convolution>({
       finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
     }
   },
-  emit: ({ image, groups, sizes }, io) => {
-    const { channels, kernelHeight, kernelWidth } = sizes
-    const area = kernelHeight * kernelWidth
-    const [weight, pixels] = operandsOf(io)
-    const problem: ConvolutionProblem = {
-      ...{ name: io.name, sizes, epilogue: io.epilogue, params: io.params },
-      ...{ images: loopOf(io, 0), features: loopOf(io, 1), pixels: loopOf(io, 2) },
-      image: operandOf(pixels, image.strides),
-      weight: { buffer: weight, start: 0, outer: channels * area, channel: area, row: kernelWidth, col: 1 },
-    }
-    const plain = spareOf(direct, { ...problem, transposed: false, groups })
-    const winograd = groups === 1 ? winogradFor(sizes) : null
-    return winograd === null ? { ...plain, compiled: plain.compile() } : withSpare(spareOf(winograd, problem), plain)
+  emit: ({ image, weight, groups, sizes }, io) => {
+    const [weights, pixels] = operandsOf(io)
+    const operands = { image: operandOf(pixels, image.strides), weight: operandOf(weights, weight.strides) }
+    return emitConvolution({ ...problemOf(io, sizes), ...operands, groups, transposed: false }, groups === 1 ? winogradFor(sizes) : null)
   },
 })
+
+interface InputGradient {
+  readonly grad: BufferView
+  readonly weight: BufferView
+  readonly shape: readonly number[]
+  readonly groups: number
+  /** The sizes of one group as a convolution of the result's gradient, whose features are the image's channels. */
+  readonly sizes: ConvolutionSizes
+  /** Whether that is a transposed one; otherwise the weight is rotated by 180 degrees. */
+  readonly transposed: boolean
+}
+
+/** convolution_backward where only the gradient of the images is asked for. */
+export const inputGradient: Template = defineTemplate<InputGradient>({
+  name: 'input gradient of a convolution',
+  ops: [convolutionBackward],
+  match: (call, viewOf) => {
+    const [input, weight] = [call.tensor('input'), call.tensor('weight')]
+    const groups = call.number('groups')
+    if (!isFloat32(call) || !call.flag('needInput') || call.flag('needWeight') || input.ndim !== 4 || !takesLayout(weight, groups)) return null
+    const s = sizesOf(call, input, weight.shape)
+    const turned = { padH: s.kernelHeight - 1 - s.padH, padW: s.kernelWidth - 1 - s.padW }
+    const isPlain = [groups, s.strideH, s.strideW, s.dilationH, s.dilationW].every((size) => size === 1) && turned.padH >= 0 && turned.padW >= 0
+    const sizes: ConvolutionSizes = {
+      ...{ ...s, channels: s.features, height: s.outHeight, width: s.outWidth },
+      ...{ features: s.channels, outHeight: s.height, outWidth: s.width },
+      ...(isPlain ? turned : {}),
+    }
+    const transposed = !isPlain
+    return takesDirect(sizes, transposed)
+      ? { grad: viewOf(call.tensor('grad')), weight: viewOf(weight), shape: input.shape, groups, sizes, transposed }
+      : null
+  },
+  spec: ({ grad, weight, shape, groups, sizes }) => {
+    const { batch, features, outHeight, outWidth, channels, height, width } = sizes
+    const ofPixel = (height * width * windowSize({ ...sizes, channels })) / (outHeight * outWidth)
+    return {
+      out: { shape, dtype: 'float32' },
+      iter: [batch, groups * features, outHeight * outWidth],
+      reads: [weight, grad],
+      depth: Math.round(ofPixel),
+      // The weight's gradient was not requested.
+      finish: (result) => [result, slice(view(result, [-1]), 0, 0, 0)],
+    }
+  },
+  emit: ({ grad, weight, groups, sizes, transposed }, io) => {
+    const [weights, pixels] = operandsOf(io)
+    const { outer, channel, row, col, ...rest } = operandOf(weights, weight.strides)
+    const swapped = { ...rest, outer: channel, channel: outer, row, col }
+    const { kernelHeight, kernelWidth } = sizes
+    const turned = { ...swapped, start: (kernelHeight - 1) * row + (kernelWidth - 1) * col, row: -row, col: -col }
+    const operands = { image: operandOf(pixels, grad.strides), weight: transposed ? swapped : turned }
+    return emitConvolution({ ...problemOf(io, sizes), ...operands, groups, transposed }, transposed ? null : winogradFor(sizes))
+  },
+})
+
+/** Whether weights may lie like this: those of several groups follow each other. */
+const takesLayout = (weight: Tensor, groups: number): boolean => groups === 1 || weight.contiguousLayout
+
+const problemOf = (io: TemplateIo, sizes: ConvolutionSizes): Omit<ConvolutionProblem, 'image' | 'weight'> => ({
+  ...{ name: io.name, sizes, epilogue: io.epilogue, params: io.params },
+  ...{ images: loopOf(io, 0), features: loopOf(io, 1), pixels: loopOf(io, 2) },
+})
+
+/** The kernel of a schedule, and the direct one where there is no room for its scratch memory; the direct one alone if there is no other. */
+function emitConvolution(problem: DirectProblem, schedule: WinogradSchedule | null): ScheduledKernel {
+  const plain = spareOf(direct, problem)
+  return schedule === null ? { ...plain, compiled: plain.compile() } : withSpare(spareOf(schedule, problem), plain)
+}
 
 interface WeightGradient {
   readonly grad: BufferView
@@ -93,6 +154,8 @@ interface WeightGradient {
 export const weightGradient: Template = defineTemplate<WeightGradient>({
   name: 'weight gradient of a convolution',
   ops: [convolutionBackward],
+  // The kernel stores a few elements of each feature at a time: an optimizer's step in it would read and write the weights so too, which takes longer than a pass of its own.
+  fuses: false,
   match: (call, viewOf) => {
     const [input, weight] = [call.tensor('input'), call.tensor('weight')]
     if (!isFloat32(call) || call.flag('needInput') || !call.flag('needWeight') || input.ndim !== 4) return null
@@ -144,7 +207,7 @@ function operandOf(buffer: BufferParam, strides: readonly number[]): Convolution
 }
 
 /** The sizes of one group. */
-function sizesOf(call: OpCall, image: BufferView, weight: readonly number[]): ConvolutionSizes {
+function sizesOf(call: OpCall, image: Pick<BufferView, 'shape'>, weight: readonly number[]): ConvolutionSizes {
   const [[strideH, strideW], [padH, padW], [dilationH, dilationW]] = [call.pair('stride'), call.pair('padding'), call.pair('dilation')]
   const [batch, , height, width] = four(image.shape)
   const [features, channels, kernelHeight, kernelWidth] = four(weight)

@@ -1,11 +1,11 @@
 // The registry of templates.
 import type { OpCall } from '../opCall.ts'
-import { convolution, weightGradient } from './convolution.ts'
+import { convolution, inputGradient, weightGradient } from './convolution.ts'
 import { linear, matmul } from './matmul.ts'
 import type { BoundTemplate, Template, ViewOf } from './template.ts'
 
 /** Tried from last to first, so that registered templates take precedence over built-in ones. */
-const templates: Template[] = [matmul, linear, convolution, weightGradient]
+const templates: Template[] = [matmul, linear, convolution, inputGradient, weightGradient]
 
 /** Adds a template, which takes precedence over the present ones. Returns a function that removes it. Graphs that are already compiled do not change. */
 export function registerTemplate(template: Template): () => void {
