@@ -1,5 +1,5 @@
 // Replacing parts of expressions, and multiplying out. Replacing rebuilds what is above a part through the constructors, so the result is canonical again.
-import { add, mul, pow, subtract } from './arithmetic.ts'
+import { add, mul, pow } from './arithmetic.ts'
 import { factorsOf, integer, powerOf, termsOf } from './expression.ts'
 import type { Expr } from './expression.ts'
 import { build } from './build.ts'
@@ -70,6 +70,3 @@ function multiplySums(factors: readonly Expr[]): { product: Expr; changed: boole
   for (const sum of sums) terms = terms.flatMap((term) => sum.args.map((other) => mul(term, other)))
   return { product: add(...terms), changed: sums.length > 1 || (sums.length > 0 && others.length > 0) }
 }
-
-/** Whether two expressions are equal once multiplied out. */
-export const isSame = (a: Expr, b: Expr): boolean => a === b || expand(subtract(a, b)) === integer(0)

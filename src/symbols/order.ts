@@ -1,8 +1,8 @@
 // Two orders of expressions, both sympy's. `compareExprs` is the order in which sums and products keep their arguments (sympy's Basic.compare); `compareKeys` is the order
 // of what people read: terms as they print, the arguments of Max, Min, And and Or (sympy's sort_key).
 import { remembered } from '../protocol/index.ts'
-import { factorsOf, freeSymbols, integer, isNumber, isOperation, operation, powerOf, termsOf } from './expression.ts'
-import type { Expr, Operator } from './expression.ts'
+import { factorsOf, integer, isNumber, isOperation, operation, powerOf, termsOf } from './expression.ts'
+import type { Expr, Operator, SymbolExpr } from './expression.ts'
 import { compareRationals, isWhole, toNumber, whole } from './rational.ts'
 import type { Rational } from './rational.ts'
 
@@ -47,6 +47,9 @@ function classRank(name: string): number {
   return at >= 0 ? at : relation >= 0 ? CLASSES.length + relation : CLASSES.length + RELATION_ORDER.length
 }
 
+/** Symbols of which less is assumed come first: floats, then integers, then sizes. */
+const assumptionsOf = ({ integer: isInteger, positive }: SymbolExpr): number => Number(isInteger) + 2 * Number(positive)
+
 /** sympy's Basic.compare: by class, number of arguments, then argument by argument. */
 export function compareExprs(a: Expr, b: Expr): number {
   if (a === b) return 0
@@ -55,8 +58,7 @@ export function compareExprs(a: Expr, b: Expr): number {
   if (byClass !== 0) return byClass
   if (a.op === 'number' && b.op === 'number') return order(a.value.p, b.value.p) || order(a.value.q, b.value.q)
   if (a.op === 'float' && b.op === 'float') return order(a.value, b.value)
-  if (a.op === 'symbol' && b.op === 'symbol')
-    return order(a.name, b.name) || order(Number(a.integer), Number(b.integer)) || order(Number(a.positive), Number(b.positive))
+  if (a.op === 'symbol' && b.op === 'symbol') return order(assumptionsOf(a), assumptionsOf(b)) || order(a.name, b.name)
   if (a.args.length !== b.args.length) return order(a.args.length, b.args.length)
   for (const [i, arg] of a.args.entries()) {
     const other = b.args[i]
@@ -120,11 +122,7 @@ function makeKey(expr: Expr): SortKey {
   return [classKey(base), [count(args.length), args], sortKey(exponent), valueKey(coefficient)]
 }
 
-const readingArgs = (expr: Expr): readonly Expr[] =>
-  expr.op === 'Add' ? orderedTerms(expr) : expr.op === 'Mul' ? orderedFactors(expr) : isOperation(expr, 'Piecewise') ? pairsOf(expr) : expr.args
-
-// A Piecewise has pairs of a value and a condition as arguments.
-const pairsOf = (expr: Expr): readonly Expr[] => expr.args
+const readingArgs = (expr: Expr): readonly Expr[] => (expr.op === 'Add' ? orderedTerms(expr) : expr.op === 'Mul' ? orderedFactors(expr) : expr.args)
 
 export const compareKeys = (a: Expr, b: Expr): number => compareSortKeys(sortKey(a), sortKey(b))
 
@@ -190,9 +188,6 @@ function monomialOf(term: Expr): Monomial {
   const value = coefficient.op === 'number' ? toNumber(coefficient.value) : coefficient.op === 'float' ? coefficient.value : 1
   return { coefficient: value, powers }
 }
-
-/** Symbols in the order of their names. */
-export const symbolsByName = (expr: Expr): readonly Expr[] => [...freeSymbols(expr)].toSorted((a, b) => order(a.name, b.name))
 
 const signs = new WeakMap<Expr, boolean>()
 

@@ -1,6 +1,6 @@
 // Comparisons and what is made of them: Eq and its like, And, Or, Not, and Piecewise. A comparison that the assumptions decide is True or False; ranges are not looked at
 // here (see ranges.ts).
-import { FALSE, TRUE, boolean, freeSymbols, isBoolean, isNumber, isRelation, operands, operation } from './expression.ts'
+import { FALSE, TRUE, boolean, isBoolean, isNumber, isRelation, operands, operation } from './expression.ts'
 import type { Expr, Relation, RelationOperator } from './expression.ts'
 import { differenceFacts, factsOf } from './facts.ts'
 import { compareNumbers } from './functions.ts'
@@ -135,6 +135,3 @@ export function piecewise(...given: readonly Expr[]): Expr {
   if (value !== undefined && condition === TRUE) return value
   return operation('Piecewise', args)
 }
-
-/** Whether nothing in the expression is open: it has no symbols. */
-export const isClosed = (expr: Expr): boolean => freeSymbols(expr).size === 0

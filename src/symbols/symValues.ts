@@ -62,8 +62,6 @@ export class SymBool extends SymValue {
 }
 
 /** A number, or a symbolic one. */
-export type IntLike = number | SymInt
-export type FloatLike = number | SymFloat
 export type NumberLike = number | SymInt | SymFloat
 export type BoolLike = boolean | SymBool
 

@@ -158,6 +158,19 @@ describe('drawn expressions', () => {
     )
   })
 
+  it('keep their values where PyTorch forgets negative divisors', () => {
+    // PyTorch makes (s0//(-16)) of the first and -3*s0 of the second.
+    const [twice, remainder] = [parseExpr('(((s0//8))//(-2))', symbolOf), parseExpr('PythonMod(-3*s0, -2)', symbolOf)]
+    const values = new Map(SYMBOLS.map((each) => [each, 7]))
+    expect([evaluate(twice, values) + 0, evaluate(remainder, values)]).toEqual([0, -1])
+  })
+
+  it('order symbols as sympy does: those of which less is assumed first', () => {
+    const expr = parseExpr('s2*u0 + s1', symbolOf)
+    expect(textOf(expr)).toBe('s1 + s2*u0')
+    expect(pythonTextOf(expr, ({ name }) => name)).toBe('s1 + u0*s2')
+  })
+
   it('have a text in Python with other names', () => {
     const expr = parseExpr('2*s0 + (s1//(s0 + 1)) - Max(3, s2) + Mod(s1, 4)', symbolOf)
     expect(pythonTextOf(expr, ({ name }) => `x.${name}`)).toBe('((-1)*max(3, x.s2)) + 2*x.s0 + (x.s1 // (1 + x.s0)) + (x.s1 % 4)')
