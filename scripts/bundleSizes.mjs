@@ -34,14 +34,14 @@ const programs = [
   {
     name: 'torch',
     code: "import { torch } from 'tensorfx'; console.log(torch)",
-    recorded: 319.2,
-    why: 'complex numbers and torch.fft, 11 KB, and the schedules of interpolate and of Winograd’s larger tiles, since 304.1; attention by blocks with its backward, direct convolutions as schedules, and 3 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
+    recorded: 324.3,
+    why: 'linear algebra of complex matrices and stft, since 319.2; complex numbers and torch.fft, 11 KB, and the schedules of interpolate and of Winograd’s larger tiles, since 304.1; attention by blocks with its backward, direct convolutions as schedules, and 3 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
   },
   {
     name: 'compile',
     code: "import { compile } from 'tensorfx'; console.log(compile)",
-    recorded: 390.3,
-    why: 'attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
+    recorded: 411.1,
+    why: 'sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
   },
 ]
 
