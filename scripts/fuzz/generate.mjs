@@ -230,6 +230,13 @@ function drawnAnew({ random, callCount }) {
     )
 }
 
+/** How an argument lies in a larger tensor, or in one of another order, from a place that differs from call to call: the shape of that tensor, and the view. */
+const LAYOUTS = [
+  (shape) => ({ of: shape.toReversed(), view: '.T' }),
+  (shape, at) => ({ of: shape.with(0, shape[0] + at), view: `.narrow(0, ${at}, ${shape[0]})` }),
+  (shape, at) => ({ of: shape.with(-1, shape.at(-1) + at), view: `.narrow(-1, ${at >> 1}, ${shape.at(-1)})` }),
+]
+
 /** f's parameters, and the arguments of each call. */
 function argumentsOf(writer, kinds, newShapes) {
   const { random, program, callCount } = writer
@@ -240,10 +247,18 @@ function argumentsOf(writer, kinds, newShapes) {
   })
   for (const kind of kinds) kind.tensors?.(writer, tensors)
   const draw = drawnAnew(writer)
-  if (newShapes) for (const t of tensors) t.shapes ??= draw(t.shape)
+  const layouts = new Map()
+  if (newShapes) {
+    for (const t of tensors) {
+      t.shapes ??= draw(t.shape)
+      if (t.shape.length > 0 && random.chance(0.3)) layouts.set(t, random.pick(LAYOUTS))
+    }
+  }
   const dataOf = (t, call) => {
-    const shape = (t.shapes?.[call] ?? t.shape).join(', ')
-    const made = `data([${shape}], ${random.int(1000)}${t.dtype === undefined ? '' : `, '${t.dtype}'`})`
+    const shape = t.shapes?.[call] ?? t.shape
+    const { of, view } = layouts.get(t)?.(shape, random.int(4)) ?? { of: shape, view: null }
+    const made = `data([${of.join(', ')}], ${random.int(1000)}${t.dtype === undefined ? '' : `, '${t.dtype}'`})`
+    if (view !== null) return `${made}${view}`
     return t.grad && (t.dtype === undefined || /float/.test(t.dtype)) ? `${made}.requiresGrad_()` : made
   }
   program.params = tensors.map((t) => t.name)

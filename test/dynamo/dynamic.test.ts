@@ -111,7 +111,7 @@ describe.each(['eager', 'inductor'])('dynamic: true on the backend %s', (backend
   })
 
   it('a view of an argument at another place of its memory, and a write through it', () => {
-    const f = compile((x: Tensor) => (x.slice(0, 1).mul_(10), x.slice(1, 1, 3).add(1)), { backend, dynamic: true })
+    const f = compile((x: Tensor) => (x.slice(0, 1).mul_(10), x.slice(1, 1, 3)), { backend, dynamic: true })
     for (const [rowsBefore, n] of [
       [0, 3],
       [2, 3],
@@ -122,7 +122,7 @@ describe.each(['eager', 'inductor'])('dynamic: true on the backend %s', (backend
       const [whole, same] = [ramp(9, 3), ramp(9, 3)]
       const eager = same.narrow(0, rowsBefore, n)
       eager.slice(0, 1).mul_(10)
-      expect(f(whole.narrow(0, rowsBefore, n)).toArray()).toEqual(eager.slice(1, 1, 3).add(1).toArray())
+      expect(f(whole.narrow(0, rowsBefore, n)).toArray()).toEqual(eager.slice(1, 1, 3).toArray())
       expect(whole.toArray()).toEqual(same.toArray())
     }
     expect(f.graphs().length).toBeLessThanOrEqual(2)
