@@ -234,7 +234,7 @@ function drawnAnew({ random, callCount }) {
 const LAYOUTS = [
   (shape) => ({ of: shape.toReversed(), view: '.T' }),
   (shape, at) => ({ of: shape.with(0, shape[0] + at), view: `.narrow(0, ${at}, ${shape[0]})` }),
-  (shape, at) => ({ of: shape.with(-1, shape.at(-1) + at), view: `.narrow(-1, ${at >> 1}, ${shape.at(-1)})` }),
+  (shape, at) => ({ of: [...shape.slice(0, -1), shape.at(-1) + at], view: `.narrow(-1, ${at >> 1}, ${shape.at(-1)})` }),
 ]
 
 /** f's parameters, and the arguments of each call. */
