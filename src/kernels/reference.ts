@@ -148,7 +148,11 @@ class Interpreter {
   /** Where the element of an array is; if fewer indices are given, the first element that has them. */
   private place(array: LocalArray, place: ArrayPlace): { readonly elements: ElementValue[]; readonly at: number } {
     const elements = this.arrays.get(array) ?? this.fail(`the array ${array.name} is used before it is declared`)
-    return { elements, at: array.shape.reduce((at, size, d) => at * size + (place[d] === undefined ? 0 : this.position(place[d])), 0) }
+    const at = array.shape.reduce((sum, size, d) => {
+      const index = place[d] === undefined ? 0 : this.position(place[d])
+      return index >= 0 && index < size ? sum * size + index : this.fail(`index ${d + 1} of ${array.name} is ${index}, outside its size ${size}`)
+    }, 0)
+    return { elements, at }
   }
 
   private element(buffer: Memory, index: Index): { readonly data: StorageArray; readonly at: number; readonly present: ElementValue } {

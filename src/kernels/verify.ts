@@ -1,6 +1,7 @@
 // The executable specification of the loop IR: what a kernel must satisfy before it is emitted.
 import { KernelError } from './errors.ts'
 import type { DType } from './dtype.ts'
+import { MOST_CHOSEN, computedPlace } from './loopIr.ts'
 import type {
   ArrayPlace,
   CallExpr,
@@ -93,7 +94,8 @@ class Verifier {
       }
       case 'setElement': {
         this.place(stmt.array, stmt.place, stmt.array.shape.length)
-        if (stmt.place.some(({ dynamic }) => dynamic.length > 0)) this.fail(`an element of ${stmt.array.name} is set at a place from a table`)
+        if (stmt.place.some(({ dynamic }) => dynamic.length > 0))
+          this.fail(`an element of ${stmt.array.name} is set at a place from a table, or at one that is computed`)
         const lanes = this.loops.findLast(({ mode }) => mode === 'lanes')?.loop
         if (lanes !== undefined && stmt.place.at(-1)?.terms[0]?.loop !== lanes)
           this.fail(`in the lanes loop over ${lanes.name}, the last index of ${stmt.array.name} must be its variable`)
@@ -193,7 +195,10 @@ class Verifier {
     this.notPerLane(array, 'used')
     if (place.length !== dimensions)
       this.fail(`the array ${name} of shape [${shape.join(', ')}] takes ${dimensions} indices here, not ${place.length}`)
+    const computed = dimensions === shape.length ? computedPlace(place) : null
+    if (computed !== null) this.computed(array, place.at(-1), computed)
     place.forEach(({ base, terms, dynamic }, d) => {
+      if (computed !== null && d === shape.length - 1) return
       const size = shape[d] ?? 0
       for (const { loop, stride } of terms)
         if (this.modeOf(loop) === 'lanes' && (base !== 0 || terms.length + dynamic.length > 1 || stride !== 1))
@@ -212,6 +217,15 @@ class Verifier {
     })
     const lanes = place.flatMap(({ terms }) => terms.filter(({ loop }) => this.modeOf(loop) === 'lanes'))
     if (lanes.length > 1) this.fail(`two indices of ${name} are the lanes variable ${lanes[0]?.loop.name}`)
+  }
+
+  /** A number that chooses an element of a row is its whole index. */
+  private computed({ name, shape }: LocalArray, index: Index | undefined, number: Expr): void {
+    const isWhole = index?.base === 0 && index.terms.length === 0 && index.dynamic.length === 1 && index.dynamic[0]?.stride === 1
+    if (!isWhole) this.fail(`the number that chooses an element of ${name} while the kernel runs must be the whole last index`)
+    const size = shape.at(-1) ?? 0
+    if (size > MOST_CHOSEN) this.fail(`a number chooses one of ${size} elements of ${name} while the kernel runs; there may be ${MOST_CHOSEN}`)
+    this.expr(number, 'int32')
   }
 
   /** The lowest and the highest value of an index that is known when code is written. */

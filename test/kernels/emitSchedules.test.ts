@@ -187,6 +187,37 @@ test.each(['float32', 'int32', 'float64', 'int64', 'float16', 'uint8'] as const)
   },
 )
 
+test.each(['float32', 'int32', 'float64', 'int64', 'float16', 'uint8'] as const)(
+  'numbers that a kernel reads choose which elements of a local array lanes have: %s',
+  (dtype) => {
+    const [out, a, places] = [bufferParam('out', dtype, 'write'), bufferParam('a', dtype), bufferParam('places', 'int32')]
+    // Rows of one vector and of many, with elements that are left over, and of those alone.
+    for (const width of [1, 3, 4, 7, 8, 13, 16]) {
+      const values = localArray('values', dtype, [2, width])
+      const [i, row, column, k] = [loopVar('i', 5), loopVar('row', 2), loopVar('column', width), loopVar('k', 6)]
+      const computed = (value: Expr): Index => ({ ...at(), dynamic: [{ value, stride: 1 }] })
+      const inLanes = computed(load(places, at([i, 6], [k, 1])))
+      const shared = computed(load(places, at([i, 6])))
+      const body = [
+        forLoop(i, 'serial', [
+          declareArray(values, constant(dtype, 0)),
+          forLoop(row, 'unroll', [forLoop(column, 'lanes', [setElement(values, [row, column], load(a, at([row, width], [column, 1])))])]),
+          forLoop(row, 'unroll', [
+            forLoop(k, 'lanes', [store(out, at([i, 14], [row, 7], [k, 1]), element(values, row, inLanes))]),
+            store(out, from(6, [i, 14], [row, 7]), element(values, row, shared)),
+          ]),
+        ]),
+      ]
+      const args = {
+        out: arrayOf(dtype, 70),
+        a: numbers(dtype, 2 * width),
+        places: Int32Array.from({ length: 30 }, (_, j) => (j * 7 + (j >> 2)) % width),
+      }
+      same({ name: 'places', params: [out, a, places], body }, args, dtype)
+    }
+  },
+)
+
 test('loads in iterations that are written out see the stores of the iterations before', () => {
   const io = bufferParam('out', 'float32', 'readwrite')
   const [u, j] = [loopVar('u', 4), loopVar('j', 6)]

@@ -1,5 +1,5 @@
 // Every schedule on 300 drawn problems, a tenth of them in each run, with every tile of its list and on both engines: against what plain loops compute, and against the reference interpreter
-// on the same kernel. A schedule without problems fails by its name: draw them in problems/, and name them here.
+// on the same kernel, which has at most 8 KB. A schedule without problems fails by its name: draw them in problems/, and name them here.
 import { readFileSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { hashOf, randomFrom } from '../../scripts/fuzz/random.mjs'
@@ -9,6 +9,7 @@ import { dtypeInfo } from '../../src/kernels/dtype.ts'
 import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
 import { printKernel } from '../../src/kernels/print.ts'
 import { verifyKernel } from '../../src/kernels/verify.ts'
+import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { tenth } from '../helpers/rotation.ts'
 import { runOracle, runWasm, valuesOf } from './harness.ts'
 import {
@@ -37,6 +38,8 @@ const problemsOf: Readonly<Record<string, DrawProblem>> = {
 }
 
 const PROBLEMS = 300
+/** The most bytes of a kernel, on any problem. */
+const MOST_BYTES = 8192
 
 const folder = new URL('../../src/kernels/schedules/', import.meta.url)
 /** What the folder of schedules exports that is one, or builds a kernel. */
@@ -84,7 +87,9 @@ describe('every schedule', () => {
           const oracle = interpreted.get(printKernel(kernel)) ?? runOracle(kernel, args)
           interpreted.set(printKernel(kernel), oracle)
           verifyKernel(kernel)
-          const wasm = withStrict(engine === 'wasm', () => runWasm(kernel, args))
+          const module = withStrict(engine === 'wasm', () => emitKernel(kernel))
+          expect(module.length, `bytes of ${where}`).toBeLessThanOrEqual(MOST_BYTES)
+          const wasm = runWasm(kernel, args, module)
           for (const param of kernel.params) {
             if (param.kind !== 'buffer') continue
             const dtype = dtypes[param.name] ?? param.dtype

@@ -250,7 +250,22 @@ describe('verifyKernel names the statement and the rule', () => {
     wrong([zeros, get(0, r)], /the variable r indexes sums/)
     wrong([zeros, forLoop(r, 'unroll', [get(0, at([r, depth]))])], /the stride of r in sums must be a number/)
     wrong([zeros, get(0, from(depth))], /index 2 of sums must be known when code is written/)
-    wrong([zeros, get(0, { ...at(), dynamic: [{ value: constant('int32', 1), stride: 1 }] })], /index 2 of sums must be known/)
+    const computed = (value: Expr, stride: Size = 1): Index => ({ ...at(), dynamic: [{ value, stride }] })
+    const place = cast(load(x, at()), 'int32')
+    expect(() => verifyKernel(kernel([zeros, get(0, computed(place)), forLoop(r, 'lanes', [get(1, computed(iota(r)))])]))).not.toThrow()
+    wrong([zeros, get(computed(place), 0)], /index 1 of sums must be known/)
+    for (const index of [computed(place, 2), { ...computed(place), base: 1 }, { ...at([r, 1]), dynamic: computed(place).dynamic }])
+      wrong(
+        [zeros, forLoop(r, 'unroll', [get(0, index)])],
+        /the number that chooses an element of sums while the kernel runs must be the whole last index/,
+      )
+    wrong([zeros, get(0, computed(load(x, at())))], /int32/)
+    wrong([zeros, setElement(sums, [0, computed(place)], f32(1))], /set at a place from a table, or at one that is computed/)
+    const long = localArray('long', 'float32', [17])
+    wrong(
+      [declareArray(long, f32(0)), store(y, at(), element(long, computed(place)))],
+      /a number chooses one of 17 elements of long while the kernel runs; there may be 16/,
+    )
     wrong([zeros, forLoop(r, 'lanes', [get(0, from(4, [r, 1]))])], /the lanes variable r must be the whole index 2 of sums/)
     wrong([zeros, forLoop(r, 'lanes', [get(r, r)])], /two indices of sums are the lanes variable r/)
     wrong([forLoop(i, 'simd', [zeros])], /the array sums is declared inside the simd loop over i/)

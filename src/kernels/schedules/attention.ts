@@ -3,7 +3,8 @@
 // each piece corrects the sums of those before it by how much the greatest score has grown.
 import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, store } from '../loopIr.ts'
 import type { Expr, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
-import { PANEL, buffer, inRows, lowest, one, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
+import { PANEL, buffer, inLanes, inRows, lowest, one, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
+import { QUAD } from './notation.ts'
 import type { AttentionMask } from './attentionPanels.ts'
 
 const infinity = constant('float32', Infinity)
@@ -43,7 +44,7 @@ export function attend(mask: AttentionMask, given: AttentionKeys): Kernel {
   return {
     name: `attend_${mask}${isWhole ? '' : '_piece'}`,
     params,
-    body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), ...(isWhole ? [resultsOf(p, mask)] : []), weighted(p, isWhole)],
+    body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), ...(isWhole ? resultsOf(p, mask) : []), weighted(p, isWhole)],
   }
 }
 
@@ -100,15 +101,16 @@ function softmaxOf(p: BlockParams, mask: AttentionMask, isWhole: boolean): Stmt 
   ])
 }
 
-/** The inverse sums and the logarithms, for all rows at once, in the places of the sums and of the greatest scores. */
-function resultsOf({ factors, logs, rows }: BlockParams, mask: AttentionMask): Stmt {
-  const row = loopVar('row', rows)
-  const [sum, place] = [local('sum', 'float32'), at([row, 1])]
-  return forLoop(row, 'simd', [
-    declare(sum, load(factors, place)),
-    store(factors, place, inverseOf(read(sum), mask)),
-    store(logs, place, logarithmOf(read(sum), load(logs, place), mask)),
-  ])
+/** The inverse sums and the logarithms, for a few rows at once, in the places of the sums and of the greatest scores. */
+function resultsOf({ factors, logs, rows }: BlockParams, mask: AttentionMask): readonly Stmt[] {
+  return inLanes('row', rows, QUAD, (at0) => {
+    const sum = local('sum', 'float32')
+    return [
+      declare(sum, load(factors, at0)),
+      store(factors, at0, inverseOf(read(sum), mask)),
+      store(logs, at0, logarithmOf(read(sum), load(logs, at0), mask)),
+    ]
+  })
 }
 
 /** What the sums of the pieces before are multiplied with, and the sums so far. */

@@ -1,9 +1,25 @@
 // The gradients of attention, by blocks of query rows as in attention.ts. The weights are not kept: each block computes its scores once more, and from the logarithms of the sums that the
 // forward pass has saved, the weights. Their gradients lie beside them in scratch memory, so that a block adds to all three gradients while both are in the cache.
-import { accumulate, at, call, declare, forLoop, load, local, loopVar, read, scalar, store } from '../loopIr.ts'
+import {
+  at,
+  call,
+  declare,
+  declareArray,
+  element,
+  forLoop,
+  load,
+  local,
+  localArray,
+  loopVar,
+  read,
+  reduceLanes,
+  scalar,
+  setElement,
+  store,
+} from '../loopIr.ts'
 import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
 import { roundedUp } from '../sizes.ts'
-import { PANEL, buffer, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
+import { PANEL, buffer, inLanes, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import type { AttentionMask, Rows } from './attentionPanels.ts'
 
 function blockParams() {
@@ -56,17 +72,23 @@ export function attendBackward(mask: AttentionMask): Kernel {
 /** The weights in the place of the scores, and for each row the sum of its gradients times its results: what all its weights' gradients have in common. */
 function weightsOf({ scores, added, logs, grad, out, means, rows, keys, width, room, maskStride }: BlockParams, mask: AttentionMask): Stmt {
   const row = loopVar('row', rows)
-  const [c0, c1] = [loopVar('c0', width), loopVar('c1', keys)]
-  const [sum, logarithm] = [local('sum', 'float32'), local('logarithm', 'float32')]
-  const [result, place] = [at([row, width], [c0, 1]), at([row, room], [c1, 1])]
-  const score = load(scores, place)
-  const masked = mask === 'added' ? call('add', score, load(added, at([row, maskStride], [c1, 1]))) : score
+  const [c0, c] = [loopVar('c0', width, PANEL), loopVar('c', PANEL)]
+  const [sums, logarithm] = [localArray('sums', 'float32', [PANEL]), local('logarithm', 'float32')]
+  const result = at([row, width], [c0, 1], [c, 1])
+  const inRow = (stride: Size, { base, terms }: Index): Index => ({ base, terms: [{ loop: row, stride }, ...terms], dynamic: [] })
+  const weights = inLanes('key', keys, PANEL, (key) => {
+    const score = load(scores, inRow(room, key))
+    const masked = mask === 'added' ? call('add', score, load(added, inRow(maskStride, key))) : score
+    return [store(scores, inRow(room, key), call('exp', call('sub', masked, read(logarithm))))]
+  })
   return forLoop(row, 'serial', [
-    declare(sum, zero),
-    forLoop(c0, 'simd', [accumulate(sum, 'add', call('mul', load(grad, result), load(out, result)))]),
-    store(means, at([row, 1]), read(sum)),
+    declareArray(sums, zero),
+    forLoop(c0, 'serial', [
+      forLoop(c, 'lanes', [setElement(sums, [c], call('add', element(sums, c), call('mul', load(grad, result), load(out, result))))]),
+    ]),
+    store(means, at([row, 1]), reduceLanes('add', sums)),
     declare(logarithm, load(logs, at([row, 1]))),
-    forLoop(c1, 'simd', [store(scores, place, call('exp', call('sub', masked, read(logarithm))))]),
+    ...weights,
   ])
 }
 

@@ -98,6 +98,19 @@ export function packValues(): Kernel {
   return { name: 'pack_values', params: [panels, values, count, width, stride], body: serialLoops([e, t], [forLoop(j, 'lanes', [copy])]) }
 }
 
+/**
+ * Statements for `count` neighbours, `together` in lanes and those that are left one by one: with less code than a simd loop, which counts where it has costly functions.
+ * `at0` says where a neighbour lies from the first one on.
+ */
+export function inLanes(name: string, count: Size, together: number, body: (at0: Index) => readonly Stmt[]): readonly Stmt[] {
+  const whole = roundedDown(count, together)
+  const [first, lane, rest] = [loopVar(`${name}0`, whole, together), loopVar(name, together), loopVar(`${name}1`, sizeDifference(count, whole))]
+  return [
+    forLoop(first, 'serial', [forLoop(lane, 'lanes', body(from(0, [first, 1], [lane, 1])))]),
+    forLoop(rest, 'serial', body(from(whole, [rest, 1]))),
+  ]
+}
+
 /** Some rows of a product: `height` at a time from row `start` on. */
 export interface RowTile {
   readonly start: Size
@@ -167,19 +180,25 @@ export interface ScoreParams {
 /** Writes the scores: products, scaled, and -Infinity where a causal mask hides the key. */
 export function scoresOf({ query, queryStride, keyPanels, scores, room, rows, keys, depth, first, scale }: ScoreParams, mask: AttentionMask): Stmt {
   const panel0 = loopVar('panel0', roundedUp(keys, PANEL), PANEL)
-  const tiles = rowTiles(rows, (tile) =>
-    productOf(
+  const tiles = rowTiles(rows, (tile) => {
+    // How far the keys of the panel are beyond the last one that the first row of the tile sees.
+    const [beyond, key] = [localArray('beyond', 'int32', [PANEL]), loopVar('j', PANEL)]
+    const last = call('add', iota(tile.row0), sizeOf(sizeSum(first, tile.start)))
+    const begin = [
+      declareArray(beyond, constant('int32', 0)),
+      forLoop(key, 'lanes', [setElement(beyond, [key], call('sub', call('add', iota(panel0), iota(key)), last))]),
+    ]
+    const products = productOf(
       tile,
       { matrix: query, stride: queryStride, count: depth },
       (k, j) => load(keyPanels, at([panel0, depth], [k, PANEL], [j, 1])),
       (sum, i, j) => {
         const score = call('mul', sum, scalar(scale))
-        const row = call('add', call('add', iota(tile.row0), iota(i)), sizeOf(sizeSum(first, tile.start)))
-        const isSeen = call('le', call('add', iota(panel0), iota(j)), row)
-        const value = mask === 'causal' ? call('where', isSeen, score, lowest) : score
+        const value = mask === 'causal' ? call('where', call('le', element(beyond, j), iota(i)), score, lowest) : score
         return store(scores, inRows(tile, i, room, [panel0, 1], [j, 1]), value)
       },
-    ),
-  )
+    )
+    return [...(mask === 'causal' ? begin : []), ...products]
+  })
   return forLoop(panel0, 'serial', tiles)
 }

@@ -31,10 +31,12 @@ export interface Period {
   readonly step: number
 }
 
-/** The groups of four elements that make up the result. The last may overlap the one before. */
-export function groupsOf(line: LineParts): readonly Group[] {
-  return Array.from({ length: Math.ceil(line.out / QUAD) }, (_, g) => groupAt(line, Math.min(g * QUAD, line.out - QUAD)))
-}
+/** The first elements of the groups of four that make up the result. The last may overlap the one before. */
+export const firstsOf = ({ out }: LineParts): readonly number[] =>
+  Array.from({ length: Math.ceil(out / QUAD) }, (_, g) => Math.min(g * QUAD, out - QUAD))
+
+/** The groups that make up the result. */
+export const groupsOf = (line: LineParts): readonly Group[] => firstsOf(line).map((first) => groupAt(line, first))
 
 /**
  * Which vector the elements of a part and a lane are in, best first: all in one, those of each two lanes in one, or those of each part in one. So vectors are shuffled into
@@ -82,26 +84,6 @@ function vectorsOf(size: number, elements: readonly number[]): readonly (readonl
   return vectors
 }
 
-/** Groups that one kernel writes out. */
-const MOST_GROUPS = 64
-/** Kernels for one line, and elements of a line that repeats itself. Longer ones cost more to write than to compute. */
-const MOST_KERNELS = 16
-const LONGEST_LINE = 2 ** 16
-
-/**
- * The groups that each kernel makes. Lines whose groups do not repeat themselves take several, unless `isOne`; null where they would take too many.
- */
-export function kernelsOf(line: LineParts, isOne: boolean): readonly (readonly [start: number, end: number])[] | null {
-  if (line.out > LONGEST_LINE) return null
-  const groups = groupsOf(line)
-  const { length } = groups
-  const together = isOne ? 2 * MOST_GROUPS : MOST_GROUPS
-  const isShort = length <= together || periodOf(groups) !== null
-  if (isShort) return [[0, length]]
-  if (isOne || length > MOST_KERNELS * together) return null
-  return Array.from({ length: Math.ceil(length / together) }, (_, i) => [i * together, Math.min(length, (i + 1) * together)] as const)
-}
-
 /** Groups of the line that are not part of repetitions, at most. */
 const MOST_OTHERS = 16
 const LONGEST_PERIOD = 16
@@ -136,10 +118,9 @@ function isShifted(one: Group | undefined, other: Group | undefined, first: numb
 export function weightsInGroups(line: LineParts): Float64Array | null {
   const { out, taps, weights } = line
   if (weights === null) return null
-  const groups = Math.ceil(out / QUAD)
-  const table = new Float64Array(groups * taps * QUAD)
-  for (let g = 0; g < groups; g++) {
-    const first = Math.min(g * QUAD, out - QUAD)
+  const firsts = firstsOf(line)
+  const table = new Float64Array(firsts.length * taps * QUAD)
+  for (const [g, first] of firsts.entries()) {
     for (let t = 0; t < taps; t++) table.set(weights.subarray(t * out + first, t * out + first + QUAD), (g * taps + t) * QUAD)
   }
   return table

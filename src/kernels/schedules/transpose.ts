@@ -48,7 +48,6 @@ export const transpose: Schedule<Nest, TransposeSpec, TransposeTile> = {
   tiles: () => [
     { along: 8, across: 4 },
     { along: 16, across: 4 },
-    { along: 16, across: 16 },
   ],
   build: (spec, tile) => {
     const { nest, along, across } = spec

@@ -55,6 +55,8 @@ export class FunctionBuilder {
   private readonly entry: ByteWriter = new ByteWriter()
   private readonly locals: ValueType[] = []
   private depth = 0
+  /** The last `set`, and where it was written. */
+  private lastSet: { readonly code: ByteWriter; readonly start: number; readonly end: number; readonly local: number } | null = null
 
   constructor(index: number, params: readonly ValueType[], results: readonly ValueType[]) {
     this.index = index
@@ -169,13 +171,21 @@ export class FunctionBuilder {
 
   /** A vector constant: four float32 lanes of the same value. */
   f32x4Const(value: number): void {
+    if (Object.is(value, 0)) return this.zeros()
     this.code.append([0xfd, 12])
     for (let lane = 0; lane < 4; lane++) this.code.float32(value)
   }
 
   /** A vector constant: four int32 lanes of the same value. */
   i32x4Const(value: number): void {
-    this.i32x4Lanes(value, value, value, value)
+    if (value === 0) this.zeros()
+    else this.i32x4Lanes(value, value, value, value)
+  }
+
+  /** A vector of zeros, for which engines clear a register: registers of sums begin so, and a constant has 18 bytes. */
+  private zeros(): void {
+    this.i32Const(0)
+    this.op('i32x4.splat')
   }
 
   /** A vector constant of four int32 lanes. */
@@ -197,14 +207,24 @@ export class FunctionBuilder {
     this.code.float64(value)
   }
 
+  /** Pushes a local. One that was set by the instruction before keeps its value on the stack instead, which takes less code. */
   get(local: number): void {
-    this.code.byte(0x20)
-    this.code.unsigned(local)
+    const { code, lastSet } = this
+    if (lastSet?.code === code && lastSet.end === code.length && lastSet.local === local) {
+      code.replace(lastSet.start, 0x22)
+      this.lastSet = null
+      return
+    }
+    code.byte(0x20)
+    code.unsigned(local)
   }
 
   set(local: number): void {
-    this.code.byte(0x21)
-    this.code.unsigned(local)
+    const { code } = this
+    const start = code.length
+    code.byte(0x21)
+    code.unsigned(local)
+    this.lastSet = { code, start, end: code.length, local }
   }
 
   tee(local: number): void {

@@ -19,6 +19,11 @@ export class ByteWriter {
     this.bytes[this.length++] = value
   }
 
+  /** Replaces a byte that has been written. */
+  replace(at: number, value: number): void {
+    this.bytes[at] = value
+  }
+
   append(values: ArrayLike<number>): void {
     this.reserve(values.length)
     this.bytes.set(values, this.length)

@@ -17,7 +17,7 @@ import {
 } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
-import type { Combine, Expr, ForStmt, Kernel, Local, Param, Scratch, Stmt } from '../loopIr.ts'
+import type { Combine, Expr, ForStmt, Kernel, Local, LoopMode, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
 import { FUNCTION } from '../scalarOpRecord.ts'
 import { scalarOp } from '../scalarOps.ts'
 import { isStrict } from '../engine.ts'
@@ -84,6 +84,7 @@ class StatementEmitter {
         const value = x.value(stmt.init)
         if (x.simd !== null) x.laneLocals.add(stmt.local)
         x.locals.set(stmt.local, x.code.copy(value))
+        if (x.simd === null && stmt.local.dtype === 'int32') this.keepNumber(stmt.local, stmt.init)
         return
       }
       case 'assign':
@@ -126,6 +127,15 @@ class StatementEmitter {
     }
   }
 
+  /** Keeps a number that addresses may be computed with as an i32. */
+  private keepNumber(variable: Local, value: Expr): void {
+    const { x, f } = this
+    const number = f.local('i32')
+    x.pushNumber(value)
+    f.set(number)
+    x.numbers.set(variable, number)
+  }
+
   private local(variable: Local): Val {
     const value = this.x.locals.get(variable)
     if (value === undefined) throw new InternalError(`the local ${variable.name} is written where it is not declared`)
@@ -154,7 +164,7 @@ class StatementEmitter {
         hoist()
         this.running(stmt, effects)
       })
-    if (mode === 'unroll' || mode === 'lanes') {
+    if (isWrittenOut(mode)) {
       if (effects.stored.size > 0) hoist()
       this.writtenOut(stmt, Number(extent), effects)
     } else if (typeof extent === 'number') write()
@@ -333,9 +343,16 @@ function factsOf({ loop, mode, body }: ForStmt): LoopFacts {
   const effects = effectsOf(body)
   const exprs: Expr[] = []
   forEachStmt(body, (inner) => exprs.push(...expressionsOf(inner)))
-  const accesses = mode === 'unroll' || mode === 'lanes' ? accessesOf(body).filter(([, { dynamic }]) => dynamic.length > 0) : []
+  const running = new Set<LoopVar>()
+  forEachStmt(body, (inner) => {
+    if (inner.kind === 'for' && !isWrittenOut(inner.mode)) running.add(inner.loop)
+  })
+  if (!isWrittenOut(mode)) running.add(loop)
+  const accesses = accessesOf(body).filter(([, { dynamic, terms }]) => dynamic.length > 0 && !terms.some((term) => running.has(term.loop)))
   return { effects, exprs, accesses, varying: { ...effects, loops: new Set([...effects.loops, loop]) } }
 }
+
+const isWrittenOut = (mode: LoopMode): boolean => mode === 'unroll' || mode === 'lanes'
 
 /** What an iteration costs, about; Infinity where elements are gathered one by one. */
 function costOf(stmt: ForStmt): number {

@@ -3,10 +3,12 @@ import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
 import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Size, Variable } from '../loopIr.ts'
+import { at, computedPlace } from '../loopIr.ts'
 import { ExprFacts, operandsOf } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
 import type { Address, Addressing, Bytes } from './addressing.ts'
+import type { ScalarOp } from '../scalarOps.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
@@ -29,6 +31,10 @@ const SCALARS: Readonly<Record<ComputeDType, { readonly type: ValueType; readonl
 /** The WebAssembly type of a parameter. */
 export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ? SCALARS[dtypeInfo[param.dtype].compute].type : 'i32')
 
+/** Operations on integers that addresses are computed with, one instruction each. */
+const WHOLE = ['add', 'sub', 'mul'] as const
+const isWhole = (op: ScalarOp): op is (typeof WHOLE)[number] => WHOLE.some((name) => name === op)
+
 /** The values of expressions, by the iteration that they belong to where several are written out. */
 type Memo = Map<Expr, Map<string, Val>>
 
@@ -36,7 +42,7 @@ type Memo = Map<Expr, Map<string, Val>>
 export interface LoopFacts {
   readonly effects: Effects
   readonly exprs: readonly Expr[]
-  /** Of a loop that is written out, what its body accesses at computed places. */
+  /** What its body accesses at computed places, from pointers that do not move in the loop. */
   readonly accesses: readonly (readonly [Memory, Index])[]
   /** The effects, with its own variable among the loops. */
   readonly varying: Effects
@@ -52,6 +58,8 @@ export class ExpressionEmitter {
   readonly locals: Map<Local, Val> = new Map()
   /** Locals declared inside the current simd loop, which differ between lanes. */
   readonly laneLocals: Set<Local> = new Set()
+  /** Those that are integers which all lanes share, as i32s too: until they change. */
+  readonly numbers: Map<Local, number> = new Map()
   readonly functions: ModuleFunctions
   /** The local arrays in scope. */
   readonly arrays: RegisterArrays
@@ -95,6 +103,7 @@ export class ExpressionEmitter {
   /** Forgets the values that depend on a local or a local array. */
   forget(changed: Variable): void {
     if ('shape' in changed) this.arrays.forget(changed)
+    else this.numbers.delete(changed)
     for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.variablesOf(expr).has(changed)) memo.delete(expr)
   }
 
@@ -132,7 +141,7 @@ export class ExpressionEmitter {
       if (val === undefined) throw new InternalError(`the local ${expr.local.name} is read where it is not declared`)
       return val
     }
-    if (expr.kind === 'element') return this.arrays.element(expr.array, this.arrayPlace(expr.place))
+    if (expr.kind === 'element') return this.element(expr)
     return this.remembered(expr, this.copyOf(expr), () => this.compute(expr))
   }
 
@@ -150,19 +159,30 @@ export class ExpressionEmitter {
     return val
   }
 
+  private element(expr: ElementExpr): Val {
+    const { array, place } = expr
+    const number = computedPlace(place)
+    if (number === null) return this.arrays.element(array, this.arrayPlace(place))
+    return this.remembered(expr, this.copyOf(expr), () => {
+      const numbers = this.value(number)
+      const bytes = this.remembered(number, `${this.copyOf(number)} bytes`, () => this.code.bytesOf(numbers))
+      return this.arrays.computed(array, this.arrayPlace(place.with(-1, at())), numbers, bytes)
+    })
+  }
+
   /** The element of a local array that code accesses now. */
   arrayPlace(place: ArrayPlace): ArrayElement {
     const lanes = this.wide ? place.findIndex(({ terms }) => terms.some(({ loop }) => loop === this.simd)) : -1
     const chosen = place.some(({ dynamic }) => dynamic.some(({ value }) => this.wide && this.varies(value)))
-    const at = (lane: number): number[] =>
+    const indicesOf = (lane: number): number[] =>
       place.map(({ base, terms, dynamic }) => {
         const sum = this.knownIndex(base, terms, lane)
         return dynamic.reduce((total, { value, stride }) => total + this.numberOf(value, lane) * Number(stride), sum)
       })
     return {
-      indices: at(0),
+      indices: indicesOf(0),
       lanes: lanes < 0 ? null : lanes,
-      chosen: chosen ? Array.from({ length: this.code.elements }, (_, lane) => at(lane)) : null,
+      chosen: chosen ? Array.from({ length: this.code.elements }, (_, lane) => indicesOf(lane)) : null,
     }
   }
 
@@ -290,12 +310,10 @@ export class ExpressionEmitter {
 
   /** The local with an address and what lies before an element there that all lanes share, which is computed once. */
   private shifted(address: number, value: Expr, bytes: Bytes): number {
-    const number = this.value(value)
     const key = `${this.copyOf(value)} from ${address}, ${'known' in bytes ? bytes.known : `local ${bytes.local}`}`
     const [local] = this.remembered(value, key, () => {
       this.f.get(address)
-      this.f.get(number[0])
-      this.f.lane('i32x4.extract_lane', 0)
+      this.pushNumber(value)
       this.addressing.pushBytes(bytes, 1)
       this.f.ops('i32.mul', 'i32.add')
       const sum = this.code.tempI32()
@@ -303,6 +321,32 @@ export class ExpressionEmitter {
       return [sum]
     })
     return local
+  }
+
+  /** Pushes the i32 of a number that all lanes share. */
+  pushNumber(value: Expr): void {
+    const { f, addressing } = this
+    if (value.kind === 'const') return f.i32Const(Number(value.value))
+    if (value.kind === 'sizeOf') return addressing.pushSize(value.size)
+    const [number] = this.remembered(value, `${this.copyOf(value)} number`, () => {
+      const known = value.kind === 'local' ? this.numbers.get(value.local) : undefined
+      if (known !== undefined) return [known]
+      if (value.kind === 'load' && value.dtype === 'int32' && value.mask === null) {
+        const { address } = this.place(value.buffer, value.index)
+        f.get(address.local)
+        f.memory('i32.load', address.offset)
+      } else if (value.kind === 'call' && value.dtype === 'int32' && isWhole(value.op)) {
+        for (const arg of value.args) this.pushNumber(arg)
+        f.op(`i32.${value.op}`)
+      } else {
+        f.get(this.value(value)[0])
+        f.lane('i32x4.extract_lane', 0)
+      }
+      const local = this.code.tempI32()
+      f.set(local)
+      return [local]
+    })
+    f.get(number)
   }
 
   private splat(local: number): Val {
@@ -330,7 +374,7 @@ export class ExpressionEmitter {
   /**
    * Evaluates what does not change in a loop, before the loop. Loads are moved only out of loops without
    * stores, or out of simd loops, whose iterations are independent, that do not store to that buffer. Of
-   * `accesses` the addresses are computed as far as all iterations have them in common.
+   * `accesses` the addresses are computed as far as all iterations have them in common: up to the first of its computed places that changes.
    */
   hoist({ exprs, accesses, varying: effects }: LoopFacts, simdLoop: boolean): void {
     const invariant = new Map<Expr, boolean>()
@@ -356,8 +400,11 @@ export class ExpressionEmitter {
       else operandsOf(expr).forEach(visit)
     }
     exprs.forEach(visit)
-    for (const [memory, index] of accesses)
-      if (index.dynamic.every(({ value }) => value.kind === 'lookup' || isInvariant(value))) this.start(memory, index)
+    for (const [memory, index] of accesses) {
+      const changing = index.dynamic.findIndex(({ value }) => value.kind !== 'lookup' && !isInvariant(value))
+      const dynamic = changing < 0 ? index.dynamic : index.dynamic.slice(0, changing)
+      if (dynamic.length > 0) this.start(memory, { ...index, dynamic })
+    }
   }
 
   private arrayStays({ array, place }: ElementExpr | ReduceLanesExpr, { declared, changed, loops }: Effects): boolean {

@@ -132,6 +132,7 @@ export const simdOps = {
   'f32x4.floor': 104,
   'f32x4.trunc': 105,
   'f32x4.nearest': 106,
+  'i8x16.sub': 113,
   'f64x2.ceil': 116,
   'f64x2.floor': 117,
   'f64x2.trunc': 122,
@@ -193,6 +194,7 @@ export const simdOps = {
   'i32x4.trunc_sat_f64x2_s_zero': 252,
   'f64x2.convert_low_i32x4_s': 254,
   // Relaxed SIMD: only for the engine wasm-relaxed.
+  'i8x16.relaxed_swizzle': 0x100,
   'f32x4.relaxed_madd': 0x105,
   'f32x4.relaxed_nmadd': 0x106,
 } as const

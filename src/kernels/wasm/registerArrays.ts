@@ -36,11 +36,12 @@ export class RegisterArrays {
     const columns = array.shape.at(-1) ?? 1
     const vectors = Math.floor(columns / elements)
     const rows = array.shape.slice(0, -1).reduce((product, size) => product * size, 1)
+    let last: number | null = null
     const register = (): number => {
-      const local = f.local('v128')
-      push()
-      f.set(local)
-      return local
+      if (last === null) push()
+      else f.get(last)
+      last = this.#code.pop()
+      return last
     }
     const perRow = vectors + (columns % elements)
     this.#arrays.set(array, {
@@ -180,6 +181,28 @@ export class RegisterArrays {
     return others.reduce<Val>(
       (made, other) => this.#shuffled(made[0], other, (lane) => (isOf(other, lane) ? elements + elementOf(lane) : lane)),
       start,
+    )
+  }
+
+  /**
+   * Of the row at `place`, for each lane the element with the number in `numbers`: bytes of each vector, which are 0 where they are those of another one. `bytes` are the
+   * numbers of their bytes.
+   */
+  computed(array: LocalArray, place: ArrayElement, numbers: Val, bytes: Val): Val {
+    const code = this.#code
+    const { vectors, rows } = this.#registers(array)
+    const registers = rows[this.#at(array, place.indices).row] ?? []
+    const [first, ...others] = registers.slice(0, vectors).map((register): Val => [register])
+    const singles = registers.slice(vectors)
+    if (first !== undefined && registers.length === 1) return code.chosenBytes(first, bytes)
+    const start = first === undefined ? code.i32(0) : code.op2('i8x16.swizzle', first, bytes)
+    const ofVectors = others.reduce<Val>((made, vector, v) => {
+      const within = code.op2('i8x16.sub', bytes, code.i32(16 * (v + 1) * 0x01010101))
+      return code.op2('v128.or', made, code.op2('i8x16.swizzle', vector, within))
+    }, start)
+    return singles.reduce<Val>(
+      (made, single, s) => code.select(code.op2('i32x4.eq', numbers, code.i32(vectors * code.elements + s)), [single], made),
+      ofVectors,
     )
   }
 

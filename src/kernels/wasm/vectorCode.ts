@@ -180,6 +180,22 @@ export class VectorCode {
     return this.#fuses ? this.#op3('f32x4.relaxed_nmadd', a, b, c) : this.op2('f32x4.sub', c, this.op2('f32x4.mul', a, b))
   }
 
+  /** The numbers of the bytes of elements, of which each lane has a number. */
+  bytesOf(numbers: Val): Val {
+    const { elements } = this
+    const first = this.constant('bytes', () =>
+      elements === 4
+        ? this.f.i32x4Lanes(0x03020100, 0x03020100, 0x03020100, 0x03020100)
+        : this.f.i32x4Lanes(0x03020100, 0x07060504, 0x03020100, 0x07060504),
+    )
+    return this.op2('i32x4.add', this.op2('i32x4.mul', numbers, this.i32((16 / elements) * 0x01010101)), first)
+  }
+
+  /** The bytes of `a` with these numbers, each of which is below 16. */
+  chosenBytes(a: Val, bytes: Val): Val {
+    return this.op2(this.#fuses ? 'i8x16.relaxed_swizzle' : 'i8x16.swizzle', a, bytes)
+  }
+
   #op3(name: PlainOp, a: Val, b: Val, c: Val): Val {
     return this.each([a, b, c], (v) => {
       this.f.get(this.at(a, v))

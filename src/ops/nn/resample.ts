@@ -10,16 +10,18 @@ import {
   constant,
   declare,
   forLoop,
-  kernelsOf,
   load,
   local,
+  loopTables,
   loopVar,
   read,
   resample as resampling,
+  resamplingsOf,
   rowsInBlocks,
   sizeParam,
   store,
   weightsInGroups,
+  windowsOf,
 } from '../../kernels/index.ts'
 import { remembered } from '../../protocol/index.ts'
 import type { CompiledKernel, DType, Expr, LoopVar, Resampling, Size, Stmt } from '../../kernels/index.ts'
@@ -97,26 +99,43 @@ const weightTensors = (weights: Float64Array | null): readonly Tensor[] => (weig
 /** The weights of a table for lines, and its kernels by what else they depend on; null where there are none. */
 const linesTable = madeOnce((table) => ({
   weights: weightTensors(weightsInGroups(table)),
-  kernels: new Map<string, readonly CompiledKernel[] | null>(),
+  kernels: new Map<string, QuickKernels | null>(),
 }))
-/** How many lines share the weights that a kernel loads. */
-const SHARING = 2
 
-const rowsTensors = (table: ResampleTable, together: number): readonly Tensor[] => [
-  tableTensor(rowsInBlocks(table, table.positions, together)),
-  ...weightTensors(table.weights === null ? null : rowsInBlocks(table, table.weights, together)),
-]
-const rowsOneByOne = madeOnce((table) => rowsTensors(table, 1))
-const rowsTogether = madeOnce((table) => rowsTensors(table, Math.min(table.out, SHARING)))
+/** Kernels that together make lines, the tables that they take before the weights, and the numbers that they take last. */
+interface QuickKernels {
+  readonly kernels: readonly CompiledKernel[]
+  readonly tables: readonly Tensor[]
+  readonly sizes: readonly number[]
+  /** How many lines are made together. */
+  readonly together: number
+}
+
+/** The tables for rows that are made in blocks, by the number of rows of a block. */
+const rowsTables = madeOnce((table) => {
+  const made = new Map<number, readonly Tensor[]>()
+  return (together: number) =>
+    remembered(made, together, () => [
+      tableTensor(rowsInBlocks(table, table.positions, together)),
+      ...weightTensors(table.weights === null ? null : rowsInBlocks(table, table.weights, together)),
+    ])
+})
 
 /** The kernels that together make lines four elements at a time, or images of them; null where they do not. */
-function quickKernels(table: ResampleTable, lines: number, rows: Resampling['rows']): readonly CompiledKernel[] | null {
-  if (table.guarded || lines === 0) return null
-  const together = Math.min(lines, SHARING)
-  return remembered(linesTable(table).kernels, `${together} ${rows?.taps} ${rows?.weighted} ${rows?.first}`, () => {
-    const parts = kernelsOf(table, rows?.first === false)
-    const problems = parts?.map((groups) => ({ line: table, groups, rows, together })) ?? []
-    return parts === null || !problems.every(resampling.match) ? null : problems.map((problem) => compileScheduled(resampling, problem))
+function quickKernels(table: ResampleTable, lines: number, rows: Resampling['rows']): QuickKernels | null {
+  if (table.guarded) return null
+  // Kernels make a few lines together.
+  return remembered(linesTable(table).kernels, `${Math.min(lines, 4)} ${rows?.taps} ${rows?.weighted} ${rows?.first}`, () => {
+    const problems = resamplingsOf(table, rows, lines)
+    const [first] = problems ?? []
+    if (problems === null || first === undefined) return null
+    const windows = first.groups === 'loop' ? windowsOf(table) : null
+    return {
+      kernels: problems.map((problem) => compileScheduled(resampling, problem)),
+      tables: windows === null ? [] : loopTables(table, windows).map((values) => tableTensor(values)),
+      sizes: windows === null ? [] : [Math.ceil(table.out / 4), table.size, table.out],
+      together: first.together,
+    }
   })
 }
 
@@ -125,10 +144,11 @@ function byTable(self: Tensor, { axis, table }: Pass): Tensor {
   const { out: m, taps, positions, weights, guarded } = table
   const result = Tensor.empty(self.sizes.with(axis, m), self.dtype)
   const [outer, n, inner] = linesOf(self.sizes, axis)
-  const kernels = inner === 1 && self.dtype === 'float32' ? quickKernels(table, outer, null) : null
-  if (kernels !== null) {
+  const quick = inner === 1 && self.dtype === 'float32' ? quickKernels(table, outer, null) : null
+  if (quick !== null) {
     const source = contiguous(self)
-    for (const kernel of kernels) launch(kernel, [result, source, ...linesTable(table).weights], [outer])
+    const tensors = [result, source, ...quick.tables, ...linesTable(table).weights]
+    for (const kernel of quick.kernels) launch(kernel, tensors, [outer, ...quick.sizes])
     return result
   }
   const tables = [tableTensor(positions), ...(weights === null ? [] : [tableTensor(weights, self.dtype)])]
@@ -152,12 +172,12 @@ function byImages(self: Tensor, first: Pass, second: Pass): Tensor | null {
   const height = sizeAt(self.sizes, last - 1)
   const between = rowsFirst ? 0 : line.out * height
   if (between > MOST_SCRATCH) return null
-  const kernels = quickKernels(line, rowsFirst ? rows.out : height, { taps: rows.taps, weighted: rows.weights !== null, first: rowsFirst })
-  if (kernels === null) return null
+  const quick = quickKernels(line, rowsFirst ? rows.out : height, { taps: rows.taps, weighted: rows.weights !== null, first: rowsFirst })
+  if (quick === null) return null
   const result = Tensor.empty(self.sizes.with(last, line.out).with(other, rows.out), self.dtype)
-  const tensors = [result, contiguous(self), ...linesTable(line).weights, ...(rowsFirst ? rowsTogether : rowsOneByOne)(rows)]
-  const numbers = [numelOf(self.sizes.slice(0, -2)), height, rows.out, ...(rowsFirst ? [] : [scratchMemory(4 * between + 64)])]
-  for (const kernel of kernels) launch(kernel, tensors, numbers)
+  const tensors = [result, contiguous(self), ...quick.tables, ...linesTable(line).weights, ...rowsTables(rows)(rowsFirst ? quick.together : 1)]
+  const numbers = [numelOf(self.sizes.slice(0, -2)), height, rows.out, ...quick.sizes, ...(rowsFirst ? [] : [scratchMemory(4 * between + 64)])]
+  for (const kernel of quick.kernels) launch(kernel, tensors, numbers)
   return result
 }
 

@@ -1,9 +1,10 @@
 // Random resizings of lines and of images with their results: places that ascend by a ratio or jump, weights, rows above each other before or after the lines.
 import type { Random } from '../../../scripts/fuzz/random.mjs'
-import { resample } from '../../../src/kernels/schedules/resample.ts'
+import { resample, resamplingsOf } from '../../../src/kernels/schedules/resample.ts'
 import type { Resampling } from '../../../src/kernels/schedules/resample.ts'
-import { kernelsOf, rowsInBlocks, weightsInGroups } from '../../../src/kernels/schedules/resampleGroups.ts'
+import { rowsInBlocks, weightsInGroups } from '../../../src/kernels/schedules/resampleGroups.ts'
 import type { LineParts } from '../../../src/kernels/schedules/resampleGroups.ts'
+import { loopTables, windowsOf } from '../../../src/kernels/schedules/resampleWindows.ts'
 import { builtWith, floats, untilTaken } from './problem.ts'
 import type { DrawProblem } from './problem.ts'
 
@@ -36,21 +37,24 @@ function summed(a: Float32Array, { size, out, taps, positions, weights }: LinePa
   })
 }
 
-/** A resizing: its sizes, whether there are rows, and one of the kernels that it takes; null where it is left to other kernels. */
+/**
+ * A resizing: its sizes, whether there are rows, and one of the kernels that it takes, or one with its groups in a loop where they may also be; null where it is left to
+ * other kernels.
+ */
 export function drawResampling(random: Random) {
   const { pick } = random
   const line = drawLine(random)
   const kind = pick(['lines', 'lines', 'rows first', 'rows last'] as const)
   const rows = drawLine(random, [2, 3, 5, 8], kind === 'rows first' ? 2 : 3)
   const lines = kind === 'rows first' ? rows.out : kind === 'lines' ? pick([1, 2, 3, 5]) : rows.size
-  const parts = kernelsOf(line, kind === 'rows last')
-  if (parts === null) return null
-  const problem: Resampling = {
-    line,
-    groups: pick(parts),
-    rows: kind === 'lines' ? null : { taps: rows.taps, weighted: rows.weights !== null, first: kind === 'rows first' },
-    together: Math.min(lines, pick([1, 2, 3])),
-  }
+  const above = kind === 'lines' ? null : { taps: rows.taps, weighted: rows.weights !== null, first: kind === 'rows first' }
+  const taken = resamplingsOf(line, above, lines)
+  if (taken === null) return null
+  const given = pick(taken)
+  const isLoop = windowsOf(line) !== null && random.chance(1 / 3)
+  const problem: Resampling = isLoop
+    ? { line, groups: 'loop', rows: above, together: Math.min(lines, pick([1, 2, 3, 4])) }
+    : { ...given, together: Math.min(given.together, pick([1, 2, 4])) }
   return { problem, line, kind, rows, lines }
 }
 
@@ -72,16 +76,22 @@ export const resampleProblem: DrawProblem = (random) =>
           ? summed(summed(a, rows, line.size), line, 1)
           : summed(summed(a, line, 1), rows, line.out)
     // The kernel makes some groups of four elements of each line; the others stay as they were.
-    const [start, end] = problem.groups
+    const { groups } = problem
+    const [start, end] = groups === 'loop' ? [0, line.out] : groups
     const expected = whole.map((value, at) => (at % line.out >= 4 * start && at % line.out < 4 * end ? value : 0))
     const block = kind === 'rows first' ? problem.together : 1
     const [weights, rowWeights] = [weightsInGroups(line), rows.weights === null ? null : rowsInBlocks(rows, rows.weights, block)]
+    const windows = groups === 'loop' ? windowsOf(line) : null
+    const [starts, chosen] = windows === null ? [] : loopTables(line, windows)
+    const inLoop =
+      starts === undefined || chosen === undefined ? {} : { starts, chosen, groups: Math.ceil(line.out / 4), size: line.size, length: line.out }
     const args = {
+      ...inLoop,
       ...{ out: new Float32Array(expected.length), a, positions: rowsInBlocks(rows, rows.positions, block) },
       ...(weights === null ? {} : { weights: Float32Array.from(weights) }),
       ...(rowWeights === null ? {} : { row_weights: Float32Array.from(rowWeights) }),
       ...{ lines, images, rows: rows.size, out_rows: rows.out },
     }
-    const what = `${kind}, ${line.size} to ${line.out} by ${line.taps}, groups ${start} to ${end}`
+    const what = `${kind}, ${line.size} to ${line.out} by ${line.taps}, groups ${groups === 'loop' ? 'in a loop' : `${start} to ${end}`}`
     return { what, args, expected: { out: expected }, kernels: builtWith(resample, problem) }
   })
