@@ -2,7 +2,7 @@
 import { dtypeInfo } from './dtype.ts'
 import type { DType } from './dtype.ts'
 import { KernelError } from './errors.ts'
-import type { CallExpr, Combine, Expr, Index, LoopVar, Memory, Size, Stmt, Variable } from './loopIr.ts'
+import type { ArrayPlace, CallExpr, Combine, Expr, Index, LoopVar, Memory, Size, Stmt, Variable } from './loopIr.ts'
 import { isExpensive, scalarOp } from './scalarOps.ts'
 
 /** The operands of an expression, in order of evaluation. */
@@ -13,6 +13,15 @@ export function operandsOf(expr: Expr): readonly Expr[] {
   if (expr.kind !== 'load') return []
   const dynamic = expr.index.dynamic.map((d) => d.value)
   return expr.mask === null ? dynamic : [...dynamic, expr.mask]
+}
+
+/** The most elements of a row of which one is chosen by a number that is computed: their bytes have numbers below 128. */
+export const MOST_CHOSEN = 16
+
+/** The number that chooses an element of a row while a kernel runs, from 0 up to the length of the row; null where elements are chosen when code is written. */
+export function computedPlace(place: ArrayPlace): Expr | null {
+  const value = place.at(-1)?.dynamic[0]?.value
+  return value === undefined || value.kind === 'lookup' ? null : value
 }
 
 /** The dtype that a call computes in: that of its operands, except for conditions. */

@@ -201,7 +201,7 @@ export interface Local {
 /**
  * A small array in registers, in scope from its declaration to the end of the enclosing body. Its elements are chosen when code is written: constants and the
  * variables of `unroll` and `lanes` loops index it. In vectors, neighbours of the last dimension are neighbours; a `lanes` variable that indexes another
- * dimension transposes. Only the last index of an element that is read may be a number that is computed, in rows of at most {@link MOST_CHOSEN} elements.
+ * dimension transposes. Only the last index of an element that is read may be a number that is computed, in rows of at most 16 elements.
  */
 export interface LocalArray {
   readonly name: string
@@ -209,17 +209,8 @@ export interface LocalArray {
   readonly shape: readonly number[]
 }
 
-/** One index for each dimension, of known strides and lookups. A `lanes` variable is the whole index of its dimension, or is in lookups. See {@link computedPlace}. */
+/** One index for each dimension, of known strides and lookups. A `lanes` variable is the whole index of its dimension, or is in lookups. */
 export type ArrayPlace = readonly Index[]
-
-/** The most elements of a row of which one is chosen by a number that is computed: their bytes have numbers below 128. */
-export const MOST_CHOSEN = 16
-
-/** The number that chooses an element of a row while a kernel runs, from 0 up to the length of the row; null where elements are chosen when code is written. */
-export function computedPlace(place: ArrayPlace): Expr | null {
-  const value = place.at(-1)?.dynamic[0]?.value
-  return value === undefined || value.kind === 'lookup' ? null : value
-}
 
 /** What a kernel may change while it runs, beside memory. */
 export type Variable = Local | LocalArray

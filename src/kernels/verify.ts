@@ -1,7 +1,6 @@
 // The executable specification of the loop IR: what a kernel must satisfy before it is emitted.
 import { KernelError } from './errors.ts'
 import type { DType } from './dtype.ts'
-import { MOST_CHOSEN, computedPlace } from './loopIr.ts'
 import type {
   ArrayPlace,
   CallExpr,
@@ -19,7 +18,7 @@ import type {
   Stmt,
   Variable,
 } from './loopIr.ts'
-import { effectsOf, expressionsOf, forEachExpr, operandsOf, strideAlong } from './analysis.ts'
+import { MOST_CHOSEN, computedPlace, effectsOf, expressionsOf, forEachExpr, operandsOf, strideAlong } from './analysis.ts'
 import { dtypesOf, isDefinedFor, scalarOp } from './scalarOps.ts'
 import { paramsIn } from './sizes.ts'
 

@@ -192,10 +192,9 @@ class Resample {
       ...{ rows: rowsOf(r, block), source, target, image },
       at: block.start(`to${r}`, r, way.out),
     }))
+    const sources = { a: this.#a, weights: this.#weights, lines }
     const groups =
-      way.kind === 'loop'
-        ? [groupsInLoop({ windows: way.windows, taps: line.taps }, way.params, this.#weights, this.#a, lines)]
-        : writtenGroups(way.written, this.#weights, this.#a, lines)
+      way.kind === 'loop' ? [groupsInLoop({ windows: way.windows, taps: line.taps }, way.params, sources)] : writtenGroups(way.written, sources)
     return forLoop(line0, 'serial', [...declared, ...groups])
   }
 

@@ -22,6 +22,13 @@ export interface Line {
   readonly at: Local
 }
 
+/** What groups are made of: the lines of the image, their weights if there are any, and the lines of the result. */
+export interface Sources {
+  readonly a: BufferParam
+  readonly weights: BufferParam | null
+  readonly lines: readonly Line[]
+}
+
 /** The elements of the rows at the places that loops and further indices name. */
 export const elementsOf = ({ rows, source }: Line, a: BufferParam, along: Terms, ...further: Index['dynamic']): Expr =>
   rows

@@ -19,7 +19,7 @@ import {
 import type { BufferParam, Expr, Index, SizeParam, Stmt } from '../loopIr.ts'
 import { QUAD, from, ones } from './notation.ts'
 import { elementsOf } from './resampleLines.ts'
-import type { Line } from './resampleLines.ts'
+import type { Sources } from './resampleLines.ts'
 
 /** How many windows are loaded for a group, and of how many parts an element is made. */
 export interface LoopShape {
@@ -45,13 +45,7 @@ export const loopParams = (): LoopParams => ({
 })
 
 /** The groups of all lines, one after the other. */
-export function groupsInLoop(
-  { windows, taps }: LoopShape,
-  { starts, chosen, groups }: LoopParams,
-  weights: BufferParam | null,
-  a: BufferParam,
-  lines: readonly Line[],
-): Stmt {
+export function groupsInLoop({ windows, taps }: LoopShape, { starts, chosen, groups }: LoopParams, { a, weights, lines }: Sources): Stmt {
   const [g, lane] = [loopVar('g', groups), loopVar('lane', QUAD)]
   const loaded = localArray('window', 'float32', [lines.length, windows, QUAD])
   const [begins, own] = [Array.from({ length: windows }, (_, window) => startAt(window)), startAt(windows)]

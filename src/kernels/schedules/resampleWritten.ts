@@ -5,7 +5,7 @@ import type { BufferParam, Expr, Index, LocalArray, LoopVar, Size, Stmt } from '
 import { QUAD, from, ones } from './notation.ts'
 import type { Group, Period } from './resampleGroups.ts'
 import { elementsOf } from './resampleLines.ts'
-import type { Line } from './resampleLines.ts'
+import type { Line, Sources } from './resampleLines.ts'
 
 /** The groups that a kernel makes of each line. */
 export interface Written {
@@ -21,19 +21,29 @@ export interface Written {
 const TOGETHER = 2
 
 /** The groups of all lines. */
-export function writtenGroups(written: Written, weights: BufferParam | null, a: BufferParam, lines: readonly Line[]): readonly Stmt[] {
+export function writtenGroups(written: Written, sources: Sources): readonly Stmt[] {
   const { made, period } = written
   const groups = (start: number, end: number, repeated: LoopVar | null = null): readonly Stmt[] => {
     const whole = end - ((end - start) % TOGETHER)
-    return [
+    const parts: readonly (readonly [first: number, end: number, count: number])[] = [
       [start, whole, TOGETHER],
       [whole, end, end - whole],
-    ].flatMap(([first = 0, to = 0, count = 0]) => (to === first ? [] : [chunks(written, first, to, count, repeated, weights, a, lines)]))
+    ]
+    return parts.flatMap(([first, to, count]) => (to === first ? [] : [chunks(written, sources, { first, to, count, repeated })]))
   }
   if (period === null) return groups(0, made.length)
   const { start, groups: length, count } = period
   const repeated = loopVar('repeated', count)
   return [...groups(0, start), forLoop(repeated, 'serial', groups(start, start + length, repeated)), ...groups(start + length * count, made.length)]
+}
+
+/** Groups in the order of the code, `count` of them together. */
+interface Chunks {
+  readonly first: number
+  readonly to: number
+  readonly count: number
+  /** The loop in which they repeat themselves. */
+  readonly repeated: LoopVar | null
 }
 
 /** Groups of each line that are made together, by the loops over them. */
@@ -48,25 +58,16 @@ interface Chunk {
   readonly repeated: LoopVar | null
 }
 
-function chunks(
-  written: Written,
-  from0: number,
-  to: number,
-  count: number,
-  repeated: LoopVar | null,
-  weights: BufferParam | null,
-  a: BufferParam,
-  lines: readonly Line[],
-): Stmt {
+function chunks(written: Written, { a, weights, lines }: Sources, { first, to, count, repeated }: Chunks): Stmt {
   const { taps, period, start } = written
-  const made = written.made.slice(from0, to)
+  const made = written.made.slice(first, to)
   const [g0, g, t, lane] = [loopVar('g0', made.length, count), loopVar('g', count), loopVar('t', taps), loopVar('lane', QUAD)]
   const body: Stmt[] = []
   const loaded = weights === null ? null : localArray('weight', 'float32', [count, taps, QUAD])
   if (weights !== null && loaded !== null) {
     const stride = taps * QUAD
     const again = repeated === null ? [] : [[repeated, stride * (period?.groups ?? 0)] as const]
-    const weight = load(weights, from((start + from0) * stride, ...again, [g0, stride], [g, stride], [t, QUAD], [lane, 1]))
+    const weight = load(weights, from((start + first) * stride, ...again, [g0, stride], [g, stride], [t, QUAD], [lane, 1]))
     body.push(
       declareArray(loaded, constant('float32', 0)),
       forLoop(g, 'unroll', [forLoop(t, 'unroll', [forLoop(lane, 'lanes', [setElement(loaded, [g, t, lane], weight)])])]),
