@@ -60,7 +60,7 @@ export const resample: Schedule<Resampling, ResamplingSpec, 'only'> = {
   build: (spec) => new Resample(spec).kernel(),
 }
 
-/** Kernels for one line, and elements of a line whose groups are looked at. Longer ones cost more to write than to compute. */
+/** The most kernels for one line, and the most elements of a line. Longer ones cost more to write than to compute. */
 const MOST_KERNELS = 16
 const LONGEST_LINE = 2 ** 16
 /** Bytes of the groups that a kernel writes out: with the code around them there are at most 8 KB. */
@@ -69,8 +69,8 @@ const MOST_BYTES = 7000
 const FEW_GROUPS = 8
 
 /**
- * What {@link resample} makes, one after the other, for `lines` lines, or images with so many: of which elements of a line the result is made decides whether groups are a
- * loop. Null where the lines are left to other kernels.
+ * The kernels that together make `lines` lines, or images whose kernel makes as many at a time. Lines that grow and do not repeat themselves take a loop. Null where the
+ * lines are left to other kernels.
  */
 export function resamplingsOf(line: LineParts, rows: Resampling['rows'], lines: number): readonly Resampling[] | null {
   if (!isTaken(line) || line.out > LONGEST_LINE || lines === 0) return null
