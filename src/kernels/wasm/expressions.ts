@@ -166,7 +166,7 @@ export class ExpressionEmitter {
     return this.remembered(expr, this.copyOf(expr), () => {
       const numbers = this.value(number)
       const bytes = this.remembered(number, `${this.copyOf(number)} bytes`, () => this.code.bytesOf(numbers))
-      return this.arrays.computed(array, this.arrayPlace(place.with(-1, at())), numbers, bytes)
+      return this.arrays.computed(array, this.arrayPlace(place.with(place.length - 1, at())), numbers, bytes)
     })
   }
 
