@@ -127,6 +127,34 @@ describe('compiled, batched and forward', () => {
   })
 })
 
+describe('one kernel over pairs computes what the operators compute one after another', () => {
+  const short: readonly (readonly [string, (a: Tensor, b: Tensor) => Tensor])[] = [
+    ['mul', (a, b) => a.mul(b)],
+    ['div', (a, b) => a.div(b)],
+    ['reciprocal', (a) => a.reciprocal()],
+    ['square', (a) => a.square()],
+    ['exp', (a) => a.exp()],
+  ]
+  it.each(short)('%s', (_name, fn) => {
+    for (const dtype of ['complex64', 'complex128'] as const)
+      for (const [a, b] of [
+        [drawn([7], 1), drawn([7], 2)],
+        [drawn([2, 65], 3), drawn([2, 65], 4)],
+        [drawn([0], 5), drawn([0], 6)],
+        [drawn([4, 3], 7).t(), drawn([3, 4], 8)],
+        [drawn([3, 1], 9), drawn([4], 10)],
+        [drawn([9], 11).narrow(0, 2, 5), drawn([5], 12)],
+      ].map((pair) => pair.map((t) => t.to(dtype))) as [Tensor, Tensor][]) {
+        // With a gradient to come the operators run one after another.
+        const composed = fn(a.detach().requiresGrad_(), b).detach()
+        const result = fn(a, b)
+        expect([result.dtype, result.shape]).toEqual([dtype, composed.shape])
+        const tolerance = dtype === 'complex64' ? 1e-5 : 1e-13
+        expect(torch.allclose(result, composed, { rtol: tolerance, atol: tolerance })).toBe(true)
+      }
+  })
+})
+
 describe('views', () => {
   it('viewAsReal, real and imag share memory with what they are of; conj does not (difference: conj-at-once)', () => {
     const x = torch.tensor([

@@ -17,6 +17,7 @@ import { clone, unsqueeze } from '../view/reshape.ts'
 import { conj } from './construct.ts'
 import * as elementary from './elementary.ts'
 import type { Parts } from './elementary.ts'
+import { fused } from './fused.ts'
 import { fromParts, im, isComplex, onPairs, re, toComplex } from './parts.ts'
 import { argument, commonDType, forAll } from './rule.ts'
 import type { ComplexRule, ComplexRules } from './rule.ts'
@@ -30,6 +31,16 @@ const unary =
   (formula: (z: Parts) => Parts): ComplexRule =>
   (args) =>
     joined(formula(partsOf(tensorAt(args, 0))))
+
+/** The same in one kernel, for formulas whose time goes into reading and writing. */
+function shortUnary(formula: (z: Parts) => Parts): ComplexRule {
+  const kernel = fused(formula, 1)
+  const composed = unary(formula)
+  return (args, op) => {
+    const [self] = args
+    return (isComplex(self) ? kernel(self) : null) ?? composed(args, op)
+  }
+}
 
 /** An operand as a complex tensor: a number is one without dimensions. */
 const operand = (arg: Arg | undefined, dtype: ComplexDType): Tensor =>
@@ -58,11 +69,18 @@ function withFactor(a: Arg | undefined, b: Arg | undefined, dtype: ComplexDType)
   return [toComplex(a, dtype), typeof factor === 'number' ? factor : to(factor, realDType(dtype))]
 }
 
+const [multiplied, divided] = [fused(elementary.times, 2), fused(elementary.quotient, 2)]
+/** The result of one kernel, null if it does not fit the operands. */
+const inOnePass = (kernel: ReturnType<typeof fused>, a: Arg | undefined, b: Arg | undefined): Tensor | null =>
+  isComplex(a) && isComplex(b) ? kernel(a, b) : null
+
 const product: ComplexRule = (args) => {
   const [a, b] = args
   const dtype = commonDType([a ?? null, b ?? null])
   const scaled = withFactor(a, b, dtype) ?? withFactor(b, a, dtype)
-  return scaled === null ? joined(elementary.times(...both(args))) : onPairs(scaled[0], (pairs) => mul(pairs, scaled[1]))
+  return scaled === null
+    ? (inOnePass(multiplied, a, b) ?? joined(elementary.times(...both(args))))
+    : onPairs(scaled[0], (pairs) => mul(pairs, scaled[1]))
 }
 
 const quotient: ComplexRule = (args, op) => {
@@ -70,7 +88,9 @@ const quotient: ComplexRule = (args, op) => {
     throw new DTypeError(`${op.qualname}: complex numbers cannot be rounded: leave out 'rounding_mode'.`)
   const [a, b] = args
   const scaled = withFactor(a, b, commonDType([a ?? null, b ?? null]))
-  return scaled === null ? joined(elementary.quotient(...both(args))) : onPairs(scaled[0], (pairs) => div(pairs, scaled[1]))
+  return scaled === null
+    ? (inOnePass(divided, a, b) ?? joined(elementary.quotient(...both(args))))
+    : onPairs(scaled[0], (pairs) => div(pairs, scaled[1]))
 }
 
 /** Powers with an exponent that is a number have shorter formulas, as in PyTorch. */
@@ -166,9 +186,9 @@ export const arithmeticRules: ComplexRules = {
   'torch.abs': magnitudes,
   'torch.abs_': refusedInPlace,
   'torch.sgn': unary(elementary.direction),
-  'torch.reciprocal': unary(elementary.inverse),
-  'torch.square': unary((z) => elementary.times(z, z)),
-  'torch.exp': unary(elementary.exp),
+  'torch.reciprocal': shortUnary(elementary.inverse),
+  'torch.square': shortUnary((z) => elementary.times(z, z)),
+  'torch.exp': shortUnary(elementary.exp),
   'torch.exp2': unary((z) => elementary.exp(elementary.scaled(z, LOG2))),
   'torch.expm1': unary(elementary.expm1),
   'torch.log': unary(elementary.log),
