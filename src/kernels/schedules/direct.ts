@@ -39,6 +39,7 @@ const WRITTEN_OUT_COLUMNS = 2
 /** Each part has code of its own. */
 const MOST_PARTS = 4
 
+/** A convolution of groups, or the gradient of its images. */
 export interface DirectProblem extends ConvolutionProblem {
   /** Whether it is the gradient of the images: out[image, feature, y, x] sums image[image, c, (y + padH - ky * dilationH) / strideH, …] * weight[feature, c, ky, kx] where the division is exact. */
   readonly transposed: boolean
