@@ -94,12 +94,11 @@ export const steps = {
   },
   compiled(env, reach) {
     const { api, random } = env
-    const size = reach([3, 2])
     const scale = random.int(5)
     const options = reach({ dynamic: false })
     const fn = api.compile(
       (given) => ({
-        list: [given.list[0].reshape(size.length === 2 ? [3, 2] : [6]), given.list[1].mul(scale)],
+        list: [given.list[0].reshape(reach([3, 2])), given.list[1].mul(scale)],
         map: { sum: given.named.x.sum([0]) },
       }),
       options,

@@ -85,6 +85,12 @@ function commonTensor(collective: Collective): Tensor | null {
   }
 }
 
+/** The tensor that a collective writes to on this rank; null if there is none. Where only one rank receives, it counts as written on the others too. */
+export function writtenTensor(collective: Collective): Tensor | null {
+  if ('output' in collective) return collective.output
+  return 'data' in collective && collective.kind !== 'send' ? collective.data : null
+}
+
 /** What of a collective must be equal on all ranks. */
 export function describe(collective: Collective): Description {
   const tensor = commonTensor(collective)

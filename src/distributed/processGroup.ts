@@ -4,7 +4,7 @@ import { checkCount, checkOptions, environmentVariable, valueText } from '../pro
 import { readDebugLevel } from './debugLevel.ts'
 import type { DebugLevel } from './debugLevel.ts'
 import type { Backend, Channel, Progress, Task } from './backend.ts'
-import { describe, descriptionText } from './collective.ts'
+import { describe, descriptionText, writtenTensor } from './collective.ts'
 import type { Collective } from './collective.ts'
 import { DistributedError } from './errors.ts'
 import { boardOfJob } from './failures/board.ts'
@@ -165,9 +165,13 @@ export class ProcessGroup {
   #count({ backend, history }: World, collective: Collective, sequence: number, finish: (() => void) | null): (() => void) | null {
     if (history !== null) history.add(this.name, sequence, descriptionText(describe(collective)))
     const over = countCollective(collective, this.name, sequence, this.ranks.length, this.rank, backend.rank)
-    if (over === null) return finish
+    const written = writtenTensor(collective)?.storage ?? null
+    if (over === null && written === null) return finish
+    // Backends write to the memory itself: what keeps the data in another form hears of it before and afterwards, also where the collective fails and where the version stays.
+    written?.noteWrite()
     return () => {
-      over()
+      written?.noteWrite()
+      over?.()
       finish?.()
     }
   }
