@@ -248,10 +248,12 @@ function argumentsOf(writer, kinds, newShapes) {
   for (const kind of kinds) kind.tensors?.(writer, tensors)
   const draw = drawnAnew(writer)
   const layouts = new Map()
+  // A view of another argument may need that one to be contiguous.
+  const areSeen = tensors.some((t) => t.alias !== undefined)
   if (newShapes) {
     for (const t of tensors) {
       t.shapes ??= draw(t.shape)
-      if (t.shape.length > 0 && random.chance(0.3)) layouts.set(t, random.pick(LAYOUTS))
+      if (!areSeen && t.shape.length > 0 && random.chance(0.3)) layouts.set(t, random.pick(LAYOUTS))
     }
   }
   const dataOf = (t, call) => {
