@@ -7,6 +7,7 @@ import type * as ts from 'typescript6'
 import { ArgumentError } from '../errors/index.ts'
 import { isObject } from '../protocol/index.ts'
 import type { Compiler } from './compiler.ts'
+import { readJson } from './json.ts'
 import { baseOf, byText } from './model.ts'
 
 /** What may be said about a project. */
@@ -56,12 +57,8 @@ export function globs(text: string): RegExp {
 function manifestOf(root: string): object {
   const path = join(root, 'package.json')
   if (!existsSync(path)) return {}
-  try {
-    const read: unknown = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
-    return isObject(read) ? read : {}
-  } catch (error) {
-    throw new ArgumentError(`${path} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-  }
+  const read = readJson(path)
+  return isObject(read) ? read : {}
 }
 
 const textOf = (of: object, name: string): string => {

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ArgumentError } from '../errors/index.ts'
 import { isObject } from '../protocol/index.ts'
+import { readJson } from './json.ts'
 import type { Model } from './model.ts'
 import { hashOf, normalized } from './read/index.ts'
 import type { ReadModel } from './read/index.ts'
@@ -13,16 +14,11 @@ const isModel = (value: unknown): value is Model =>
   ['modules', 'symbols', 'calls'].every((name) => Array.isArray(Reflect.get(value, name))) &&
   ['name', 'description', 'generator'].every((name) => typeof Reflect.get(value, name) === 'string')
 
-/** Reads a model.json. Throws ArgumentError if the file is none. */
+/** Reads a model.json. Throws ArgumentError if the file is not one. */
 export function savedModel(file: string): Model {
   if (!existsSync(file)) throw new ArgumentError(`--from: there is no file ${file}.`)
-  let read: unknown
-  try {
-    read = JSON.parse(readFileSync(file, 'utf8'))
-  } catch (error) {
-    throw new ArgumentError(`--from: ${file} cannot be read as JSON: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
-  }
-  if (!isModel(read)) throw new ArgumentError(`--from: ${file} is no model.json of 'tensorfx docs' with schema 1. Write one with 'tensorfx docs'.`)
+  const read = readJson(file, '--from')
+  if (!isModel(read)) throw new ArgumentError(`--from: ${file} is not a model.json of 'tensorfx docs' with schema 1. Write one with 'tensorfx docs'.`)
   return read
 }
 

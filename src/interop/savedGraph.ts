@@ -36,7 +36,7 @@ class SavedNode {
 
 const isSavedNode = (value: unknown): value is SavedNode => value instanceof SavedNode
 
-/** The nodes of a graph in JSON. Throws ArgumentError, which names the place, for what is not one. */
+/** The nodes of a graph in JSON. Throws ArgumentError, which names the place, if it is not a graph. */
 function readNodes(where: string, json: unknown, place: Place, trust: Trust): readonly SavedNode[] {
   const nodes: SavedNode[] = []
   decodeGraph(where, json, place, trust, (decoded) => {

@@ -136,7 +136,7 @@ export const kindRank: Readonly<Record<DTypeKind, number>> = { bool: 0, integer:
 
 /**
  * The dtype that a binary operator computes in. The later kind wins (bool, integer, floating), and among dtypes of a kind the larger one. Two of one size have
- * the next larger one in common: int16 for uint8 and int8, float32 for float16 and bfloat16. PyTorch's `torch.promote_types`. Throws ArgumentError for what is no dtype.
+ * the next larger one in common: int16 for uint8 and int8, float32 for float16 and bfloat16. PyTorch's `torch.promote_types`. Throws ArgumentError if one of them is not a dtype.
  *
  * @example promoteTypes('uint8', 'int8') // 'int16'
  */

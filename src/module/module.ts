@@ -134,7 +134,7 @@ export abstract class Module extends CallableObject {
   }
 
   /**
-   * Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. Throws ArgumentError for what is no tensor and not
+   * Adds a tensor that is part of the module's state but not trained. `persistent: false` keeps it out of the state dict. Throws ArgumentError if it is neither a tensor nor
    * null.
    */
   registerBuffer(name: string, tensor: TensorLike | null, options: { readonly persistent?: boolean } = {}): void {
@@ -148,7 +148,7 @@ export abstract class Module extends CallableObject {
     buffersOf(this).set(name, options.persistent ?? true)
   }
 
-  /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. Throws ArgumentError for what is no parameter and not null. */
+  /** Adds a parameter whose name is only known at run time. Otherwise, assign a property. Throws ArgumentError if it is neither a parameter nor null. */
   registerParameter(name: string, parameter: TensorLike | null): void {
     checkMethod(this, 'registerParameter', arguments, 2)
     checkName('registerParameter', name, this)

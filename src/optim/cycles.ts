@@ -280,7 +280,7 @@ export class ReduceLROnPlateau {
     return mode === 'min' ? metric < this.best - margin : metric > this.best + margin
   }
 
-  /** Looks at the number, and reduces the rates if it has not improved for too long. Throws ArgumentError for what is no number. */
+  /** Looks at the number, and reduces the rates if it has not improved for too long. Throws ArgumentError if it is not a number. */
   step(metric: number): void {
     checkMethod(this, 'step', arguments, 1)
     // For callers in JavaScript.

@@ -54,7 +54,7 @@ export class EarlyStopping {
     this.monitor = monitor
   }
 
-  /** Takes a score; NaN is never better. Returns whether to stop. Throws ArgumentError for what is no number. */
+  /** Takes a score; NaN is never better. Returns whether to stop. Throws ArgumentError if it is not a number. */
   update(score: number): boolean {
     checkMethod(this, 'update', arguments, 1)
     if (typeof score !== 'number') throw new ArgumentError(`EarlyStopping.update: argument 'score' must be a number, got ${valueText(score)}.`)

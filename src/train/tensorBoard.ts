@@ -117,7 +117,7 @@ export class TensorBoardWriter implements Writer {
     this.#append([doubleField(1, walltime), bytesField(3, 'brain.Event:2'), bytesField(10, [writer])])
   }
 
-  /** A number of a step. Throws ArgumentError for what is no number and no tensor of one. PyTorch's `add_scalar`. */
+  /** A number of a step. Throws ArgumentError if it is neither a number nor a tensor with one element. PyTorch's `add_scalar`. */
   addScalar(tag: string, value: number | Tensor, step = 0, options: ScalarOptions = {}): void {
     checkMethod(this, 'addScalar', arguments, 4)
     checkOptions('TensorBoardWriter.addScalar', options, { walltime: 'number', newStyle: 'boolean' })
@@ -145,7 +145,7 @@ export class TensorBoardWriter implements Writer {
     this.#summary('addHistogram', tag, [bytesField(5, histogram('TensorBoardWriter.addHistogram', numbers))], step, options)
   }
 
-  /** A text, in Markdown. Throws ArgumentError for what is no text. PyTorch's `add_text`. */
+  /** A text, in Markdown. Throws ArgumentError if it is not a string. PyTorch's `add_text`. */
   addText(tag: string, text: string, step = 0, options: EntryOptions = {}): void {
     checkMethod(this, 'addText', arguments, 4)
     checkOptions('TensorBoardWriter.addText', options, { walltime: 'number' })

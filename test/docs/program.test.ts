@@ -276,7 +276,7 @@ describe('the pages', () => {
     })
     const linked = await run(second, '--out', newFolder('linked '), '--from', model, '--source-url', 'https://example.com/{path}#L{line}')
     expect(linked.code).toBe(0)
-    expect((await run(folder, '--from', join(folder, 'package.json'))).text).toContain('is no model.json')
+    expect((await run(folder, '--from', join(folder, 'package.json'))).text).toContain('is not a model.json')
     expect((await run(folder, '--from', join(folder, 'nothing.json'))).text).toContain('there is no file')
   })
 

@@ -65,7 +65,7 @@ export function passName(pass: AnyPass): string {
   return pass instanceof PassBase ? pass.constructor.name : pass.name
 }
 
-/** Makes a Pass of any kind of pass. Throws ArgumentError for a class that is none. */
+/** Makes a Pass of any kind of pass. Throws ArgumentError if a class is not a pass. */
 export function asPass(pass: AnyPass, name: string = passName(pass)): Pass<GraphModule> {
   checkCount('asPass', arguments, 2)
   if (pass instanceof PassBase) return { name, run: (gm) => outcome(gm, pass.run(gm)) }
