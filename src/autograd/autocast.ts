@@ -1,5 +1,6 @@
 // autocast: operators run in the dtype that suits them. Matrix products and convolutions get their arguments in half precision, losses and the like in float32; the class of each operator
 // is a field of its definition. The casts are operators of the program, above autograd: gradients come back in the dtype of what was cast.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { dispatch, dispatchState } from '../dispatch/index.ts'
 import type { Arg, AutocastHandler, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'

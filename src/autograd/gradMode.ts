@@ -1,4 +1,5 @@
 // Grad mode: whether operators on tensors that require grad are recorded.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { checkArgument, checkCount, isCallable } from '../protocol/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 

@@ -1,4 +1,5 @@
 // Hooks on gradients, and tensors that keep the gradient that passes through them.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { add, clone } from '../ops/index.ts'
 import { checkCallable } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'

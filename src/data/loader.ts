@@ -1,4 +1,5 @@
 // DataLoader: the samples of a dataset in batches, in the order of a sampler, read here or by worker threads.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError } from '../errors/index.ts'
 import { checkCount, checkMethod } from '../protocol/index.ts'
 import { Generator, defaultGenerator } from '../tensor/index.ts'

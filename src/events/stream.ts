@@ -1,4 +1,5 @@
 // The stream of events: who listens, and where the program is. It is off until someone listens; `eventState.on` is the one variable that running code tests.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError } from '../errors/index.ts'
 import { checkArray, checkCallable, checkCount, checkOptions, nearest, valueText } from '../protocol/index.ts'
 import { count } from './counters.ts'

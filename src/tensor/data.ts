@@ -1,4 +1,5 @@
 // Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { disposeBlock, dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'

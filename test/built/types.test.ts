@@ -70,6 +70,18 @@ it('the declarations hold without the options that only strict programs set', ()
   expect(errorsOfAll({ 'program.ts': imports.join('\n') }, [], { ...loose, strict: false })).toEqual([])
 })
 
+// What `tsc --init` and the templates of bundlers choose. Types of `using` are of a later standard: each declaration that names one refers to them, since an entry may be used alone.
+it('the declarations hold with the libraries of ES2022 alone', () => {
+  const imports = entries.map((name, i) => `export * as entry${i} from '${name.replace('.', 'tensorfx')}'`)
+  expect(errorsOfAll({ 'program.ts': imports.join('\n') }, [], { lib: ['ES2022', 'DOM', 'DOM.Iterable'] })).toEqual([])
+  const declarations = readdirSync(`${root}dist`, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.d.ts'))
+  const using = declarations
+    .map((name) => [name, readFileSync(`${root}dist/${name}`, 'utf8')] as const)
+    .filter(([, code]) => /\bDisposable\b|Symbol\.(?:asyncD|d)ispose/.test(code))
+  expect(using.length).toBeGreaterThan(0)
+  expect(using.filter(([, code]) => !code.includes('/// <reference lib="esnext.disposable"')).map(([name]) => name)).toEqual([])
+})
+
 it('a strict program that writes a backend, a pass over nodes and operators compiles without a cast', () => {
   const program = `
 import { compile, fx, torch } from 'tensorfx'

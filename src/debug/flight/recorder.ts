@@ -1,4 +1,5 @@
 // The flight recorder: keeps the last steps of a training, and says what went wrong when one does.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { dispatchState } from '../../dispatch/index.ts'
 import { runWatch } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'

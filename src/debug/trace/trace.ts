@@ -1,4 +1,5 @@
 // trace: records what compile does in this process, until it is ended.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError } from '../../errors/index.ts'
 import { runName } from '../../events/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../../protocol/index.ts'

@@ -1,4 +1,5 @@
 // Where FSDP spends its time: sums of seconds by what was done. PyTorch's torch.distributed.fsdp._debug_utils.SimpleProfiler.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError } from '../../errors/index.ts'
 import { checkCallable, checkCount, checkString } from '../../protocol/index.ts'
 import { getDebugLevel, getRank, isInitialized } from '../processGroup.ts'

@@ -1,4 +1,5 @@
 // Graph: an ordered list of nodes, the body of one function. The list is doubly linked, so that an edit takes the same time anywhere in it.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { checkGraph, checkNode } from '../../protocol/graphChecks.ts'
 import { checkArgument, checkCallable, checkCount, checkMethod, checkOptionNames, checkOptions, inspectAs, isFunction } from '../../protocol/index.ts'
 import { GraphError } from './errors.ts'

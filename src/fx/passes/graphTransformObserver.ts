@@ -1,4 +1,5 @@
 // GraphTransformObserver: records what a pass does to a graph: the nodes that it adds and removes, and drawings of the graph before and after.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError, InternalError } from '../../errors/index.ts'
 import { replaced, runPasses } from '../../pipeline/index.ts'
 import type { PassObserver, Replaced } from '../../pipeline/index.ts'
