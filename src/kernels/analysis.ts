@@ -9,11 +9,15 @@ import { isExpensive, scalarOp } from './scalarOps.ts'
 export function operandsOf(expr: Expr): readonly Expr[] {
   if (expr.kind === 'call') return expr.args
   if (expr.kind === 'cast') return [expr.value]
-  if (expr.kind === 'element' || expr.kind === 'reduceLanes') return expr.place.flatMap(({ dynamic }) => dynamic.map(({ value }) => value))
+  if (expr.kind === 'element' || expr.kind === 'reduceLanes') return expr.place.flatMap(valuesIn)
   if (expr.kind !== 'load') return []
-  const dynamic = expr.index.dynamic.map((d) => d.value)
-  return expr.mask === null ? dynamic : [...dynamic, expr.mask]
+  return expr.mask === null ? valuesIn(expr.index) : [...valuesIn(expr.index), expr.mask]
 }
+
+const NONE: readonly Expr[] = []
+
+/** The values that an index computes with. */
+const valuesIn = ({ dynamic }: Index): readonly Expr[] => (dynamic.length === 0 ? NONE : dynamic.map(({ value }) => value))
 
 /** The most elements of a row of which one is chosen by a number that is computed: their bytes have numbers below 128. */
 export const MOST_CHOSEN = 16
@@ -31,7 +35,7 @@ export const operandDType = ({ op, args, dtype }: CallExpr): DType => args[scala
 export function expressionsOf(stmt: Stmt): readonly Expr[] {
   if (stmt.kind === 'for') return []
   if (stmt.kind === 'declare' || stmt.kind === 'declareArray') return [stmt.init]
-  if (stmt.kind === 'store') return [...stmt.index.dynamic.map((d) => d.value), stmt.value]
+  if (stmt.kind === 'store') return [...valuesIn(stmt.index), stmt.value]
   return [stmt.value]
 }
 
@@ -142,8 +146,9 @@ export class ExprFacts {
   loopsOf(expr: Expr): ReadonlySet<LoopVar> {
     let found = this.loops.get(expr)
     if (found === undefined) {
-      const own = expr.kind === 'iota' ? [expr.loop] : indicesOf(expr).flatMap(({ terms }) => terms.map(({ loop }) => loop))
-      const all = new Set<LoopVar>(own)
+      const all = new Set<LoopVar>()
+      if (expr.kind === 'iota') all.add(expr.loop)
+      for (const { terms } of indicesOf(expr)) for (const { loop } of terms) all.add(loop)
       for (const operand of operandsOf(expr)) for (const loop of this.loopsOf(operand)) all.add(loop)
       found = all
       this.loops.set(expr, found)

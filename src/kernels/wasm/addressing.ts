@@ -1,6 +1,7 @@
 // Addresses of buffer elements. In the loops of a kernel, each distinct walk through a buffer has a running byte pointer that is advanced once per
 // iteration; nothing is recomputed per element. What iterations that are written out add is part of the instructions.
 import { InternalError } from '../../errors/index.ts'
+import { remembered } from '../../protocol/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { Index, LoopVar, Memory, Param, Scratch, Size } from '../loopIr.ts'
 import { scratchLayout } from '../scratchLayout.ts'
@@ -44,8 +45,23 @@ export interface KnownLoop {
 interface Walk {
   readonly memory: Memory
   readonly start: Size
-  readonly terms: Index['terms']
+  readonly terms: Terms
 }
+
+type Terms = Index['terms']
+
+/** What is the same each time code accesses an element of memory by an index while the same loops run. */
+interface Access {
+  /** The local with the pointer of its walk. */
+  readonly pointer: number
+  /** What instructions contain, in elements, beside what iterations that are written out add. */
+  readonly offset: number
+  /** Along the loops that are written out. */
+  readonly writtenOut: Terms
+}
+
+/** By what is accessed. */
+type Accesses = Map<Memory, Map<Index, Access>>
 
 /** An element's address: the i32 in `local` plus `offset` bytes. The elements of neighbouring lanes are `laneStride` apart. */
 export interface Address {
@@ -59,12 +75,19 @@ export class Addressing {
   private readonly code: VectorCode
   private readonly f: FunctionBuilder
   private readonly params: ReadonlyMap<Param, number>
+  /** The loops that are written out wherever they are in the kernel. */
+  private readonly writtenOut: ReadonlySet<LoopVar>
   private readonly scratchOffsets: ReadonlyMap<Scratch, Size>
   private readonly prologueValues = new Map<string, number>()
+  /** Of the loops around the code being written that are written out, the variables. */
+  private readonly values = new Map<LoopVar, number>()
+  /** What has been accessed outside of loops, and in each loop that runs. */
+  private readonly accesses: [Accesses, ...Accesses[]] = [new Map()]
 
   /** Where the kernel has scratch memory, its address follows the parameters. */
-  constructor(code: VectorCode, params: readonly Param[], scratch: readonly Scratch[]) {
+  constructor(code: VectorCode, params: readonly Param[], scratch: readonly Scratch[], writtenOut: ReadonlySet<LoopVar>) {
     this.code = code
+    this.writtenOut = writtenOut
     this.f = code.f
     this.params = new Map(params.map((param, i) => [param, i]))
     this.scratchOffsets = scratchLayout(scratch).offsets
@@ -114,16 +137,20 @@ export class Addressing {
   /** `memory[index]` without its dynamic part; lanes along `simd`. */
   address(memory: Memory, index: Index, simd: LoopVar | null): Address {
     const { size } = dtypeInfo[memory.dtype]
-    const { walk, offset, distance } = this.walkOf(memory, index)
-    const local = this.shifted(this.pointer(walk, this.scopes.length), distance, size)
+    const { pointer, offset, distance } = this.placeOf(memory, index)
+    const local = this.shifted(pointer, distance, size)
     const laneStride = simd === null ? { known: 0 } : this.strideBytes(index, simd, size)
     return { local, offset: offset * size, laneStride }
   }
 
   /** The value of a loop whose iterations are written out; null for one that runs. */
   known(loop: LoopVar): number | null {
-    const scope = this.scopes.findLast((s) => s.loop === loop)
-    return scope?.kind === 'known' ? scope.value : null
+    return this.values.get(loop) ?? null
+  }
+
+  /** Whether the kernel has a loop of this variable that is written out. */
+  isWrittenOut(loop: LoopVar): boolean {
+    return this.writtenOut.has(loop)
   }
 
   /** The local with an address and a distance, in elements, from it. */
@@ -141,25 +168,37 @@ export class Addressing {
    * An access is a walk, which many accesses share, and what iterations that are written out add to it, in elements: `offset`, which instructions contain, and `distance`, which is
    * known only at run time, or goes backwards.
    */
-  private walkOf(memory: Memory, index: Index): { readonly walk: Walk; readonly offset: number; readonly distance: Size } {
-    let offset = offsetOf(index)
-    const start = offset === 0 ? index.base : 0
+  private placeOf(memory: Memory, index: Index): { readonly pointer: number; readonly offset: number; readonly distance: Size } {
+    const accesses = this.accesses.at(-1) ?? this.accesses[0]
+    const access = remembered(
+      remembered(accesses, memory, () => new Map<Index, Access>()),
+      index,
+      () => this.accessOf(memory, index),
+    )
+    let { offset } = access
     let distance: Size = 0
-    const terms: { readonly loop: LoopVar; readonly stride: Size }[] = []
-    for (const term of index.terms) {
-      const value = this.known(term.loop)
-      if (value === null) terms.push(term)
+    for (const { loop, stride } of access.writtenOut) {
+      // What is moved in front of a loop begins where its first iteration does.
+      const value = this.known(loop) ?? 0
       // An iteration that is written out accesses an element after that of the first one: the pointer lies in the buffer without it.
-      else if (typeof term.stride === 'number' && term.stride >= 0) offset += value * term.stride
-      else distance = sizeSum(distance, sizeProduct(term.stride, value))
+      if (typeof stride === 'number' && stride >= 0) offset += value * stride
+      else distance = sizeSum(distance, sizeProduct(stride, value))
     }
-    return { walk: { memory, start, terms }, offset, distance }
+    return { pointer: access.pointer, offset, distance }
+  }
+
+  private accessOf(memory: Memory, index: Index): Access {
+    const offset = offsetOf(index)
+    const runs = ({ loop }: Terms[number]): boolean => this.scopes.some((scope) => scope.kind === 'running' && scope.loop === loop)
+    const walk = { memory, start: offset === 0 ? index.base : 0, terms: index.terms.filter(runs) }
+    return { pointer: this.pointer(walk, this.scopes.length), offset, writtenOut: index.terms.filter((term) => !runs(term)) }
   }
 
   /** A loop starts here. Its pointers are made as code uses them, see {@link RunningLoop.pointers}: `leave` sets them. */
   enter(loop: LoopVar, counter: number): RunningLoop {
     const scope: RunningLoop = { kind: 'running', loop, counter, counterUsed: false, pointers: new Map() }
     this.scopes.push(scope)
+    this.accesses.push(new Map())
     return scope
   }
 
@@ -195,6 +234,7 @@ export class Addressing {
   leave(): void {
     const scope = this.scopes.pop()
     if (scope?.kind !== 'running') throw new InternalError('a loop ends that has not started')
+    this.accesses.pop()
     for (const { local, walk } of scope.pointers.values()) {
       this.f.get(this.pointer(walk, this.scopes.length))
       this.f.set(local)
@@ -210,7 +250,9 @@ export class Addressing {
   /** Runs `body` for an iteration of a loop that is written out, whose variable has that value. */
   knowing(loop: LoopVar, value: number, body: () => void): void {
     this.scopes.push({ kind: 'known', loop, value })
+    this.values.set(loop, value)
     body()
+    this.values.delete(loop)
     this.scopes.pop()
   }
 
@@ -272,13 +314,7 @@ export class Addressing {
     const { size } = dtypeInfo[walk.memory.dtype]
     const stride = this.strideBytes(walk, scope.loop, size)
     if ('known' in stride && stride.known === 0) return this.pointer(walk, depth - 1)
-    const key = this.keyOf(walk, depth)
-    let pointer = scope.pointers.get(key)
-    if (pointer === undefined) {
-      pointer = { local: this.code.ownI32(), stride, walk }
-      scope.pointers.set(key, pointer)
-    }
-    return pointer.local
+    return remembered(scope.pointers, this.keyOf(walk, depth), () => ({ local: this.code.ownI32(), stride, walk })).local
   }
 
   private root({ memory, start }: Walk): number {
@@ -291,13 +327,16 @@ export class Addressing {
     })
   }
 
+  /** What walks with the same pointer have in common: where they start, and their strides along the first `depth` loops, as far as they run. */
   private keyOf({ memory, start, terms }: Walk, depth: number): string {
-    const strides = this.scopes.slice(0, depth).flatMap((scope) => {
-      if (scope.kind === 'known') return []
+    let key = `${memory.name}[${sizeText(start)}`
+    for (let i = 0; i < depth; i++) {
+      const scope = this.scopes[i]
+      if (scope?.kind !== 'running') continue
       const stride = strideAlong(terms, scope.loop)
-      return [typeof stride === 'number' ? stride : stride.map((size) => sizeText(size)).join('+')]
-    })
-    return `${memory.name}[${sizeText(start)}|${strides.join()}]`
+      key += typeof stride === 'number' ? `|${stride}` : `|${stride.map((size) => sizeText(size)).join('+')}`
+    }
+    return key
   }
 }
 

@@ -146,7 +146,9 @@ export class FunctionBuilder {
 
   /** A shuffle of 32-bit lanes (0-3 of the first operand, 4-7 of the second). */
   shuffle32(a: number, b: number, c: number, d: number): void {
-    this.shuffle([a, b, c, d].flatMap((lane) => [lane * 4, lane * 4 + 1, lane * 4 + 2, lane * 4 + 3]))
+    const { code } = this
+    code.append([0xfd, 13])
+    for (const lane of [a, b, c, d]) for (let byte = 0; byte < 4; byte++) code.byte(lane * 4 + byte)
   }
 
   i32Const(value: number): void {

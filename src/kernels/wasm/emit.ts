@@ -4,22 +4,11 @@
 // same vector instructions, so that an element's bits do not depend on its position in the loop. So does code outside simd loops.
 import { InternalError } from '../../errors/index.ts'
 import { remembered } from '../../protocol/index.ts'
-import {
-  ExprFacts,
-  accessesOf,
-  effectsOf,
-  expressionsOf,
-  forEachExpr,
-  forEachStmt,
-  strideAlong,
-  touches64Bits,
-  unknownStatement,
-} from '../analysis.ts'
+import { touches64Bits, unknownStatement } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
 import type { DType } from '../dtype.ts'
-import type { Combine, Expr, ForStmt, Kernel, Local, LoopMode, LoopVar, Param, Scratch, Stmt } from '../loopIr.ts'
+import type { Combine, Expr, ForStmt, Kernel, Local, Param, Scratch, Stmt } from '../loopIr.ts'
 import { FUNCTION } from '../scalarOpRecord.ts'
-import { scalarOp } from '../scalarOps.ts'
 import { isStrict } from '../engine.ts'
 import { Addressing } from './addressing.ts'
 import type { RunningLoop } from './addressing.ts'
@@ -28,7 +17,8 @@ import type { Accumulator } from './accumulators.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
-import type { LoopFacts } from './expressions.ts'
+import { computesPlaces, costOf, factsOf, isWrittenOut, standsAlone, writtenOutLoops } from './loopFacts.ts'
+import type { LoopFacts } from './loopFacts.ts'
 import { emitLoad, emitStore } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { emitCombine, functionsFor } from './operations.ts'
@@ -61,13 +51,15 @@ class StatementEmitter {
   private accumulators = new Map<Local, Accumulator>()
   /** What is known of loops, which may be written many times inside those that are written out. */
   private readonly facts = new Map<ForStmt, LoopFacts>()
+  private readonly computesPlaces: boolean
 
   /** `body` is everything that this emitter will write. If it uses float64 or int64 anywhere, a vector has two elements, but for loops that have nothing to do with those. */
   constructor(functions: ModuleFunctions, f: FunctionBuilder, params: readonly Param[], body: readonly Stmt[], scratch: readonly Scratch[] = []) {
     this.f = f
+    this.computesPlaces = computesPlaces(body)
     this.elements = touches64Bits(body) ? 2 : LANES
     const code = new VectorCode(f, this.elements)
-    this.x = new ExpressionEmitter(functions, code, new Addressing(code, params, scratch))
+    this.x = new ExpressionEmitter(functions, code, new Addressing(code, params, scratch, writtenOutLoops(body)))
   }
 
   body(stmts: readonly Stmt[]): void {
@@ -155,10 +147,10 @@ class StatementEmitter {
     const { extent } = loop
     if (extent === 0) return
     if (this.elements !== LANES && x.simd === null && standsAlone(stmt)) return this.inFours(() => this.loop(stmt))
-    const facts = remembered(this.facts, stmt, factsOf)
-    const { effects } = facts
+    const facts = remembered(this.facts, stmt, () => factsOf(stmt, this.computesPlaces))
+    const { effects, invariants } = facts
     for (const changed of effects.changed.keys()) x.forget(changed)
-    const hoist = (): void => x.hoist(facts, mode !== 'serial' && mode !== 'unroll')
+    const hoist = (): void => x.hoist(invariants)
     const write = (): void =>
       x.remembering(() => {
         hoist()
@@ -337,49 +329,4 @@ class StatementEmitter {
       })
     })
   }
-}
-
-function factsOf({ loop, mode, body }: ForStmt): LoopFacts {
-  const effects = effectsOf(body)
-  const exprs: Expr[] = []
-  forEachStmt(body, (inner) => exprs.push(...expressionsOf(inner)))
-  const running = new Set<LoopVar>()
-  forEachStmt(body, (inner) => {
-    if (inner.kind === 'for' && !isWrittenOut(inner.mode)) running.add(inner.loop)
-  })
-  if (!isWrittenOut(mode)) running.add(loop)
-  const accesses = accessesOf(body).filter(([, { dynamic, terms }]) => dynamic.length > 0 && !terms.some((term) => running.has(term.loop)))
-  return { effects, exprs, accesses, varying: { ...effects, loops: new Set([...effects.loops, loop]) } }
-}
-
-const isWrittenOut = (mode: LoopMode): boolean => mode === 'unroll' || mode === 'lanes'
-
-/** What an iteration costs, about; Infinity where elements are gathered one by one. */
-function costOf(stmt: ForStmt): number {
-  let cost = 0
-  const facts = new ExprFacts()
-  const { declared } = effectsOf(stmt.body)
-  const varies = (value: Expr): boolean =>
-    facts.loopsOf(value).has(stmt.loop) || [...facts.variablesOf(value)].some((variable) => declared.has(variable))
-  for (const [, index] of accessesOf(stmt.body)) {
-    const stride = strideAlong(index.terms, stmt.loop)
-    if (index.dynamic.some(({ value }) => varies(value)) || (stride !== 0 && stride !== 1)) cost = Infinity
-  }
-  forEachExpr(stmt.body, (expr) => {
-    if (expr.kind === 'call') cost += scalarOp(expr.op).cost
-    if (expr.kind === 'load' && expr.mask !== null) cost = Infinity
-  })
-  return cost
-}
-
-/** Whether a loop has no 64-bit dtypes and no variables of the code around it. */
-function standsAlone({ body }: ForStmt): boolean {
-  if (touches64Bits(body)) return false
-  const { declared, changed } = effectsOf(body)
-  let alone = [...changed.keys()].every((variable) => declared.has(variable))
-  forEachExpr(body, (expr) => {
-    const variable = expr.kind === 'local' ? expr.local : expr.kind === 'element' || expr.kind === 'reduceLanes' ? expr.array : null
-    if (variable !== null && !declared.has(variable)) alone = false
-  })
-  return alone
 }

@@ -2,13 +2,14 @@
 import { InternalError } from '../../errors/index.ts'
 import { dtypeInfo } from '../dtype.ts'
 import type { ComputeDType } from '../dtype.ts'
-import type { ArrayPlace, ElementExpr, Expr, Index, LoadExpr, Local, LoopVar, Memory, Param, ReduceLanesExpr, Size, Variable } from '../loopIr.ts'
+import type { ArrayPlace, ElementExpr, Expr, Index, Local, LoopVar, Memory, Param, Size, Variable } from '../loopIr.ts'
 import { at } from '../loopIr.ts'
+import { remembered } from '../../protocol/index.ts'
 import { ExprFacts, computedPlace, operandsOf } from '../analysis.ts'
-import type { Effects } from '../analysis.ts'
 import type { FunctionBuilder, PlainOp, ValueType } from './assembler.ts'
 import type { Address, Addressing, Bytes } from './addressing.ts'
 import type { ScalarOp } from '../scalarOps.ts'
+import type { Invariants } from './loopFacts.ts'
 import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
@@ -35,17 +36,17 @@ export const paramType = (param: Param): ValueType => (param.kind === 'scalar' ?
 const WHOLE = ['add', 'sub', 'mul'] as const
 const isWhole = (op: ScalarOp): op is (typeof WHOLE)[number] => WHOLE.some((name) => name === op)
 
-/** The values of expressions, by the iteration that they belong to where several are written out. */
-type Memo = Map<Expr, Map<string, Val>>
+/** Which of the iterations that are written out a value belongs to, and what it is if that is not the value of the expression itself. */
+type CopyKey = number | string
 
-/** What a loop evaluates and changes. */
-export interface LoopFacts {
-  readonly effects: Effects
-  readonly exprs: readonly Expr[]
-  /** What its body accesses at computed places, from pointers that do not move in the loop. */
-  readonly accesses: readonly (readonly [Memory, Index])[]
-  /** The effects, with its own variable among the loops. */
-  readonly varying: Effects
+/** The values of expressions, by the iteration that they belong to where several are written out. */
+type Memo = Map<Expr, Map<CopyKey, Val>>
+
+/** The dynamic part of an index: what is added at run time, and numbers of tables and constants, which instructions contain. */
+interface IndexParts {
+  /** The index without the numbers that instructions contain. */
+  readonly computed: Index
+  readonly known: Index['dynamic']
 }
 
 export class ExpressionEmitter {
@@ -65,6 +66,9 @@ export class ExpressionEmitter {
   readonly arrays: RegisterArrays
   private readonly facts = new ExprFacts()
   private readonly memos: Memo[] = [new Map()]
+  /** The expressions with values in memos, by the variables that they read. */
+  private readonly readers = new Map<Variable, Set<Expr>>()
+  private readonly parts = new Map<Index, IndexParts>()
   private varying = new Map<Expr, boolean>()
 
   constructor(functions: ModuleFunctions, code: VectorCode, addressing: Addressing) {
@@ -104,17 +108,17 @@ export class ExpressionEmitter {
   forget(changed: Variable): void {
     if ('shape' in changed) this.arrays.forget(changed)
     else this.numbers.delete(changed)
-    for (const memo of this.memos) for (const expr of memo.keys()) if (this.facts.variablesOf(expr).has(changed)) memo.delete(expr)
+    for (const expr of this.readers.get(changed) ?? []) for (const memo of this.memos) memo.delete(expr)
+    this.readers.delete(changed)
   }
 
-  /** Which of the iterations that are written out an expression belongs to: those that have the same share its value. */
-  private copyOf(expr: Expr): string {
-    const { scopes } = this.addressing
-    if (!scopes.some(({ kind }) => kind === 'known')) return ''
-    const loops = this.facts.loopsOf(expr)
-    let copy = ''
-    for (const scope of scopes) {
-      if (scope.kind === 'known' && loops.has(scope.loop)) copy += `${scope.value} `
+  /** Which of the iterations that are written out an expression belongs to: those that have the same number share its value. */
+  private copyOf(expr: Expr): number {
+    const { addressing } = this
+    let copy = 0
+    for (const loop of this.facts.loopsOf(expr)) {
+      // Loops that are written out have a known extent.
+      if (addressing.isWrittenOut(loop)) copy = copy * (Number(loop.extent) + 1) + (addressing.known(loop) ?? -1) + 1
     }
     return copy
   }
@@ -146,7 +150,7 @@ export class ExpressionEmitter {
   }
 
   /** What `make` returned when it was called with this expression and key, while the expression's value is the same. */
-  private remembered(expr: Expr, key: string, make: () => Val): Val {
+  private remembered(expr: Expr, key: CopyKey, make: () => Val): Val {
     for (let i = this.memos.length - 1; i >= 0; i--) {
       const known = this.memos[i]?.get(expr)?.get(key)
       if (known !== undefined) return known
@@ -154,8 +158,10 @@ export class ExpressionEmitter {
     const val = make()
     const memo = this.memos.at(-1)
     const values = memo?.get(expr)
-    if (values === undefined) memo?.set(expr, new Map([[key, val]]))
-    else values.set(key, val)
+    if (values === undefined) {
+      memo?.set(expr, new Map([[key, val]]))
+      for (const variable of this.facts.variablesOf(expr)) remembered(this.readers, variable, () => new Set<Expr>()).add(expr)
+    } else values.set(key, val)
     return val
   }
 
@@ -261,48 +267,62 @@ export class ExpressionEmitter {
 
   /** Where `buffer[index]` is for the current lanes. */
   place(buffer: Memory, index: Index): Place {
+    const { dtype } = buffer
+    const { size } = dtypeInfo[dtype]
+    const { computed, known } = this.partsOf(index)
+    const address = this.start(buffer, computed)
+    const laneOffsets = this.laneOffsets(computed, size)
+    const { offset, laneBytes } = this.fromTables(known, size)
+    const { laneStride } = address
+    const lanes = laneOffsets !== null || laneBytes !== null || !('known' in laneStride) || laneStride.known !== 0
+    return { dtype, address: offset === 0 ? address : { ...address, offset: address.offset + offset }, laneOffsets, laneBytes, lanes }
+  }
+
+  private partsOf(index: Index): IndexParts {
+    if (index.dynamic.length === 0) return { computed: index, known: index.dynamic }
+    return remembered(this.parts, index, () => {
+      const isKnown = ({ value, stride }: Index['dynamic'][number]): boolean =>
+        (value.kind === 'lookup' || (value.kind === 'const' && Number(value.value) >= 0)) && typeof stride === 'number' && stride >= 0
+      return { computed: { ...index, dynamic: index.dynamic.filter((entry) => !isKnown(entry)) }, known: index.dynamic.filter(isKnown) }
+    })
+  }
+
+  /** Evaluates where `memory[index]` begins as far as all lanes have it in common. */
+  startOf(memory: Memory, index: Index): void {
+    this.start(memory, this.partsOf(index).computed)
+  }
+
+  /** Where the elements are from which those of the lanes have their own distances. */
+  private start(memory: Memory, computed: Index): Address {
+    const { addressing } = this
+    const { size } = dtypeInfo[memory.dtype]
+    const address = addressing.address(memory, computed, this.wide ? this.simd : null)
+    if (computed.dynamic.length === 0) return address
+    const local = computed.dynamic.reduce(
+      (from, { value, stride }) => (this.wide && this.varies(value) ? from : this.shifted(from, value, addressing.bytesOf(stride, size))),
+      address.local,
+    )
+    return { ...address, local }
+  }
+
+  /** What is added to an address for each lane, in bytes; null if nothing is. */
+  private laneOffsets({ dynamic }: Index, size: number): Val | null {
     const { code, addressing } = this
-    const { size } = dtypeInfo[buffer.dtype]
-    const { known, local, laneStride, offset: before } = this.start(buffer, index)
     let laneOffsets: Val | null = null
-    for (const { value, stride } of index.dynamic) {
-      if (known.includes(value) || !this.wide || !this.varies(value)) continue
+    for (const { value, stride } of dynamic) {
+      if (!this.wide || !this.varies(value)) continue
       const bytes = addressing.bytesOf(stride, size)
       const offsets = code.op2('i32x4.mul', this.value(value), 'known' in bytes ? code.i32(bytes.known) : this.splat(bytes.local))
       laneOffsets = laneOffsets === null ? offsets : code.op2('i32x4.add', laneOffsets, offsets)
     }
-    const { offset, laneBytes } = this.fromTables(
-      index.dynamic.filter(({ value }) => known.includes(value)),
-      size,
-    )
-    return {
-      dtype: buffer.dtype,
-      address: { local, offset: before + offset, laneStride },
-      laneOffsets,
-      laneBytes,
-      lanes: laneOffsets !== null || laneBytes !== null || !('known' in laneStride) || laneStride.known !== 0,
-    }
-  }
-
-  /** Where `memory[index]` is without what differs between lanes, and without constants and numbers of tables, which are `known`: instructions contain them. */
-  private start(memory: Memory, index: Index): Address & { readonly known: readonly Expr[] } {
-    const { addressing } = this
-    const { size } = dtypeInfo[memory.dtype]
-    const isKnown = ({ value, stride }: Index['dynamic'][number]): boolean =>
-      (value.kind === 'lookup' || (value.kind === 'const' && Number(value.value) >= 0)) && typeof stride === 'number' && stride >= 0
-    const others = index.dynamic.filter((entry) => !isKnown(entry))
-    const address = addressing.address(memory, { ...index, dynamic: others }, this.wide ? this.simd : null)
-    const local = others.reduce(
-      (from, { value, stride }) => (this.wide && this.varies(value) ? from : this.shifted(from, value, addressing.bytesOf(stride, size))),
-      address.local,
-    )
-    return { ...address, local, known: index.dynamic.filter(isKnown).map(({ value }) => value) }
+    return laneOffsets
   }
 
   /** What numbers of tables add to an address, in bytes, and to those of the lanes where they differ. */
-  private fromTables(dynamic: Index['dynamic'], size: number): { readonly offset: number; readonly laneBytes: readonly number[] | null } {
+  private fromTables(known: Index['dynamic'], size: number): { readonly offset: number; readonly laneBytes: readonly number[] | null } {
+    if (known.length === 0) return { offset: 0, laneBytes: null }
     const bytes = Array.from({ length: this.wide ? this.code.elements : 1 }, (_, lane) =>
-      dynamic.reduce((sum, { value, stride }) => sum + this.numberOf(value, lane) * Number(stride) * size, 0),
+      known.reduce((sum, { value, stride }) => sum + this.numberOf(value, lane) * Number(stride) * size, 0),
     )
     const offset = Math.min(...bytes)
     return { offset, laneBytes: bytes.every((lane) => lane === offset) ? null : bytes.map((lane) => lane - offset) }
@@ -371,48 +391,9 @@ export class ExpressionEmitter {
     return result
   }
 
-  /**
-   * Evaluates what does not change in a loop, before the loop. Loads are moved only out of loops without
-   * stores, or out of simd loops, whose iterations are independent, that do not store to that buffer. Of
-   * `accesses` the addresses are computed as far as all iterations have them in common: up to the first of its computed places that changes.
-   */
-  hoist({ exprs, accesses, varying: effects }: LoopFacts, simdLoop: boolean): void {
-    const invariant = new Map<Expr, boolean>()
-    const isInvariant = (expr: Expr): boolean => {
-      let result = invariant.get(expr)
-      if (result === undefined) {
-        result =
-          !(expr.kind === 'iota' && effects.loops.has(expr.loop)) &&
-          !(expr.kind === 'lookup' && expr.place.terms.some(({ loop }) => effects.loops.has(loop))) &&
-          !((expr.kind === 'element' || expr.kind === 'reduceLanes') && !this.arrayStays(expr, effects)) &&
-          !(expr.kind === 'local' && (effects.declared.has(expr.local) || effects.changed.has(expr.local))) &&
-          !(expr.kind === 'load' && !this.loadStays(expr, effects, simdLoop)) &&
-          operandsOf(expr).every(isInvariant)
-        invariant.set(expr, result)
-      }
-      return result
-    }
-    const seen = new Set<Expr>()
-    const visit = (expr: Expr): void => {
-      if (seen.has(expr) || expr.kind === 'lookup') return
-      seen.add(expr)
-      if (isInvariant(expr)) this.value(expr)
-      else operandsOf(expr).forEach(visit)
-    }
-    exprs.forEach(visit)
-    for (const [memory, index] of accesses) {
-      const changing = index.dynamic.findIndex(({ value }) => value.kind !== 'lookup' && !isInvariant(value))
-      const dynamic = changing < 0 ? index.dynamic : index.dynamic.slice(0, changing)
-      if (dynamic.length > 0) this.start(memory, { ...index, dynamic })
-    }
-  }
-
-  private arrayStays({ array, place }: ElementExpr | ReduceLanesExpr, { declared, changed, loops }: Effects): boolean {
-    return !declared.has(array) && !changed.has(array) && !place.some(({ terms }) => terms.some((term) => loops.has(term.loop)))
-  }
-
-  private loadStays(expr: LoadExpr, effects: Effects, simdLoop: boolean): boolean {
-    if (expr.index.terms.some((term) => effects.loops.has(term.loop))) return false
-    return effects.stored.size === 0 || (simdLoop && !effects.stored.has(expr.buffer.name))
+  /** Evaluates what does not change in a loop, before the loop, and addresses as far as all iterations have them in common. */
+  hoist({ exprs, starts }: Invariants): void {
+    for (const expr of exprs) this.value(expr)
+    for (const [memory, index] of starts) this.startOf(memory, index)
   }
 }
