@@ -1,4 +1,5 @@
 // Anomaly mode: backward says which line of the forward pass an error, or a NaN, comes from. PyTorch's torch.autograd.detect_anomaly.
+import { messageOf } from '../errors/index.ts'
 import { checkArgument, checkCallable, checkCount } from '../protocol/index.ts'
 import { captureStack } from '../provenance/index.ts'
 import type { CapturedStack } from '../provenance/index.ts'
@@ -50,12 +51,9 @@ export function applyChecked(node: GradNode, grads: readonly (Tensor | null)[], 
     results = node.apply(grads, needs)
   } catch (error) {
     if (error instanceof Error && complete.has(error)) throw error
-    throw new AutogradError(
-      `backward of ${node.name} failed: ${error instanceof Error ? error.message : String(error)}\n${forwardText(places.get(node))}`,
-      {
-        cause: error,
-      },
-    )
+    throw new AutogradError(`backward of ${node.name} failed: ${messageOf(error)}\n${forwardText(places.get(node))}`, {
+      cause: error,
+    })
   }
   const bad = results.findIndex((t) => t instanceof Tensor && hasNaN(t))
   if (bad >= 0) throw nanErrorAt(node.name, bad, places.get(node))

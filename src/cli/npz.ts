@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { constants, inflateRawSync } from 'node:zlib'
 import { npyHeader } from '../data/npy.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { readStoredZip } from '../formats/zip.ts'
 import { numelOf } from '../tensor/index.ts'
 
@@ -24,7 +24,7 @@ function startOf(packed: Uint8Array): Uint8Array {
   try {
     return inflateRawSync(packed.subarray(0, START), { finishFlush: constants.Z_SYNC_FLUSH })
   } catch (error) {
-    throw new ArgumentError(`info: an entry of the archive cannot be decompressed: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new ArgumentError(`info: an entry of the archive cannot be decompressed: ${messageOf(error)}`, {
       cause: error,
     })
   }

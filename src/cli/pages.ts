@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 
 /** The program that opens a file in the user's browser, and its words. */
 export function openerOf(platform: string, path: string): readonly [command: string, ...words: string[]] {
@@ -31,7 +31,7 @@ export function writeText(path: string, text: string): void {
   try {
     writeFileSync(path, text)
   } catch (error) {
-    throw new ArgumentError(`${path} cannot be written: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new ArgumentError(`${path} cannot be written: ${messageOf(error)}`, { cause: error })
   }
 }
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { extname, join } from 'node:path'
 import { readComparison, writeComparison } from '../debug/compare/folder.ts'
 import { fileStore } from '../debug/fileStore.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Graph } from '../fx/index.ts'
 import { graphToJson } from '../fx/text/json.ts'
@@ -75,7 +75,7 @@ export function parsed(path: string): Parameters<typeof graphFromJson>[0] {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new ArgumentError(`'${path}' is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ArgumentError(`'${path}' is not JSON: ${messageOf(error)}`)
   }
 }
 

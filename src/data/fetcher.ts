@@ -1,5 +1,6 @@
 // Reads batches from a dataset: the same code in the main thread and in worker threads. What a dataset draws from the default generator depends only on the seed of the
 // pass and the position of the sample, so that it is the same with any number of workers, and after resuming.
+import { messageOf } from '../errors/index.ts'
 import { isCallable, isPromise } from '../protocol/index.ts'
 import { defaultGenerator } from '../tensor/index.ts'
 import type { GeneratorState } from '../tensor/index.ts'
@@ -44,10 +45,8 @@ export interface FetchPlan {
 /** What the end of a stream gives. */
 export const END: unique symbol = Symbol('end')
 
-const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
 const sampleError = (what: string, index: number | null, error: unknown): SampleError =>
-  new SampleError(`DataLoader: ${what} failed: ${textOf(error)}`, index, { cause: error })
+  new SampleError(`DataLoader: ${what} failed: ${messageOf(error)}`, index, { cause: error })
 
 /** Samples that are being made: more than one if a dataset reads another loader, or a program reads two loaders at once. */
 let inTheMaking = 0

@@ -1,5 +1,5 @@
 // Decompression by the host.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { joinBytes } from '../protocol/joinBytes.ts'
 
 /** Decompresses bytes. Throws ArgumentError for damaged ones, and if there is more than `most`, so that a small file does not fill the memory. */
@@ -15,12 +15,9 @@ export async function inflate(where: string, packed: Uint8Array, format: 'gzip' 
       if (size > most) break
     }
   } catch (error) {
-    throw new ArgumentError(
-      `${where}: the compressed data are damaged: ${error instanceof Error ? error.message : String(error)}. Copy the file again.`,
-      {
-        cause: error,
-      },
-    )
+    throw new ArgumentError(`${where}: the compressed data are damaged: ${messageOf(error)}. Copy the file again.`, {
+      cause: error,
+    })
   }
   if (size > most) {
     await reader.cancel()

@@ -1,6 +1,6 @@
 // DataLoader: the samples of a dataset in batches, in the order of a sampler, read here or by worker threads.
 /// <reference lib="esnext.disposable" preserve="true" />
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { checkCount, checkMethod } from '../protocol/index.ts'
 import { Generator, defaultGenerator } from '../tensor/index.ts'
 import type { Collated, Converted } from './collate.ts'
@@ -127,7 +127,7 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
       // The type B is what the options say that a batch is.
       return (collate === null ? batch : await collate(batch)) as B
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error)
+      const text = messageOf(error)
       throw new SampleError(`DataLoader: collateFn failed: ${text}`, null, { cause: error })
     }
   }

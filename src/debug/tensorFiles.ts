@@ -1,6 +1,6 @@
 // Values of a graph's nodes on disk, by name: `tensors/NAME.json` holds a value as plain data (plainValues.ts), in which the bytes of tensors are storages that are named by their
 // content (contentStore.ts). PyTorch's ContentStoreWriter.write_tensor and ContentStoreReader.read_tensor.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import type { GraphModule } from '../fx/index.ts'
 import { isPlainObject } from '../protocol/index.ts'
 import { ContentStore } from './contentStore.ts'
@@ -42,7 +42,7 @@ export class TensorFiles {
       data = JSON.parse(new TextDecoder().decode(bytes), (_, part: unknown) => this.#decoded(part))
       return fromPlain(data)
     } catch (error) {
-      throw new ArgumentError(`the file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      throw new ArgumentError(`the file ${path} cannot be read: ${messageOf(error)}`, { cause: error })
     }
   }
 

@@ -1,6 +1,6 @@
 // A tensor of which each rank holds a part. PyTorch's ShardedTensor.
 import { noGrad } from '../autograd/index.ts'
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { TENSOR, checkArgument, checkArray, checkCount, checkMethod, isPlainObject, valueText } from '../protocol/index.ts'
 import type { TensorLike } from '../protocol/index.ts'
 import { Tensor, checkTensor, formatShape } from '../tensor/index.ts'
@@ -130,7 +130,7 @@ export class ShardedTensor implements TensorLike {
       own = describeShards(where, shards, shape, dtype, members.rank)
     } catch (error) {
       // The others wait for what this rank says, so it says that.
-      problem = (error instanceof Error ? error.message : String(error)).replace(`${where}: `, '')
+      problem = messageOf(error).replace(`${where}: `, '')
     }
     const answers = allGatherObject({ own, problem }, members).map((answer, rank) =>
       decode(where, ANSWER, answer, `what rank ${rank} says of its parts`),

@@ -6,7 +6,7 @@ import { buffersOf, encodeMessage } from '../data/messages.ts'
 import type { Answer, Failure, Question, WorkerStart } from '../data/pool.ts'
 import { followRecipe } from '../data/recipe.ts'
 import { setWorkerInfo } from '../data/workerInfo.ts'
-import { InternalError } from '../errors/index.ts'
+import { InternalError, messageOf } from '../errors/index.ts'
 import { installTensors } from '../install/tensors.ts'
 import { workerThreads } from '../protocol/index.ts'
 
@@ -18,7 +18,7 @@ type Send = (answer: Answer, transfer: ArrayBuffer[]) => void
 function failureOf(what: string, error: unknown): Failure {
   const cause = error instanceof SampleError ? error.cause : error
   const { name, message, stack } = cause instanceof Error ? cause : new Error(String(cause))
-  const text = error instanceof Error ? error.message : String(error)
+  const text = messageOf(error)
   return {
     message: error instanceof SampleError ? text : `DataLoader: ${what}: ${text}`,
     ...(error instanceof SampleError ? { index: error.index } : {}),

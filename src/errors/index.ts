@@ -100,6 +100,9 @@ export class InternalError extends TensorfxError {
   }
 }
 
+/** What was thrown, as a sentence: the message of an error, and any other value as a string. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown))
+
 /** A value that cannot be missing here. Throws InternalError, which says `what` was expected, if it is. */
 export function present<T>(value: T | null | undefined, what: string): T {
   if (value === undefined || value === null) throw new InternalError(`${what} is missing`)

@@ -1,5 +1,5 @@
 // The bytes of a file: given as bytes, as a Blob, by its path, or by its URL.
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError, messageOf } from '../errors/index.ts'
 import { isObject, valueText } from '../protocol/index.ts'
 import { joinBytes } from '../protocol/joinBytes.ts'
 import type { PartReader } from '../formats/safetensors.ts'
@@ -29,7 +29,7 @@ export async function bytesOf(where: string, source: FileSource): Promise<Uint8A
 const unreadable =
   (where: string, source: string | URL) =>
   (error: unknown): never => {
-    throw new ArgumentError(`${where}: ${valueText(source)} could not be read: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new ArgumentError(`${where}: ${valueText(source)} could not be read: ${messageOf(error)}`, {
       cause: error,
     })
   }

@@ -1,6 +1,6 @@
 // Rebuilds layers from their descriptions in a file (moduleSpec.ts writes them).
 import { FakeTensorMode, withMode } from '../dispatch/index.ts'
-import { ArgumentError, TensorfxError } from '../errors/index.ts'
+import { ArgumentError, TensorfxError, messageOf } from '../errors/index.ts'
 import { withoutDraws } from '../nn/leftOutDraws.ts'
 import { Module, ownAttribute, setAttribute, splitPath } from '../module/index.ts'
 import { list, name as nameText, number, object, record } from '../protocol/decode.ts'
@@ -87,7 +87,7 @@ function makeLayer({ where, layers }: LayerSource, spec: LayerSpec, prefix: stri
   try {
     return withMode(new FakeTensorMode(), () => withoutDraws(() => new layer(...spec.args)))
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = messageOf(cause)
     throw wrong(`cannot be made${cause instanceof TensorfxError ? `: ${why}` : `, because its arguments are wrong: ${why}`}`, cause)
   }
 }

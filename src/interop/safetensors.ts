@@ -1,5 +1,5 @@
 // The safetensors format: a JSON header followed by the tensors' bytes. Most frameworks can read and write it; https://github.com/huggingface/safetensors.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { MAX_HEADER, MAX_TENSORS, METADATA, NAMES, PREFIX, checkOffsets, malformed, parseHeader, readHeader } from '../formats/safetensors.ts'
 import type { Entry, PartReader } from '../formats/safetensors.ts'
 import { OTHER_DTYPES } from '../formats/otherDtypes.ts'
@@ -152,9 +152,7 @@ function tensorOf({ name, dtype, shape, other }: Entry, bytes: Uint8Array): Tens
   try {
     return tensorFromBytes(other.convert(bytes), shape, dtype)
   } catch (error) {
-    throw new ArgumentError(
-      `readSafetensors: tensor '${name}' cannot be converted to ${dtype}: ${error instanceof Error ? error.message : String(error)}.`,
-    )
+    throw new ArgumentError(`readSafetensors: tensor '${name}' cannot be converted to ${dtype}: ${messageOf(error)}.`)
   }
 }
 

@@ -1,6 +1,6 @@
 // A GraphModule as a folder of code that people can read and edit: an ES module with its class, and its tensors in a safetensors file.
 import { checkGraphModule } from '../protocol/graphChecks.ts'
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError, messageOf } from '../errors/index.ts'
 import { CodeGen, GraphModule, PyTreeCodeGen, Slice } from '../fx/index.ts'
 import { Module, setAttribute } from '../module/index.ts'
 import { opOf } from '../ops/index.ts'
@@ -91,7 +91,7 @@ export function readState(url: URL): Uint8Array {
   try {
     return fs.readFileSync(url)
   } catch (error) {
-    throw new ArgumentError(`the code of a folder: ${name} beside it could not be read: ${error instanceof Error ? error.message : String(error)}`, {
+    throw new ArgumentError(`the code of a folder: ${name} beside it could not be read: ${messageOf(error)}`, {
       cause: error,
     })
   }

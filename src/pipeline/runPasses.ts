@@ -1,5 +1,5 @@
 // The function that runs all passes. Timing, snapshots, verification and reports are attached here, never inside a pass.
-import { TensorfxError } from '../errors/index.ts'
+import { TensorfxError, messageOf } from '../errors/index.ts'
 import { emit, wants } from '../events/index.ts'
 import type { PassEvent } from '../events/index.ts'
 import { checkCount, environmentVariable, valueText } from '../protocol/index.ts'
@@ -142,10 +142,6 @@ function verifyAfter<T>(pass: Pass<T>, value: T, check: ((value: T) => void) | n
     check?.(value)
     pass.verifies?.(value)
   } catch (error) {
-    throw new PassError(
-      pass.name,
-      `pass '${pass.name}' left a value that is not well formed: ${error instanceof Error ? error.message : String(error)}`,
-      { cause: error },
-    )
+    throw new PassError(pass.name, `pass '${pass.name}' left a value that is not well formed: ${messageOf(error)}`, { cause: error })
   }
 }

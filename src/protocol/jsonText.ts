@@ -1,6 +1,6 @@
 // JSON from outside, as text. It is measured before it is parsed: how deep it is nested, how many parts it has, and whether an object has a key twice, of which
 // JSON.parse would keep the last.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, messageOf } from '../errors/index.ts'
 import { MAX_DEPTH } from './decode.ts'
 
 /** Parts that every text may have, and how many characters each further part must have on average. A part takes up to 60 bytes of memory. */
@@ -15,7 +15,7 @@ export function parseJson(where: string, what: string, text: string): unknown {
     const value: unknown = JSON.parse(text)
     return value
   } catch (cause) {
-    throw new ArgumentError(`${where}: ${what} is not JSON: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause })
+    throw new ArgumentError(`${where}: ${what} is not JSON: ${messageOf(cause)}.`, { cause })
   }
 }
 

@@ -1,5 +1,5 @@
 // PNG, JPEG and other files of images as tensors. The platform decodes them: the browser, and in Node the optional package sharp.
-import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError, messageOf } from '../errors/index.ts'
 import { bytesOf } from '../interop/fileSource.ts'
 import type { FileSource } from '../interop/fileSource.ts'
 import { checkCount, checkOptions, valueText } from '../protocol/index.ts'
@@ -31,7 +31,7 @@ export async function decodeImage(source: FileSource, options: ImageOptions = {}
 }
 
 const notAnImage = (named: string, error: unknown): ArgumentError =>
-  new ArgumentError(`decodeImage: ${named} cannot be decoded as an image: ${error instanceof Error ? error.message : String(error)}`, {
+  new ArgumentError(`decodeImage: ${named} cannot be decoded as an image: ${messageOf(error)}`, {
     cause: error,
   })
 
@@ -58,7 +58,7 @@ async function loadSharp(): Promise<Sharp> {
     return loaded.default
   } catch (error) {
     throw new UnsupportedError(
-      `decodeImage: Node decodes no images, and the optional package sharp could not be loaded. Install it: npm install sharp (${error instanceof Error ? error.message : String(error)})`,
+      `decodeImage: Node decodes no images, and the optional package sharp could not be loaded. Install it: npm install sharp (${messageOf(error)})`,
       { cause: error },
     )
   }

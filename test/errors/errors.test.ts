@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError, present } from '../../src/errors/index.ts'
+import { ArgumentError, DTypeError, InternalError, ShapeError, TensorfxError, UnsupportedError, messageOf, present } from '../../src/errors/index.ts'
 
 test('each class has its own name and code, and the message it was given', () => {
   const errors = [new ArgumentError('a'), new ShapeError('b'), new DTypeError('c'), new UnsupportedError('d'), new TensorfxError('TFX_OWN', 'e')]
@@ -34,6 +34,10 @@ test('errors keep their cause', () => {
   for (const error of [new ArgumentError('a', { cause }), new UnsupportedError('b', { cause }), new InternalError('c', { cause })]) {
     expect(error.cause).toBe(cause)
   }
+})
+
+test('what was thrown is told by its message, or as a string where it is no error', () => {
+  expect([new ShapeError('b'), new TypeError('c'), 'd', 3, null, undefined].map(messageOf)).toEqual(['b', 'c', 'd', '3', 'null', 'undefined'])
 })
 
 test('a subclass has its own name', () => {

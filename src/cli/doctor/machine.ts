@@ -1,5 +1,6 @@
 // What this machine offers: the runtime, the engine and its instructions, threads, MPI, memory and caches.
 import { availableParallelism, totalmem } from 'node:os'
+import { messageOf } from '../../errors/index.ts'
 import { compile } from '../../dynamo/index.ts'
 import { installCompile } from '../../install/compile.ts'
 import { cacheSizes, engineFor, hasRelaxedSimd, hostLimit } from '../../kernels/index.ts'
@@ -40,7 +41,7 @@ function compilerProblem(): string | null {
     const sum = compile((x: Tensor) => relu(x).add(1).sum())(ones([4])).item()
     return sum === 8 ? null : `a compiled function gave ${String(sum)} where 8 was expected.`
   } catch (error) {
-    return `a small function cannot be compiled: ${error instanceof Error ? error.message : String(error)}`
+    return `a small function cannot be compiled: ${messageOf(error)}`
   }
 }
 
@@ -50,7 +51,7 @@ function engineFact({ TENSORFX_RELAXED: setting }: Environment): Fact {
     const wanted = setting === '1' ? true : setting === '0' ? false : 'auto'
     return { name: 'engine', value: `WebAssembly (${engineFor(wanted)})`, problem: null }
   } catch (error) {
-    return { name: 'engine', value: 'WebAssembly (wasm)', problem: error instanceof Error ? error.message : String(error) }
+    return { name: 'engine', value: 'WebAssembly (wasm)', problem: messageOf(error) }
   }
 }
 

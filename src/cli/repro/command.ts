@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync, writeFi
 import { constants, tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { isSetting } from '../../debug/environment.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, messageOf } from '../../errors/index.ts'
 import type { Line, Result } from '../line.ts'
 import { readArchive } from './archive.ts'
 import type { Archive, Manifest } from './archive.ts'
@@ -49,7 +49,7 @@ function read(file: string): Uint8Array {
   try {
     return readFileSync(file)
   } catch (error) {
-    throw new ArgumentError(`the file ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new ArgumentError(`the file ${file} cannot be read: ${messageOf(error)}`, { cause: error })
   }
 }
 

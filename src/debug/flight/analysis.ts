@@ -1,4 +1,5 @@
 // What went wrong: rewinds to a recorded step, runs it again under watch, and looks for the origin of what is bad. Afterwards everything is as it was.
+import { messageOf } from '../../errors/index.ts'
 import { backwardState, noGrad, notingPlaces } from '../../autograd/index.ts'
 import { withMode, withoutModes } from '../../dispatch/index.ts'
 import { runWatch } from '../../dynamo/index.ts'
@@ -237,7 +238,7 @@ export class Analysis {
 }
 
 function whyUnknown({ error, result }: Rerun, trigger: Trigger): string {
-  if (error !== null) return `the step threw when it was run again: ${error instanceof Error ? error.message : String(error)}`
+  if (error !== null) return `the step threw when it was run again: ${messageOf(error)}`
   if (trigger.kind === 'loss' && !Number.isFinite(lossValue(lossOf(result)) ?? 0))
     return 'the loss is a number that the program computed without tensors.'
   return 'the step gave good numbers when it was run again. It reads something that is not recorded: pass it as an argument, or name it in the options.'

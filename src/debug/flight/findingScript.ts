@@ -1,4 +1,5 @@
 // Writes the script that shows a finding again: a step that is replayed operator by operator, or the repro of a compiled graph.
+import { messageOf } from '../../errors/index.ts'
 import { backendImports, isImportable } from '../../dynamo/index.ts'
 import { fileStore, joinPath } from '../fileStore.ts'
 import { writeRepro } from '../reproScript.ts'
@@ -26,7 +27,7 @@ export function writeScript(dir: string, evidence: Evidence, report: FlightRepor
         return noScript('there is no recorded operator to replay.')
     }
   } catch (error) {
-    return noScript(error instanceof Error ? error.message : String(error))
+    return noScript(messageOf(error))
   }
 }
 

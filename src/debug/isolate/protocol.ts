@@ -3,7 +3,7 @@ import { GraphModule } from '../../fx/index.ts'
 import { graphToJson } from '../../fx/text/json.ts'
 import { graphFromJson } from '../../fx/text/readJson.ts'
 import type { GraphJson } from '../../fx/text/json.ts'
-import { present } from '../../errors/index.ts'
+import { messageOf, present } from '../../errors/index.ts'
 import { isObject, remembered } from '../../protocol/index.ts'
 import { configDifferences, withConfig } from '../../dynamo/index.ts'
 import type { Config } from '../../dynamo/index.ts'
@@ -153,7 +153,7 @@ export function whyNotShippable(gm: GraphModule, inputs: readonly unknown[]): st
     inputs.forEach((input, i) => checkPlain(input, `#${i}`))
     graphToJson(gm.graph)
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return messageOf(error)
   }
   return null
 }

@@ -1,4 +1,5 @@
 // The ranks that save or load together: what one cannot do, all hear of.
+import { messageOf } from '../../errors/index.ts'
 import { DistributedError } from '../errors.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
 import { groupOr, isInitialized } from '../processGroup.ts'
@@ -32,7 +33,7 @@ function attempt<T>(work: () => T): Outcome<T> {
   try {
     return { value: work(), problem: '' }
   } catch (error) {
-    return { value: null, problem: error instanceof Error ? error.message : String(error) }
+    return { value: null, problem: messageOf(error) }
   }
 }
 

@@ -1,5 +1,6 @@
 // Finds the MPI library of this process, and its functions and handles. Open MPI's handles are addresses of global variables, those of MPICH and its relatives are
 // 32-bit numbers.
+import { messageOf } from '../../errors/index.ts'
 import { environmentVariable } from '../../protocol/index.ts'
 import type { BackendReduceOp } from '../collective.ts'
 import { DistributedError } from '../errors.ts'
@@ -184,7 +185,7 @@ function findLibrary(koffi: Koffi): readonly [Library, string] {
     try {
       return [koffi.load(file, { lazy: true, global: true }), file]
     } catch (error) {
-      failures.push(error instanceof Error ? error.message : String(error))
+      failures.push(messageOf(error))
     }
   }
   throw new DistributedError(

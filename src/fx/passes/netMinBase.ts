@@ -1,6 +1,6 @@
 // MinimizerBase: finds the nodes that make one backend compute something else than another. PyTorch's torch.fx.passes.net_min_base.
 import { checkCount, valueText, checkArray, checkCallable } from '../../protocol/index.ts'
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, messageOf } from '../../errors/index.ts'
 import { Node } from '../graph/node.ts'
 import { tuple } from '../graph/pythonValues.ts'
 import { GraphModule } from '../run/graphModule.ts'
@@ -254,7 +254,7 @@ export class MinimizerBase {
       a = this.runA(part, aInputs, index)
       b = this.runB(part, bInputs, index)
     } catch (error) {
-      const message = `Exception raised when running minimize: ${error instanceof Error ? error.message : String(error)}`
+      const message = `Exception raised when running minimize: ${messageOf(error)}`
       report.push(message)
       throw new FxNetMinimizerRunFuncError(message, { cause: error })
     }

@@ -1,5 +1,5 @@
 // PassManager: runs passes in an order that respects constraints, until nothing changes. PyTorch's torch.fx.passes.infra.pass_manager.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, messageOf } from '../../errors/index.ts'
 import { isVerifying, runPasses } from '../../pipeline/index.ts'
 import type { Pass, PassObserver } from '../../pipeline/index.ts'
 import { checkCount, isFunction, checkOptions } from '../../protocol/index.ts'
@@ -130,7 +130,7 @@ export class PassManager {
       return new PassResult(value, changed)
     } catch (error) {
       const message = `An error occurred when running the '${started.at(-1)}' pass after the following passes: [${started.slice(0, -1).join(', ')}]`
-      throw new GraphError(`${message}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+      throw new GraphError(`${message}: ${messageOf(error)}`, { cause: error })
     }
   }
 

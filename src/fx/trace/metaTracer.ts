@@ -1,5 +1,5 @@
 // MetaTracer: traces a program and at the same time runs it on values of the right shapes, so that sizes are numbers: `if (x.size(1) !== 3)` takes the right branch.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, messageOf } from '../../errors/index.ts'
 import { attributeAt } from '../../module/index.ts'
 import type { Module } from '../../module/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
@@ -115,7 +115,7 @@ export class MetaTracer extends Tracer {
     try {
       return { value: this.untraced(() => this.#within(() => evaluateNode(root, node, valueOf))) }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
+      const message = messageOf(error)
       throw new TraceError(
         `Could not compute metadata for ${node.op} target ${targetText(node.target)}: ${message}`,
         'The shapes in metaArgs do not match the program.',

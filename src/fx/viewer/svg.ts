@@ -1,6 +1,6 @@
 // Renders DOT as SVG with Graphviz compiled to WebAssembly. The package is loaded at the first use.
 import { checkArgument, checkCount, checkString } from '../../protocol/index.ts'
-import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
+import { ArgumentError, UnsupportedError, messageOf } from '../../errors/index.ts'
 
 const ENGINES = ['dot', 'neato', 'fdp', 'circo', 'twopi'] as const
 type Engine = (typeof ENGINES)[number]
@@ -17,9 +17,7 @@ async function load(): Promise<Layouter> {
     return await Graphviz.load()
   } catch (error) {
     graphviz = null
-    throw new UnsupportedError(
-      `renderSvg: Graphviz could not be loaded. Install it: npm install @hpcc-js/wasm-graphviz (${error instanceof Error ? error.message : String(error)})`,
-    )
+    throw new UnsupportedError(`renderSvg: Graphviz could not be loaded. Install it: npm install @hpcc-js/wasm-graphviz (${messageOf(error)})`)
   }
 }
 

@@ -1,5 +1,5 @@
 // Decides formulas: with Z3, if the optional package z3-solver is installed, and otherwise with the built-in solver.
-import { ArgumentError, InternalError, UnsupportedError } from '../../../../errors/index.ts'
+import { ArgumentError, InternalError, UnsupportedError, messageOf } from '../../../../errors/index.ts'
 import { checkOptions, isFunction, valueText } from '../../../../protocol/index.ts'
 import { search } from './integerSearch.ts'
 import type { Model } from './model.ts'
@@ -64,7 +64,7 @@ async function load(): Promise<SmtSolver> {
     }
   } catch (error) {
     loaded = null
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     throw new UnsupportedError(`solve: Z3 could not be loaded. Install it: npm install z3-solver, or choose { solver: 'search' }. (${why})`, {
       cause: error,
     })

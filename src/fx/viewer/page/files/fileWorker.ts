@@ -1,4 +1,5 @@
 // Reads a file in a worker: the page stays alive whatever the file is, and ends the worker if that takes too long.
+import { messageOf } from '../../../../errors/index.ts'
 import type { PageParts } from '../../document.ts'
 import { partsOfFile } from '../../open/partsOfFile.ts'
 
@@ -20,6 +21,6 @@ async function answer({ name, file }: FileRequest): Promise<FileAnswer> {
   try {
     return { parts: await partsOfFile(name, file) }
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) }
+    return { error: messageOf(error) }
   }
 }
