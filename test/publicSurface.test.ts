@@ -23,6 +23,9 @@ const flags = [
   'false',
   '--outDir',
   work,
+  // Not that of dist/: with other options in it, the next build would make everything anew.
+  '--tsBuildInfoFile',
+  join(work, '.tsbuildinfo'),
 ]
 execFileSync(process.execPath, [tsc, ...flags])
 
