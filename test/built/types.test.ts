@@ -55,7 +55,7 @@ Double.apply('2')
 export const several: readonly Tensor[] = Double.apply(doubled)
 export const results: readonly unknown[] = [dtype, doubled, noGrad(() => gm.call(torch.ones([2, 4]))), torch.autograd.grad(net.fc.weight.sum(), [net.fc.weight])]
 `
-  expect(errorsOf(program)).toEqual([])
+  expect(errorsOfAll({ 'program.ts': program }, [], { skipLibCheck: false })).toEqual([])
 })
 
 it('the declarations hold without the options that only strict programs set', () => {
