@@ -10,7 +10,7 @@ import { generate as generateViewer } from './scripts/generateViewer.mjs'
 import { ClosingReporter } from './test/helpers/closingReporter.ts'
 import { Order } from './test/helpers/order.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
-import { isChosen, rotation } from './test/helpers/rotation.ts'
+import { isChosen, rotation, turn } from './test/helpers/rotation.ts'
 import { longOwn, longShared, own, testFiles } from './test/suites.ts'
 
 generateOps()
@@ -25,11 +25,16 @@ const internals = built ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: fi
 
 /** What says nothing new of the built package: tests that start processes on dist/ anyway, or look at the text of the sources. */
 const SAME_ON_BOTH = ['test/distributed/**', 'test/examples/**', 'test/fx/viewer/page/**', 'test/house/**', 'test/lint-rules/**']
+/** What takes long and runs on the plain heap too: one of them each day on the checked heap. */
+const ON_BOTH_HEAPS = ['faults', 'soak', 'whole'].map((name) => `test/memory/${name}.test.ts`)
 /** What counts bytes: the checked heap has margins, and keeps freed memory for a while. */
 const COUNTS_BYTES = ['test/memory/{flat,limit}.test.ts']
 /** The built package is the same code, so a tenth of the files runs on it, another one each day. */
 const otherDays = (): readonly string[] => testFiles().filter((name) => !isChosen(name))
-const excluded = [...(built ? [...SAME_ON_BOTH, ...otherDays()] : []), ...(checksHeap ? COUNTS_BYTES : [])]
+const excluded = [
+  ...(built ? [...SAME_ON_BOTH, ...otherDays()] : []),
+  ...(checksHeap ? [...COUNTS_BYTES, ...ON_BOTH_HEAPS.filter((name) => !turn(ON_BOTH_HEAPS).includes(name))] : []),
+]
 
 /** Files of examples of the documentation, which test/docs/snippets.ts writes. */
 const EXAMPLES = /tensorfx-docs-\w+\/\d+\/example\.ts$/

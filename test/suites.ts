@@ -72,13 +72,13 @@ export const own: readonly string[] = [...alone].filter((name) => !long.includes
 export const longShared: readonly string[] = long.filter((name) => !alone.has(name))
 export const longOwn: readonly string[] = long.filter((name) => alone.has(name))
 
-/** The files that take longest, which are started first, in this order. */
+/** The files that take longest, which are started first, in this order. Those that collect garbage again and again come before what fills the memory of their process. */
 export const slowest: readonly string[] = [
   'test/docs/pages.test.ts',
-  'test/kernels/emit.test.ts',
-  'test/ops/values.test.ts',
-  'test/inductor/noRoom.test.ts',
   'test/debug/profile/memoryTimeline.test.ts',
+  'test/inductor/noRoom.test.ts',
+  'test/ops/values.test.ts',
+  'test/kernels/emit.test.ts',
   'test/debug/compareBackends.test.ts',
   'test/cli/scripts.test.ts',
   'test/cli/repro.test.ts',

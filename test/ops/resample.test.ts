@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
+import { tenth } from '../helpers/rotation.ts'
 import { gradcheck } from './gradcheck.ts'
 
 const F = torch.nn.functional
@@ -75,30 +76,43 @@ function check(x: Tensor, sizes: readonly [number, number], options: Options): v
   expect(Math.max(...off), `${x.shape.join('x')} to ${sizes.join('x')}`).toBeLessThanOrEqual(TOLERANCE[x.dtype] ?? 0)
 }
 
-describe.each(MODES)('%s', (_, options) => {
+/** Sizes of images, and what they are resized to. */
+const SIZES = (
+  [
+    [1, 1],
+    [3, 2],
+    [4, 5],
+    [7, 9],
+    [16, 33],
+  ] as const
+).flatMap(([h, w]) =>
+  (
+    [
+      [1, 1],
+      [2, 3],
+      [5, 4],
+      [9, 17],
+      [32, 66],
+      [h, w],
+    ] as const
+  ).map((sizes) => [[h, w], sizes] as const),
+)
+/** Lengths and what they shrink to. */
+const SHRUNK = [4, 5, 7, 8, 11, 16, 23, 33].flatMap((n) =>
+  [1.1, 1.3, 1.5, 1.75, 2, 2.4, 2.7, 3].map((scale) => [n, Math.max(1, Math.round(n / scale))] as const).filter(([, out]) => out !== n),
+)
+/** Lengths and what they grow to. */
+const GROWN = [4, 7, 8, 13, 20].flatMap((w) => [2, 3, 4, 8].map((factor) => [w, factor * w] as const))
+
+describe.each(MODES)('%s', (mode, options) => {
   test.each(['float32', 'float64', 'float16', 'bfloat16'] as const)('%s: larger, smaller, of one element, and of the same size', (dtype) => {
     torch.manualSeed(3)
-    for (const [h, w] of [
-      [1, 1],
-      [3, 2],
-      [4, 5],
-      [7, 9],
-      [16, 33],
-    ] as const)
-      for (const sizes of [
-        [1, 1],
-        [2, 3],
-        [5, 4],
-        [9, 17],
-        [32, 66],
-        [h, w],
-      ] as const)
-        check(torch.rand([2, 3, h, w]).to(dtype), sizes, options)
+    for (const [from, to] of tenth(SIZES, (sizes) => `${mode} ${dtype} ${sizes.join()}`)) check(torch.rand([2, 3, ...from]).to(dtype), to, options)
   })
 
   test('rows that grow by whole numbers, of every length', () => {
     torch.manualSeed(6)
-    for (const w of [4, 7, 8, 13, 20]) for (const factor of [2, 3, 4, 8]) check(torch.rand([1, 5, 4, w]), [8, factor * w], options)
+    for (const [w, grown] of tenth(GROWN, (sizes) => `${mode} ${sizes.join()}`)) check(torch.rand([1, 5, 4, w]), [8, grown], options)
   })
 
   test('views whose elements do not lie in a row, and an expanded one', () => {
@@ -174,26 +188,23 @@ describe('linear modes that shrink', () => {
 
   test.each([false, true])('every length, by 1.1 to 3, is the sum of its parts bit for bit; aligned corners: %s', (align) => {
     torch.manualSeed(8)
-    for (const n of [4, 5, 7, 8, 11, 16, 23, 33])
-      for (const scale of [1.1, 1.3, 1.5, 1.75, 2, 2.4, 2.7, 3]) {
-        const out = Math.max(1, Math.round(n / scale))
-        if (out === n) continue
-        const line = torch.randn([3, 5, n])
-        const options = { size: out, alignCorners: align }
-        expect(bits(F.interpolate(line, { ...options, mode: 'linear' })), `${n} to ${out}`).toEqual(bits(shrunk(line, 2, out, align)))
-        for (const [h, height] of [
-          [9, 5],
-          [n, out],
-          [6, 11],
-          [7, 7],
-          [5, 1],
-        ] as const) {
-          const image = torch.randn([2, 3, h, n])
-          const wanted = shrunkImage(image, [height, out], align)
-          const result = F.interpolate(image, { size: [height, out], alignCorners: align, mode: 'bilinear' })
-          expect(bits(result), `${h}x${n} to ${height}x${out}`).toEqual(bits(wanted))
-        }
+    for (const [n, out] of tenth(SHRUNK, (sizes) => `${align} ${sizes.join()}`)) {
+      const line = torch.randn([3, 5, n])
+      const options = { size: out, alignCorners: align }
+      expect(bits(F.interpolate(line, { ...options, mode: 'linear' })), `${n} to ${out}`).toEqual(bits(shrunk(line, 2, out, align)))
+      for (const [h, height] of [
+        [9, 5],
+        [n, out],
+        [6, 11],
+        [7, 7],
+        [5, 1],
+      ] as const) {
+        const image = torch.randn([2, 3, h, n])
+        const wanted = shrunkImage(image, [height, out], align)
+        const result = F.interpolate(image, { size: [height, out], alignCorners: align, mode: 'bilinear' })
+        expect(bits(result), `${h}x${n} to ${height}x${out}`).toEqual(bits(wanted))
       }
+    }
   })
 
   test.each([false, true])('wide images too, with rows that are written into more than one kernel; aligned corners: %s', (align) => {

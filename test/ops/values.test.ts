@@ -1,5 +1,5 @@
 // What every operator computes, against the references of test/ops/values: every case eagerly in float32, and on fake tensors; of each operator a tenth of the cases, and at least
-// one, in the other floating-point dtypes, in the integer dtypes that can hold the numbers of the case, and compiled.
+// one, in the other floating-point dtypes and in the integer dtypes that can hold the numbers of the case; and a tenth of all cases compiled.
 import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { DType } from 'tensorfx'
@@ -45,7 +45,7 @@ describe.each(
   it.each(own)('case %i: float32', (_, one) => check(op, one, {}))
   it.each(tenth(inFloats, typed))('case %i: %s', (_, float, one) => check(op, one, { float }))
   it.each(tenth(inIntegers, typed))('case %i: %s', (_, int, one) => check(op, one, { int }))
-  it.each(tenth(own, ([i]) => `${qualname} ${i}`))('case %i: compiled', (_, one) => checkCompiled(op, one, 'float32'))
+  it.each(own.filter(([i]) => isChosen(`${qualname} ${i}`)))('case %i: compiled', (_, one) => checkCompiled(op, one, 'float32'))
   it.each(inHalf.filter((one) => isChosen(typed(one))))('case %i: float16, compiled', (_, float, one) => checkCompiled(op, one, float))
 })
 

@@ -42,10 +42,10 @@ describe('memoryTimeline', () => {
   }
 
   let taken: MemoryTimeline | undefined
-  const twoSteps = (): MemoryTimeline => (taken ??= memoryTimeline(step, { warmup: 2, runs: 2 }))
+  const steps = (): MemoryTimeline => (taken ??= memoryTimeline(step))
 
   it('tells parameters, buffers, gradients, state, inputs and activations apart, by their bytes', () => {
-    const timeline = twoSteps()
+    const timeline = steps()
     const end = categories(timeline)
     // Besides the numbers there are some for each parameter, as how often it was updated.
     expect([end['parameter'], end['gradient'], end['input']]).toEqual([PARAMETERS, PARAMETERS, 4 * BATCH * 100])
@@ -61,7 +61,7 @@ describe('memoryTimeline', () => {
   })
 
   it('adds up to what is in use, whatever it is told apart by', () => {
-    const timeline = twoSteps()
+    const timeline = steps()
     for (const ownership of ['category', 'operator', 'module'] as const) {
       const { owners, bytes } = timeline.by(ownership)
       expect(bytes).toHaveLength(timeline.points.length)
@@ -81,11 +81,12 @@ describe('memoryTimeline', () => {
 
   it('calls what no backward reads temporary, and sees when it ends', () => {
     const size = 2 ** 18
-    const timeline = memoryTimeline(() => {
-      for (let i = 0; i < 10; i++) torch.ones([size]).add(1)
-    })
+    const two = (): void => {
+      for (let i = 0; i < 2; i++) torch.ones([size]).add(1)
+    }
+    const timeline = memoryTimeline(two, { warmup: 0, runs: 3 })
     expect(most(timeline, 'temporary')).toBeGreaterThanOrEqual(4 * size)
-    // Ten times two of them, of which few live at once.
+    // Six times two of them, of which few live at once.
     expect(most(timeline, 'temporary')).toBeLessThanOrEqual(4 * size * 8)
     expect(categories(timeline)['activation'] ?? 0).toBe(0)
   })
@@ -103,7 +104,7 @@ describe('memoryTimeline', () => {
   })
 
   it('prints a table, and is a page', () => {
-    const timeline = twoSteps()
+    const timeline = steps()
     const text = String(timeline)
     expect(text).toMatch(/^Category +At the peak +At most +At the end\n-/)
     expect(text).toMatch(/^parameter +.* KiB +.* KiB +.* KiB$/m)
