@@ -32,7 +32,7 @@ export class Playground {
   /** Presses a button, and waits for the end of what it does. */
   async press(button) {
     await this.page.click(`#${button}`)
-    await this.page.waitForFunction(() => document.body.dataset.state === 'idle', undefined, { timeout: 30_000 })
+    await this.page.waitForFunction(() => document.body.dataset.state === 'idle', undefined, { timeout: 120_000 })
     return { status: await this.status(), output: await this.page.innerText('#output') }
   }
 }

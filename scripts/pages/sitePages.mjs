@@ -57,8 +57,11 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
     return one
   }
 
+  // Screens have contexts of their own, which take turns at the processor.
+  const onScreens = (drive) => Promise.all(Object.entries(SCREENS).map(([screen, size]) => drive(screen, size)))
+
   // —— looks
-  for (const [screen, size] of Object.entries(SCREENS)) {
+  await onScreens(async (screen, size) => {
     const one = await context({ ...size, colorScheme: screen === 'tablet' ? 'dark' : 'light' })
     const page = await one.newPage()
     for (const name of PAGES) {
@@ -69,12 +72,12 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
       }
     }
     await one.close()
-  }
+  })
   check(`${PAGES.length} pages fit ${Object.keys(SCREENS).length} screens`, true, 'no sideways scrolling')
 
   // —— the search and the playground, by finger and by mouse
   const { own, guides } = playgroundExamples(root)
-  for (const [screen, size] of Object.entries(SCREENS)) {
+  await onScreens(async (screen, size) => {
     const one = await context({ ...size, colorScheme: screen === 'tablet' ? 'dark' : 'light' })
     const page = await one.newPage()
     await page.goto(addressOf('api/nn'))
@@ -90,7 +93,7 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
       await checkExamples(playground, guides, chosen)
     }
     await one.close()
-  }
+  })
 
   // —— public names
   const names = await context(SCREENS.desktop)

@@ -94,6 +94,10 @@ describe('the model of a program', () => {
     expect(symbol('src/merged.ts#Box.empty').signatures).toEqual(['function empty(): Box'])
     expect(symbol('src/shape.ts#Square.size')).toMatchObject({ kind: 'accessor', signatures: ['get size(): number', 'set size(value: number)'] })
     expect(symbol('src/merged.ts#Way').signatures).toEqual(['enum Way {\n    Up,\n    Down\n}'])
+    // A value that is a type, too, is used as a value, and called as one.
+    expect(symbol('src/merged.ts#INVALID')).toMatchObject({ kind: 'constant', doc: { text: 'What is not valid.' } })
+    expect(symbol('src/merged.ts#open')).toMatchObject({ kind: 'function', isRunnable: true })
+    expect(calls('src/merged.ts#opened')).toEqual(['call src/merged.ts#open'])
     expect(symbol('src/merged.ts#Pair').signatures).toEqual(['type Pair<T> = readonly [\n    T,\n    T\n];'])
   })
 

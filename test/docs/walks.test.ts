@@ -35,6 +35,11 @@ describe('the walks that are kept', () => {
     expect(readme).toContain(`| \`${name}\``)
   })
 
+  it('are all that the page of walks lists', () => {
+    const [, listed = ''] = /\| walk[^]*?\n\|[ |-]*\n([^]*?)\n\n/.exec(readme) ?? []
+    expect(listed.split('\n').map((row) => /^\| `([^`]+)`/.exec(row)?.[1])).toHaveLength(names.length)
+  })
+
   it('stand beside the 20 functions of PyTorch’s debugger: each was entered, or has a reason why not', () => {
     const [, table = ''] = /<!-- beside:[^>]*-->([^]*)<!-- \/beside -->/.exec(readme) ?? []
     const rows = table

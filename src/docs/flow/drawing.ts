@@ -43,7 +43,7 @@ export function drawing({ ids, edges }: Diagram, main: readonly string[], page: 
 function mermaidOf({ ids, edges }: Diagram, isMain: (id: string) => boolean): string {
   const key = new Map(ids.map((id, i) => [id, `n${i}`]))
   const text = (of: string): string =>
-    of.replaceAll('&', '#amp;').replaceAll('"', '#quot;').replaceAll('<', '#lt;').replaceAll('>', '#gt;').replaceAll('#', '#35;')
+    of.replaceAll('#', '#35;').replaceAll('&', '#amp;').replaceAll('"', '#quot;').replaceAll('<', '#lt;').replaceAll('>', '#gt;')
   const groups = [...groupBy(ids, moduleOf)].map(([file, of], i) =>
     [
       `  subgraph f${i}["${text(file)}"]`,

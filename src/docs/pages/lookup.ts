@@ -172,7 +172,13 @@ function importersOf(module: Module): ReadonlySet<string> {
 export function relatedTo({ modules, inFolder }: Lookup, module: Module, limit = 6): readonly { readonly path: string; readonly reason: string }[] {
   const mine = importersOf(module)
   const candidates = new Set([...module.imports.map(({ from }) => from), ...module.importers.map(({ path }) => path)])
-  for (const path of mine) for (const { from } of modules.get(path)?.imports ?? []) candidates.add(from)
+  /** How many modules import both. */
+  const both = new Map<string, number>()
+  for (const path of mine)
+    for (const { from } of modules.get(path)?.imports ?? []) {
+      candidates.add(from)
+      if (from !== path) both.set(from, (both.get(from) ?? 0) + 1)
+    }
   for (const { path } of inFolder.get(folderOf(module.path)) ?? []) candidates.add(path)
   candidates.delete(module.path)
   const scored = [...candidates].flatMap((path) => {
@@ -180,9 +186,8 @@ export function relatedTo({ modules, inFolder }: Lookup, module: Module, limit =
     if (other === undefined) return []
     const imported = module.imports.find(({ from }) => from === path)
     const importer = module.importers.find((one) => one.path === path)
-    const theirs = importersOf(other)
-    const shared = [...theirs].filter((one) => mine.has(one)).length
-    const cosine = shared === 0 ? 0 : shared / Math.sqrt(mine.size * theirs.size)
+    const shared = both.get(path) ?? 0
+    const cosine = shared === 0 ? 0 : shared / Math.sqrt(mine.size * importersOf(other).size)
     const reasons = [
       ...(imported === undefined
         ? []

@@ -112,6 +112,8 @@ const TAG = /^\{@(?:link|linkcode|linkplain|see)\s+([^}|\s]+)\s*\|?\s*([^}]*)\}/
 const LINK = /^!?\[((?:[^[\]\\]|\\.|\[[^\]]*\])*)\]\(\s*<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?(?:\s+["'(][^"')]*["')])?\s*\)/
 const ADDRESS = /^<((?:https?|mailto):[^\s<>]+)>|^(https?:\/\/[^\s<>()]*[^\s<>().,;:!?'"\]])/
 const STRONG = /^(\*\*|__)(?=\S)([^]*?\S)\1(?!\w)/
+/** What may begin anything but plain text. */
+const MARK = /[\\`{![<*_]|https?:/g
 const EM = /^([*_])(?=[^\s*_])([^]*?[^\s*_])\1(?![\w*])/
 
 /** Addresses that links may have. Others, such as `javascript:`, stay text. */
@@ -127,6 +129,11 @@ export function parseInline(source: string, resolve: Resolve): readonly Inline[]
     pieces.push(piece)
   }
   for (let i = 0; i < source.length;) {
+    MARK.lastIndex = i
+    const next = MARK.exec(source)?.index ?? source.length
+    plain += source.slice(i, next)
+    i = next
+    if (i === source.length) break
     const rest = source.slice(i)
     const escaped = ESCAPED.exec(rest)
     const ticks = /^`+/.exec(rest)?.[0]

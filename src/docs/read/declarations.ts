@@ -16,7 +16,8 @@ export interface Declared {
   isHidden: boolean
 }
 
-const FIRST: readonly SymbolKind[] = ['class', 'interface', 'function', 'enum', 'type', 'constant', 'namespace']
+/** What a name is that is declared as several: a value, which can be called and imported, before a type. */
+const FIRST: readonly SymbolKind[] = ['class', 'function', 'enum', 'constant', 'interface', 'type', 'namespace']
 
 export class Declarations {
   readonly all = new Map<string, Declared>()
@@ -54,7 +55,7 @@ class FileReader {
     const id = `${this.#path}#${name}`
     const { all, ids } = this.#into
     const known = all.get(id)
-    // A name that is class and interface, or class and namespace, is the first of both.
+    // A name that is class and interface, or constant and type, is the first of both.
     if (known === undefined) all.set(id, { id, module: this.#path, name, kind, file: this.#file, nodes: [nodes[0] ?? this.#file], isHidden })
     else {
       if (nodes[0] !== undefined) known.nodes.push(nodes[0])

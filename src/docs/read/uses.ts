@@ -214,8 +214,7 @@ class UseReader {
       this.#thrown(expression.right, unit)
       return
     }
-    const type = checker.getTypeAtLocation(expression)
-    const symbol: ts.Symbol | undefined = type.symbol
+    const symbol: ts.Symbol | undefined = this.#madeClass(expression) ?? checker.getTypeAtLocation(expression).symbol
     const isClass = symbol !== undefined && symbol.name !== '__type' && (symbol.flags & (ts.SymbolFlags.Class | ts.SymbolFlags.Interface)) !== 0
     const id = isClass ? idOf(this.#program, symbol) : null
     const entry: Throw = {
@@ -228,6 +227,15 @@ class UseReader {
     const known = this.throws.get(unit)
     if (known === undefined) this.throws.set(unit, [entry])
     else known.push(entry)
+  }
+
+  /** The class of `new C(...)`, for which no argument has to be checked. */
+  #madeClass(expression: ts.Expression): ts.Symbol | undefined {
+    const { ts, checker } = this.#program
+    if (!ts.isNewExpression(expression) || !ts.isIdentifier(expression.expression)) return undefined
+    const symbol = checker.getSymbolAtLocation(expression.expression)
+    const real = symbol === undefined ? undefined : behind(this.#program, symbol)
+    return real !== undefined && (real.flags & ts.SymbolFlags.Class) !== 0 ? real : undefined
   }
 
   /** The first argument that is a sentence. */

@@ -24,7 +24,9 @@ export function highlight(code: string): readonly Piece[] {
   TOKEN.lastIndex = 0
   for (let found = TOKEN.exec(code); found !== null; found = TOKEN.exec(code)) {
     const [token] = found
-    const isRegex = token.length > 1 && token.startsWith('/') && !/^\/[/*]/.test(token)
+    const first = token[0] ?? ''
+    const isComment = first === '/' && (token[1] === '/' || token[1] === '*')
+    const isRegex = first === '/' && token.length > 1 && !isComment
     if (isRegex && /[\w$)\]}]$/.test(before) && !/^(?:return|typeof|case|in|of|yield|await)$/.test(before)) {
       // It divides.
       push('', '/')
@@ -32,12 +34,12 @@ export function highlight(code: string): readonly Piece[] {
       before = '/'
       continue
     }
-    if (/^\/[/*]/.test(token)) push('comment', token)
-    else if (isRegex || /^["'`]/.test(token)) push('string', token)
-    else if (/^\d/.test(token)) push('number', token)
+    if (isComment) push('comment', token)
+    else if (isRegex || first === '"' || first === "'" || first === '`') push('string', token)
+    else if (first >= '0' && first <= '9') push('number', token)
     else if (KEYWORDS.has(token)) push('keyword', token)
     else push(TYPES.has(token) ? 'type' : '', token)
-    if (token.trim() !== '' && !/^\/[/*]/.test(token)) before = token
+    if (!isComment && token.trim() !== '') before = token
   }
   return pieces
 }

@@ -1,5 +1,4 @@
 // Pages as HTML. Every page can be read without its script, which adds search, the choice of colours and buttons to copy.
-import { escapeHtml } from '../../fx/viewer/document.ts'
 import { DARK, LIGHT, properties } from '../../fx/viewer/theme.ts'
 import { PAGE_STYLE } from '../generated/page.ts'
 import type { Block, Inline, Page } from '../pages/page.ts'
@@ -8,7 +7,15 @@ import type { Piece } from './highlight.ts'
 import { addressOf } from './markdown.ts'
 
 /** Text in HTML, quotes included. */
-const escaped = (text: string): string => escapeHtml(text).replaceAll("'", '&#39;')
+const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (mark) => REFERENCES.get(mark) ?? mark)
+
+const REFERENCES = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&#39;'],
+])
 
 /** Names of the project's own begin with none of these, so that styles cannot be confused. */
 const coloured = ([kind, text]: Piece): string => (kind === '' ? escaped(text) : `<span class="t-${kind}">${escaped(text)}</span>`)
