@@ -144,7 +144,10 @@ export const artifacts = {
     )
     return [`memory of ${event.program}: an arena of ${event.arenaBytes} bytes`, ...lines].join('\n')
   }),
-  output_code: artifact(['program'], ({ source }) => `Output code:\n${source}`),
+  output_code: artifact(['kernel', 'program'], (event) => {
+    if (event.kind === 'program') return `Output code:\n${event.source}`
+    return event.type === 'extern' ? null : `Kernel ${event.name}:\n${event.text}`
+  }),
   kernel_code: artifact(['kernel'], ({ name, type, wasmBytes, cached, text }) => {
     const size = type === 'extern' ? 'an eager kernel' : `${wasmBytes} bytes of WebAssembly${cached ? ', known' : ''}`
     return `kernel ${name} (${type}, ${size}):\n${text}`

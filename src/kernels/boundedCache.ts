@@ -6,6 +6,8 @@ import type { Param, Scratch } from './loopIr.ts'
 export interface CompiledKernel {
   readonly kernel: { readonly name: string; readonly params: readonly Param[]; readonly scratch?: readonly Scratch[] }
   readonly run: (...args: number[]) => void
+  /** The loops, as printKernel prints them. */
+  readonly text: string
   /** Bytes of the module, for dumps and tests. */
   readonly wasm: Uint8Array<ArrayBuffer>
 }

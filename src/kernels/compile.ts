@@ -20,9 +20,9 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   return run as CompiledKernel['run']
 }
 
-function compiledKernel({ name, params, scratch = [], body }: Kernel, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
+function compiledKernel({ name, params, scratch = [], body }: Kernel, text: string, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
   const run = instantiate(wasm)
-  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, wasm }
+  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
 }
 
 /** The smallest module: its header. */
@@ -58,12 +58,12 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
 
 /** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
 export function compileKernel(kernel: Kernel): CompiledKernel {
-  const key = `${isStrict() ? 'strict' : currentEngine()} ${printKernel(kernel)}`
+  const text = printKernel(kernel)
+  const key = `${isStrict() ? 'strict' : currentEngine()} ${text}`
   let known = kernelsByText.get(key)
   if (known === undefined) {
     verify(kernel)
-    const wasm = emitKernel(kernel)
-    known = compiledKernel(kernel, wasm)
+    known = compiledKernel(kernel, text, emitKernel(kernel))
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

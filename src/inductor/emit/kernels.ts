@@ -1,5 +1,5 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
-import { compileKernel, currentEngine, printKernel, verifyKernel } from '../../kernels/index.ts'
+import { compileKernel, currentEngine, knownScratchBytes, verifyKernel } from '../../kernels/index.ts'
 import type { CompiledKernel, EngineName, Kernel, SpareKernel } from '../../kernels/index.ts'
 import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
@@ -41,7 +41,7 @@ export interface KernelReport extends KernelCost {
   readonly ops: readonly string[]
   /** Graph nodes that it computes. */
   readonly origins: readonly string[]
-  /** The loop IR as text; for an extern step the operator's name. */
+  /** The loop IR as text, for a template after a line that says what it computes; for an extern step the operator's name. */
   readonly text: string
 }
 
@@ -94,13 +94,15 @@ interface Emitted {
 
 function loopKernel(group: LoopGroup, ops: readonly string[], placement: Placement): Emitted {
   const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, placement)
-  return { compiled: compileKernel(kernel), operands, scratchBytes: 0, spare: null, packed: null, loops: () => kernel, text: printKernel(kernel) }
+  const compiled = compileKernel(kernel)
+  return { compiled, operands, scratchBytes: knownScratchBytes(compiled), spare: null, packed: null, loops: () => kernel, text: compiled.text }
 }
 
 function templateKernel(name: string, group: TemplateGroup, [op, ...fused]: readonly string[], placement: Placement): Emitted {
   const { epilogue, ...emitted } = emitTemplate(name, group, placement)
-  const text = `${name}: ${op} template [${group.template.iter.join(' x ')}]${fused.length > 0 ? `, epilogue ${fused.join(' -> ')}` : ''}`
-  return { ...emitted, loops: epilogue, text }
+  const { iter } = group.template
+  const what = `${name}: ${op} template [${iter.join(' x ')}]${fused.length > 0 ? `, epilogue ${fused.join(' -> ')}` : ''}`
+  return { ...emitted, loops: epilogue, text: `${what}\n${emitted.compiled.text}` }
 }
 
 /** Checks the loops of all groups against the specification of the loop IR. Throws KernelError. */
