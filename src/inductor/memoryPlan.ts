@@ -29,9 +29,8 @@ export function lifetimesOf(graph: IrGraph, groups: readonly Group[], { stored, 
   const first = new Map<Buffer, number>()
   const last = new Map<Buffer, number>()
   groups.forEach((group, step) => {
-    const readBack = readBackIn(group)
     for (const node of nodesOf(group)) {
-      if (node.kind !== 'extern' && (stored.has(node.out) || readBack.has(node.out)) && !returned.has(node.out) && !inPlace.has(node.out)) {
+      if (node.kind !== 'extern' && stored.has(node.out) && !returned.has(node.out) && !inPlace.has(node.out)) {
         first.set(node.out, step)
         last.set(node.out, step)
       }
@@ -39,12 +38,6 @@ export function lifetimesOf(graph: IrGraph, groups: readonly Group[], { stored, 
     }
   })
   return [...first].map(([buffer, start]) => ({ buffer, first: start, last: last.get(buffer) ?? start }))
-}
-
-/** The values that a kernel may store and read back in a later loop: expensive ones inside its reduced loops. */
-function readBackIn(group: Group): ReadonlySet<Buffer> {
-  const members = group.kind === 'loops' ? group.members : []
-  return new Set(members.flatMap((member) => (member.level === 'inner' && member.node.expensive ? [member.node.out] : [])))
 }
 
 /** Cache-line alignment: vector loads of one temporary never share a line with another's stores. */

@@ -55,6 +55,66 @@ describe('one kernel', () => {
   })
 })
 
+describe('expensive values that later phases read', () => {
+  /** The text of the only kernel, whose results are those of eager mode. */
+  const textOf = (f: (...args: Tensor[]) => unknown, ...inputs: Tensor[]): string => {
+    expect(check(f, ...inputs)).toHaveLength(1)
+    const fast = compile(f)
+    fast(...inputs)
+    return fast.kernels()[0]?.text ?? ''
+  }
+  const params = (text: string): number => text.slice(0, text.indexOf(')')).split('[]').length - 1
+
+  it.each([1, 0])('are kept where the result is that is computed from them: along dimension %i', (dim) => {
+    const text = textOf((x) => torch.softmax(x, dim), randn(9, 37))
+    expect(text).not.toContain('scratch')
+    expect(params(text)).toBe(2)
+  })
+
+  it('are kept in scratch memory where the result has another dtype, or is only a sum, the length of an iteration', () => {
+    expect(textOf((x) => torch.softmax(x, 1).to('float64'), randn(9, 37))).toContain('scratch float32 row0[37] per call')
+    expect(textOf((x) => torch.softmax(x, 1).mul(x).sum(1), randn(9, 37))).toContain('scratch float32 row0[37] per call')
+    expect(textOf((x) => torch.softmax(x, 1).mul(x).sum(1), randn(4, 37, 5))).toContain('scratch float32 row0[185] per call')
+  })
+
+  it('are not overwritten by a result while a cheap value that is computed from them may be needed again', () => {
+    const f = (x: Tensor): unknown => {
+      const [e, total] = [x.exp(), x.exp().sum(1, true)]
+      const cheap = e.mul(2)
+      const y = e.div(total)
+      return [y, cheap.mul(y.mul(cheap).sum(1, true))]
+    }
+    expect(textOf(f, randn(6, 21))).toBeDefined()
+  })
+
+  it('are not kept where a result is stored before they are read, from which it is not computed in that phase', () => {
+    const ofInput = (x: Tensor): unknown => {
+      const e = x.exp()
+      const total = e.sum(1, true)
+      return [x.mul(total), e.mul(total).sum(1)]
+    }
+    const ofKept = (x: Tensor): unknown => {
+      const e = x.exp()
+      const s = e.sin()
+      const total = e.add(s).sum(1, true)
+      return [s.mul(total), e.mul(total).sum(1)]
+    }
+    for (const f of [ofInput, ofKept]) expect(textOf(f, randn(6, 21).mul(0.3))).toContain('scratch')
+  })
+
+  it('are both kept where two results are computed from two of them', () => {
+    const f = (x: Tensor): unknown => {
+      const [e, s] = [x.exp(), x.sin()]
+      const total = e.add(s).sum(1, true)
+      const both = e.mul(s).sub(total)
+      return [both, e.mul(total), s.mul(total)]
+    }
+    const text = textOf(f, randn(6, 21))
+    expect(params(text)).toBe(4)
+    expect(text).not.toContain('scratch')
+  })
+})
+
 describe('two kernels', () => {
   it('for reductions over different dimensions', () => {
     expect(check((x) => [x.sum(0), x.sum(1)], randn(6, 9))).toHaveLength(2)

@@ -2,10 +2,25 @@
 //
 // Loops over kept dimensions are outside, loops over reduced dimensions inside. Nodes that need a reduction's result run in a later phase, in another
 // loop over the reduced dimensions (softmax: phase 0 finds the maximum, phase 1 sums the exponentials, phase 2 divides). Values pass between nodes in
-// registers. A cheap value that a later phase needs again is recomputed; an expensive one is stored and read back.
+// registers. A cheap value that a later phase needs again is recomputed. An expensive one is kept: where it is in memory anyway, or where the result will be that
+// is computed from it (exponentials become probabilities in place), or in scratch memory for the length of an iteration.
 import { InternalError } from '../../errors/index.ts'
-import { LANES, accumulate, cast, declare, forLoop, identityOf, load, local, loopVar, pointwiseKernel, read, store } from '../../kernels/index.ts'
-import type { Expr, Kernel, Stmt } from '../../kernels/index.ts'
+import {
+  LANES,
+  accumulate,
+  cast,
+  declare,
+  forLoop,
+  identityOf,
+  load,
+  local,
+  loopVar,
+  pointwiseKernel,
+  read,
+  scratch,
+  store,
+} from '../../kernels/index.ts'
+import type { Expr, Index, Kernel, Memory, Scratch, Stmt } from '../../kernels/index.ts'
 import { collapseDims, contiguousStrides } from '../../tensor/index.ts'
 import type { Collapsed } from '../../tensor/index.ts'
 import { accessStrides } from '../groups.ts'
@@ -13,7 +28,7 @@ import type { LoopGroup, LoopMember } from '../groups.ts'
 import type { Access, Buffer, PointwiseNode } from '../ir.ts'
 import { known, nth } from '../known.ts'
 import type { Placement } from '../placement.ts'
-import { sizesOf } from '../spaces.ts'
+import { product, sizesOf } from '../spaces.ts'
 import { Operands, indexOver, indicesOf } from './operands.ts'
 import type { Loop, Operand } from './operands.ts'
 
@@ -47,8 +62,12 @@ interface Planned {
   readonly member: LoopMember
   /** The length of the longest chain of reductions that it depends on. */
   readonly phase: number
-  /** Whether its value is stored because a later phase reads it back. */
-  materialized: boolean
+  /** The last phase in which it may be needed: cheap values that are computed from it are computed again where they are read. */
+  lastRead: number
+  /** Whether a later phase reads its value back, which is expensive to compute. */
+  readBack: boolean
+  /** The member in whose memory it is kept until then, if it has none of its own. */
+  host: Planned | null
   /** The value that later statements use; null before it is computed, and for values inside the reduced loops. */
   result: Expr | null
 }
@@ -63,6 +82,8 @@ class LoopEmitter {
   readonly #loops: readonly Loop[]
   /** Strides over the loops, of each access and each result. */
   readonly #strides: ReadonlyMap<Access | Buffer, readonly number[]>
+  /** Values that are read back in the iteration in which they are computed, and nowhere else. */
+  readonly #rows = new Map<Buffer, Scratch>()
   #locals = 0
   readonly #outerLoads = new Map<string, Expr>()
   /** Stores to the memory of inputs, which come last. */
@@ -73,6 +94,8 @@ class LoopEmitter {
     this.#group = group
     this.#placement = placement
     this.#plan = group.members.map((member) => this.#planned(member))
+    this.#findLastReads()
+    for (const planned of this.#plan) if (planned.readBack && !placement.stored.has(planned.member.node.out)) planned.host = this.#hostOf(planned)
     const walks = this.#walks()
     const reduced = group.space.map((dim) => dim.reduced)
     const operandStrides = [...walks.values()]
@@ -93,19 +116,55 @@ class LoopEmitter {
       const loops = this.#loops.map((loop) => loop.variable)
       return { kernel: pointwiseKernel({ name, params, loops, body }, true), operands }
     }
-    return { kernel: { name, params, body: this.#nest(body) }, operands }
+    return { kernel: { name, params, scratch: [...this.#rows.values()], body: this.#nest(body) }, operands }
   }
 
   /** Plans a member whose producers are already planned. */
   #planned(member: LoopMember): Planned {
     const producers = member.node.reads.flatMap(({ buffer }) => this.#byBuffer.get(buffer) ?? [])
     const phase = Math.max(0, ...producers.map((p) => p.phase + (p.member.level === 'reduce' ? 1 : 0)))
-    // An expensive inner value that a later phase reads is stored in its own phase and loaded there.
+    // An expensive inner value that a later phase reads is kept in its own phase and loaded there.
     for (const producer of producers)
-      if (producer.member.level === 'inner' && producer.phase < phase && producer.member.node.expensive) producer.materialized = true
-    const planned: Planned = { member, phase, materialized: false, result: null }
+      if (producer.member.level === 'inner' && producer.phase < phase && producer.member.node.expensive) producer.readBack = true
+    const planned: Planned = { member, phase, lastRead: phase, readBack: false, host: null, result: null }
     this.#byBuffer.set(member.node.out, planned)
     return planned
+  }
+
+  #findLastReads(): void {
+    for (const { member, phase, lastRead } of this.#plan.toReversed())
+      for (const { buffer } of member.node.reads) {
+        const producer = this.#byBuffer.get(buffer)
+        if (producer !== undefined) producer.lastRead = Math.max(producer.lastRead, member.level === 'inner' ? lastRead : phase)
+      }
+  }
+
+  /**
+   * The member whose memory can hold the value until its own is stored there: it is stored in the last phase that reads the value, from which it is computed. So the
+   * element is loaded before it is overwritten, and what else needs it in that iteration has it in a register.
+   */
+  #hostOf(kept: Planned): Planned | null {
+    const isTaken = (planned: Planned): boolean => this.#plan.some((other) => other.host === planned)
+    const dtype = kept.member.node.out.dtype
+    const host = this.#plan.find(
+      (planned) =>
+        planned.member.level === 'inner' &&
+        planned.phase === kept.lastRead &&
+        this.#placement.stored.has(planned.member.node.out) &&
+        planned.member.node.out.dtype === dtype &&
+        !isTaken(planned) &&
+        this.#isComputedFrom(planned, kept),
+    )
+    return host ?? null
+  }
+
+  /** Whether the value of a member is computed from another one in the same iteration of its phase. */
+  #isComputedFrom(planned: Planned, from: Planned): boolean {
+    return planned.member.node.reads.some(({ buffer }) => {
+      const producer = this.#byBuffer.get(buffer)
+      if (producer === undefined || producer.member.level !== 'inner') return false
+      return producer === from || (!(producer.readBack && producer.phase < planned.phase) && this.#isComputedFrom(producer, from))
+    })
   }
 
   /** How each access and each result walks the group's space. */
@@ -133,8 +192,8 @@ class LoopEmitter {
     return known(this.#strides, key, 'the strides of an access')
   }
 
-  #isStored({ member, materialized }: Planned): boolean {
-    return materialized || this.#placement.stored.has(member.node.out)
+  #isStored({ member, readBack }: Planned): boolean {
+    return readBack || this.#placement.stored.has(member.node.out)
   }
 
   /** The value of a member that has been computed. */
@@ -143,8 +202,24 @@ class LoopEmitter {
     return result
   }
 
-  #store({ member: { node } }: Planned, value: Expr): Stmt {
-    return store(this.#operands.writing(node.out), indexOver(this.#loops, this.#stridesOf(node.out), 0), value)
+  #store(planned: Planned, value: Expr): Stmt {
+    const [memory, index] = this.#homeOf(planned, true)
+    return store(memory, index, value)
+  }
+
+  /** Where the value of a member is in an iteration: in its buffer, in that of its host, or in scratch memory for what is inside the kept loops. */
+  #homeOf({ member, host }: Planned, isWritten: boolean): readonly [Memory, Index] {
+    const { out } = (host ?? { member }).member.node
+    if (this.#placement.stored.has(out)) {
+      const param = isWritten ? this.#operands.writing(out) : this.#operands.reading(out)
+      return [param, indexOver(this.#loops, this.#stridesOf(out), 0)]
+    }
+    // Lanes run over the innermost loop: if it is a kept one, each of its iterations has values of its own.
+    const inside = this.#loops.filter((loop, i) => loop.reduced || i === this.#loops.length - 1)
+    const sizes = inside.map((loop) => loop.size)
+    const row = this.#rows.get(out) ?? scratch(`row${this.#rows.size}`, out.dtype, product(sizes))
+    this.#rows.set(out, row)
+    return [row, indexOver(inside, contiguousStrides(sizes), 0)]
   }
 
   /** Declares a local with the value, and returns a read of it. */
@@ -227,8 +302,7 @@ class LoopEmitter {
     const valueOf = (planned: Planned, node: PointwiseNode): Expr => {
       let value = values.get(node.out)
       if (value === undefined) {
-        const reload = planned.materialized && planned.phase < phase
-        value = reload ? load(this.#operands.reading(node.out), indexOver(this.#loops, this.#stridesOf(node.out), 0)) : this.#compute(node, readIn)
+        value = planned.readBack && planned.phase < phase ? load(...this.#homeOf(planned, false)) : this.#compute(node, readIn)
         values.set(node.out, value)
       }
       return value
