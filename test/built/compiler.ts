@@ -1,4 +1,4 @@
-// What TypeScript says about programs that use the built package, under every strict option. The declarations of the package are checked where the options say so.
+// What TypeScript says about programs that use the built package, under every strict option, the libraries checked.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,10 +18,7 @@ export function errorsOf(programs: Readonly<Record<string, string>>, types: read
     link('tensorfx', '.')
     for (const name of types) link(`@types/${name}`, `node_modules/@types/${name}`)
     writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-    writeFileSync(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions: { ...STRICT, skipLibCheck: true, types, ...options }, files: Object.keys(programs) }),
-    )
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { ...STRICT, types, ...options }, files: Object.keys(programs) }))
     for (const [name, code] of Object.entries(programs)) writeFileSync(join(folder, name), code)
     execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], { cwd: folder, encoding: 'utf8', stdio: 'pipe' })
     return []
