@@ -15,6 +15,7 @@ import {
   code,
   floatSign,
   inline,
+  inlineOr,
   integerDivision,
   integerFloorDivision,
   integerRemainder,
@@ -27,7 +28,7 @@ import {
 } from './wasm/scalarCode.ts'
 import type { WasmScalar } from './wasm/scalarCode.ts'
 import type { Val, VectorCode } from './wasm/vectorCode.ts'
-import { floatFloorDiv, floatRemainder, integerPowers, integerPowers64, power, sine } from './wasm/vectorFunctions.ts'
+import { floatFloorDiv, floatRemainder, integerPowers, integerPowers64, power, sineOfLong } from './wasm/vectorFunctions.ts'
 
 const ALL = ['bool', 'int32', 'int64', 'float32', 'float64'] as const
 const NUMBERS = ['int32', 'int64', 'float32', 'float64'] as const
@@ -60,7 +61,7 @@ const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarO
     dtypes: FLOATS,
     cost: FUNCTION,
     reference: (_, a) => run(a),
-    wasm: { float32: callVector(sine(name, far)), float64: callHost(far) },
+    wasm: { float32: inlineOr(float32[name], float32.isLong, sineOfLong(name, far)), float64: callHost(far) },
   })
 }
 

@@ -121,6 +121,22 @@ for (const dtype of DTYPES) {
       }
     })
 
+    test('pairs are read and written at every length, also where the second side is computed from the memory that the first one changed', () => {
+      const pairs = bufferParam('out', dtype, 'readwrite')
+      for (const n of [...Array(10).keys(), 16, 17, 37])
+        for (const source of [b, pairs])
+          for (const base of [0, 1]) {
+            const i = loopVar('i', n)
+            const side = (first: number): Index => index(first, [{ loop: i, stride: 2 }])
+            const [x, y] = [load(a, side(base)), load(source, side(base + 1))]
+            const body = [
+              forLoop(i, 'simd', [store(pairs, side(base), call(op, x, y)), store(pairs, side(base + 1), call(op, y, load(source, side(base))))]),
+            ]
+            const data = { out: numbers(dtype, 2 * n + 2, 5), a: numbers(dtype, 2 * n + 2), b: numbers(dtype, 2 * n + 2, 7) }
+            same({ name: 'pairs', params: [pairs, a, b], body }, data)
+          }
+    })
+
     test('masked loads give 0 where the mask is false and never touch the address', () => {
       const n = 30
       const i = loopVar('i', n)

@@ -175,6 +175,8 @@ const FUNCTIONS: readonly (readonly [ScalarOp, number, number])[] = [
   ['erf', 0.1, 8],
   ['sin', 10, 4],
   ['cos', 10, 4],
+  ['sin', 1000, 4],
+  ['cos', 1000, 4],
   ['sin', 1e4, 4],
   ['cos', 1e4, 4],
   ['sin', 1e6, 4],

@@ -17,9 +17,9 @@ import type { Accumulator } from './accumulators.ts'
 import { ModuleBuilder } from './assembler.ts'
 import type { FunctionBuilder } from './assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
-import { computesPlaces, costOf, factsOf, isWrittenOut, standsAlone, writtenOutLoops } from './loopFacts.ts'
+import { arePairs, computesPlaces, costOf, factsOf, isWrittenOut, standsAlone, writtenOutLoops } from './loopFacts.ts'
 import type { LoopFacts } from './loopFacts.ts'
-import { emitLoad, emitStore } from './memory.ts'
+import { emitLoad, emitPairs, emitStore, isEverySecond } from './memory.ts'
 import type { ModuleFunctions } from './moduleFunctions.ts'
 import { emitCombine, functionsFor } from './operations.ts'
 import { LANES, VectorCode } from './vectorCode.ts'
@@ -63,7 +63,23 @@ class StatementEmitter {
   }
 
   body(stmts: readonly Stmt[]): void {
-    for (const stmt of stmts) this.statement(stmt)
+    for (let i = 0; i < stmts.length; i++) {
+      const [stmt, next] = [stmts[i], stmts[i + 1]]
+      if (stmt === undefined) continue
+      if (next !== undefined && this.pair(stmt, next)) i++
+      else this.statement(stmt)
+    }
+  }
+
+  /** Writes both sides of pairs together, if the statements store them. */
+  private pair(first: Stmt, second: Stmt): boolean {
+    const { x } = this
+    if (!x.wide || first.kind !== 'store' || second.kind !== 'store' || !arePairs(first, second)) return false
+    const place = x.place(first.buffer, first.index)
+    if (!isEverySecond(x.code, place)) return false
+    const values = [x.value(first.value), x.value(second.value)] as const
+    emitPairs(x.code, place, ...values)
+    return true
   }
 
   private statement(stmt: Stmt): void {

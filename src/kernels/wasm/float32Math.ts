@@ -1,4 +1,4 @@
-// float32 elementary functions as straight-line SIMD code, inlined where they are used: no tables, branches or calls.
+// float32 elementary functions as straight-line SIMD code, inlined where they are used: no tables, branches or calls, but for long angles.
 //
 // Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; the errors over every float32 are those of test/kernels/everyFloat32.test.ts.
 // All are correct at ±0, ±Infinity and NaN, and give zero, subnormals and Infinity where they should.
@@ -116,3 +116,50 @@ export function erf(code: VectorCode, x: Val): Val {
   const ratio = code.op2('f32x4.div', code.op2('f32x4.mul', bounded, code.polynomial(square, ERF_P)), code.polynomial(square, ERF_Q))
   return clamp(code, ratio, -1, 1)
 }
+
+/** A number of quarter turns as an integer, of which only the last two bits count, and the rest of the angle, at most an eighth of a turn. */
+export interface Angle {
+  readonly turns: Val
+  readonly rest: Val
+}
+
+/** Up to this angle {@link reduced} is as accurate as float32. */
+const LONG = 1024
+
+/** Where angles are too long for {@link sin} and {@link cos}. */
+export const isLong = (code: VectorCode, x: Val): Val => code.op2('f32x4.gt', code.op1('f32x4.abs', x), code.f32(LONG))
+
+/** A quarter turn as a sum of numbers: the first two have so few bits that their products with the quarter turns in LONG are exact. */
+const QUARTER = [1.5703125, 4.837512969970703e-4, 7.549790126404332e-8] as const
+
+function reduced(code: VectorCode, x: Val): Angle {
+  const rounder = code.f32(ROUNDER)
+  const turns = code.mulAdd(x, code.f32(2 / Math.PI), rounder)
+  const n = code.op2('f32x4.sub', turns, rounder)
+  return { turns, rest: QUARTER.reduce((rest, part) => code.subMul(n, code.f32(part), rest), x) }
+}
+
+/** The sine of an angle and of `quarterTurns` more. */
+export function sineOf(code: VectorCode, { turns, rest: r }: Angle, quarterTurns: 0 | 1): Val {
+  const quarter = quarterTurns === 0 ? turns : code.op2('i32x4.add', turns, code.i32(quarterTurns))
+  const z = code.op2('f32x4.mul', r, r)
+  const sine = code.mulAdd(code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r, r)
+  const tail = code.op2(
+    'f32x4.mul',
+    code.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
+    code.op2('f32x4.mul', z, z),
+  )
+  const cosine = code.op2('f32x4.add', code.subMul(z, code.f32(0.5), tail), code.f32(1))
+  const odd = code.op2('i32x4.ne', code.op2('v128.and', quarter, code.i32(1)), code.i32(0))
+  const flip = code.shift('i32x4.shl', code.op2('v128.and', quarter, code.i32(2)), 30)
+  return code.op2('v128.xor', code.select(odd, cosine, sine), flip)
+}
+
+/** Right where the angle is not {@link isLong}. */
+export function sin(code: VectorCode, x: Val): Val {
+  // The sine of -0 is -0; the reduction loses the sign.
+  return code.select(code.op2('f32x4.eq', x, code.f32(0)), x, sineOf(code, reduced(code, x), 0))
+}
+
+/** Right where the angle is not {@link isLong}. */
+export const cos = (code: VectorCode, x: Val): Val => sineOf(code, reduced(code, x), 1)

@@ -1,7 +1,7 @@
 // What the emitter knows of a loop of the IR before it writes it. A loop inside loops that are written out is written many times, and these facts are the same each time.
 import { ExprFacts, accessesOf, effectsOf, expressionsOf, forEachExpr, forEachStmt, operandsOf, strideAlong, touches64Bits } from '../analysis.ts'
 import type { Effects } from '../analysis.ts'
-import type { ElementExpr, Expr, ForStmt, Index, LoadExpr, LoopMode, LoopVar, Memory, ReduceLanesExpr, Stmt } from '../loopIr.ts'
+import type { ElementExpr, Expr, ForStmt, Index, LoadExpr, LoopMode, LoopVar, Memory, ReduceLanesExpr, Stmt, StoreStmt } from '../loopIr.ts'
 import { scalarOp } from '../scalarOps.ts'
 
 /** What has one value in all iterations of a loop, in the order in which it is evaluated before the loop. */
@@ -104,7 +104,7 @@ export function costOf(stmt: ForStmt): number {
     facts.loopsOf(value).has(stmt.loop) || [...facts.variablesOf(value)].some((variable) => declared.has(variable))
   for (const [, index] of accessesOf(stmt.body)) {
     const stride = strideAlong(index.terms, stmt.loop)
-    if (index.dynamic.some(({ value }) => varies(value)) || (stride !== 0 && stride !== 1)) cost = Infinity
+    if (index.dynamic.some(({ value }) => varies(value)) || (stride !== 0 && stride !== 1 && stride !== 2)) cost = Infinity
   }
   forEachExpr(stmt.body, (expr) => {
     if (expr.kind === 'call') cost += scalarOp(expr.op).cost
@@ -123,4 +123,18 @@ export function standsAlone({ body }: ForStmt): boolean {
     if (variable !== null && !declared.has(variable)) alone = false
   })
   return alone
+}
+
+/** Whether two stores write neighbours, and the second value does not come from the memory that is written. */
+export function arePairs(first: StoreStmt, second: StoreStmt): boolean {
+  const { buffer, combine, index } = first
+  const { base, terms, dynamic } = second.index
+  if (second.buffer !== buffer || combine !== null || second.combine !== null || index.dynamic.length > 0 || dynamic.length > 0) return false
+  if (typeof base !== 'number' || typeof index.base !== 'number' || base !== index.base + 1 || terms.length !== index.terms.length) return false
+  if (!terms.every(({ loop, stride }, i) => index.terms[i]?.loop === loop && index.terms[i].stride === stride)) return false
+  let reads = false
+  forEachExpr([second], (expr) => {
+    if (expr.kind === 'load' && expr.buffer === buffer) reads = true
+  })
+  return !reads
 }

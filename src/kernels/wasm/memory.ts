@@ -46,6 +46,13 @@ function isContiguous({ address, laneOffsets, laneBytes, dtype }: Place): boolea
   return laneBytes === null ? known === size : laneBytes.every((bytes, lane) => bytes + lane * known === lane * size)
 }
 
+/** Whether every second element is accessed, such as one side of pairs, and a vector is full of them. */
+export function isEverySecond(code: VectorCode, { address, laneOffsets, laneBytes, dtype }: Place): boolean {
+  const { size } = dtypeInfo[dtype]
+  const isKnown = laneOffsets === null && laneBytes === null && 'known' in address.laneStride
+  return isKnown && size * code.elements === 16 && address.laneStride.known === 2 * size
+}
+
 /** Whether the first two elements are neighbours, and the last two, and four fill a vector as they are. */
 function isTwoPairs({ address, laneOffsets, laneBytes, dtype }: Place): boolean {
   const known = laneOffsets === null && 'known' in address.laneStride && address.laneStride.known === 0
@@ -58,7 +65,12 @@ function isTwoPairs({ address, laneOffsets, laneBytes, dtype }: Place): boolean 
 export function emitLoad(code: VectorCode, place: Place, mask: Val | null): Val {
   if (!place.lanes) return mask === null ? loadShared(code, place) : loadSharedMasked(code, place, mask)
   const result = code.perVector((v) => {
-    if (mask === null) return isContiguous(place) ? loadVector(code, place, v) : loadElements(code, place, v)
+    if (mask === null)
+      return isContiguous(place)
+        ? loadVector(code, place, v)
+        : isEverySecond(code, place)
+          ? loadEverySecond(code, place, v)
+          : loadElements(code, place, v)
     return loadMasked(code, place, v, code.at(mask, v))
   })
   return decodeElements(code, place.dtype, result)
@@ -107,6 +119,19 @@ function loadVector(code: VectorCode, { dtype, address }: Place, v: number): num
   if (size <= 2) f.op('i32x4.extend_low_i16x8_u')
   const loaded = code.pop()
   return code.elements === 2 && size < 8 ? code.shuffle32([loaded], [loaded], [0, 0, 1, 1])[0] : loaded
+}
+
+/** Every second element: of two vectors that begin with the first one and end with the last one, so that nothing outside is read. */
+function loadEverySecond(code: VectorCode, { dtype, address }: Place, v: number): number {
+  const { f, elements } = code
+  const offset = address.offset + 2 * v * 16
+  f.get(address.local)
+  f.memory('v128.load', offset)
+  f.get(address.local)
+  f.memory('v128.load', offset + (elements - 1) * dtypeInfo[dtype].size)
+  if (elements === 4) f.shuffle32(0, 2, 5, 7)
+  else f.shuffle32(0, 1, 6, 7)
+  return code.pop()
 }
 
 /** Pushes the address of an element of vector `v` and returns the immediate offset that belongs to it. */
@@ -195,6 +220,21 @@ function loadMasked(code: VectorCode, place: Place, v: number, mask: number): nu
     },
   )
   return result
+}
+
+/** Writes the two sides of pairs, the first at `place` (see {@link isEverySecond}), as whole vectors. */
+export function emitPairs(code: VectorCode, place: Place, first: Val, second: Val): void {
+  const { f, elements } = code
+  for (let v = 0; v < code.vectors; v++) {
+    for (const half of [0, 1] as const) {
+      f.get(place.address.local)
+      f.get(code.at(first, v))
+      f.get(code.at(second, v))
+      if (elements === 4) f.shuffle32(2 * half, 2 * half + 4, 2 * half + 1, 2 * half + 5)
+      else f.shuffle32(2 * half, 2 * half + 1, 2 * half + 4, 2 * half + 5)
+      f.memory('v128.store', place.address.offset + (2 * v + half) * 16)
+    }
+  }
 }
 
 /** Writes `value`. A place without lanes gets the first lane or, with `lastLane`, the last one, which is what a serial loop would leave there. */

@@ -52,6 +52,25 @@ export const callVector = (callee: VectorFunction): ScalarCode => ({
   emit: ({ code, functions }, a, b) => functions.call(code, callee, callee.arity === 1 ? [a] : [a, b]),
 })
 
+/** Inline code, and a call of a function for the vectors that have lanes for which it is not right; the function gets its result too. */
+export const inlineOr = (write: (code: VectorCode, x: Val) => Val, isRare: (code: VectorCode, x: Val) => Val, rare: VectorFunction): ScalarCode => ({
+  host: rare.host,
+  emit: ({ code, functions }, a) =>
+    code.scope(() => {
+      const result = code.copy(write(code, a), a.length)
+      const mask = isRare(code, a)
+      result.forEach((local, v) => {
+        code.f.get(code.at(mask, v))
+        code.f.op('v128.any_true')
+        code.f.if(() => {
+          code.f.get(functions.call(code, rare, [[code.at(a, v)], [local]])[0])
+          code.f.set(local)
+        })
+      })
+      return result
+    }),
+})
+
 type FloatType = 'f32x4' | 'f64x2'
 
 const float = (code: VectorCode, type: FloatType, value: number): Val => (type === 'f32x4' ? code.f32(value) : code.f64(value))

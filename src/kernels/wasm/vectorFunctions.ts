@@ -1,15 +1,20 @@
-// Functions of whole vectors that are too long to inline at each use: sin and cos of float32, float32 functions computed in float64, integer powers.
+// Functions of whole vectors that are too long to inline at each use: sin and cos of long float32 angles, float32 functions computed in float64, integer powers.
+import { isLong, sineOf } from './float32Math.ts'
+import type { Angle } from './float32Math.ts'
 import type { HostFunction, VectorFunction } from './moduleFunctions.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 const PI_OVER_2 = Math.PI / 2
 
-/** sin or cos of float32. `host` is the same function of float64; it takes over beyond 1e5, where reducing the angle is no longer accurate enough. */
-export const sine = (name: 'sin' | 'cos', host: HostFunction): VectorFunction => ({
+/**
+ * sin or cos of float32 for angles that are too long for the inline code, whose result is the second operand. `host` is the same function of float64; it takes over beyond 1e5, where
+ * reducing the angle is no longer accurate enough.
+ */
+export const sineOfLong = (name: 'sin' | 'cos', host: HostFunction): VectorFunction => ({
   name,
-  arity: 1,
+  arity: 2,
   host,
-  write: (code, x, _, functions) => writeSine(code, x, name === 'sin' ? 0 : 1, functions.indexOf(host)),
+  write: (code, x, short, functions) => writeLong(code, x, short, name === 'sin' ? 0 : 1, functions.indexOf(host)),
 })
 
 /** float32 pow with C's rules. */
@@ -47,9 +52,8 @@ export const integerPowers64: VectorFunction = {
   write: (code, x, y) => writeIntegerPower(code, 'i64x2', x, y),
 }
 
-/** The angle is reduced in float64. `quarterTurns` is 0 for sin and 1 for cos; `far` is the index of the function for large angles. */
-function writeSine(code: VectorCode, x: Val, quarterTurns: 0 | 1, far: number): Val {
-  const { f } = code
+/** The angle is reduced in float64. */
+function reduced(code: VectorCode, x: Val): Angle {
   const reduce = (half: Val): { n: Val; r: Val } => {
     const wide = code.op1('f64x2.promote_low_f32x4', half)
     const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', wide, code.f64(1 / PI_OVER_2)))
@@ -63,46 +67,28 @@ function writeSine(code: VectorCode, x: Val, quarterTurns: 0 | 1, far: number): 
   const low = reduce(x)
   const high = reduce(code.shuffle32(x, x, [2, 3, 2, 3]))
   const join = (a: Val, b: Val): Val => code.shuffle32(a, b, [0, 1, 4, 5])
-  const r = join(low.r, high.r)
-  const turns = join(low.n, high.n)
-  const quarter = quarterTurns === 0 ? turns : code.op2('i32x4.add', turns, code.i32(quarterTurns))
-  const z = code.op2('f32x4.mul', r, r)
-  const sine = code.op2(
-    'f32x4.add',
-    code.op2('f32x4.mul', code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r),
-    r,
-  )
-  const tail = code.op2(
-    'f32x4.mul',
-    code.op2('f32x4.mul', code.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]), z),
-    z,
-  )
-  const cosine = code.op2('f32x4.add', code.op2('f32x4.sub', tail, code.op2('f32x4.mul', z, code.f32(0.5))), code.f32(1))
-  const odd = code.op2('i32x4.ne', code.op2('v128.and', quarter, code.i32(1)), code.i32(0))
-  const flip = code.shift('i32x4.shl', code.op2('v128.and', quarter, code.i32(2)), 30)
-  // The sine of -0 is -0; the reduction loses the sign.
-  const value = code.op2('v128.xor', code.select(odd, cosine, sine), flip)
-  const signed = quarterTurns === 0 ? code.select(code.op2('f32x4.eq', x, code.f32(0)), x, value) : value
-  const [result] = code.copy(signed)
+  return { turns: join(low.n, high.n), rest: join(low.r, high.r) }
+}
+
+/** Lanes with shorter angles keep their values, so that no bit depends on a neighbour. `far` is the index of the function for the longest ones. */
+function writeLong(code: VectorCode, x: Val, short: Val, quarterTurns: 0 | 1, far: number): Val {
+  const { f } = code
+  const [result] = code.copy(code.select(isLong(code, x), sineOf(code, reduced(code, x), quarterTurns), short))
   const [isFar] = code.op2('f32x4.gt', code.op1('f32x4.abs', x), code.f32(1e5))
-  f.get(isFar)
-  f.op('v128.any_true')
-  f.if(() => {
-    for (let lane = 0; lane < 4; lane++) {
-      f.get(isFar)
-      f.lane('i32x4.extract_lane', lane)
-      f.if(() => {
-        f.get(result)
-        f.get(x[0])
-        f.lane('f32x4.extract_lane', lane)
-        f.op('f64.promote_f32')
-        f.call(far)
-        f.op('f32.demote_f64')
-        f.lane('f32x4.replace_lane', lane)
-        f.set(result)
-      })
-    }
-  })
+  for (let lane = 0; lane < 4; lane++) {
+    f.get(isFar)
+    f.lane('i32x4.extract_lane', lane)
+    f.if(() => {
+      f.get(result)
+      f.get(x[0])
+      f.lane('f32x4.extract_lane', lane)
+      f.op('f64.promote_f32')
+      f.call(far)
+      f.op('f32.demote_f64')
+      f.lane('f32x4.replace_lane', lane)
+      f.set(result)
+    })
+  }
   return [result]
 }
 
