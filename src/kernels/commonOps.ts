@@ -54,14 +54,14 @@ const elementary = (name: string, run: (x: number) => number, inlined: (code: Ve
   })
 
 /** sin or cos. */
-const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number): ScalarOpRecord => {
+const trigonometric = (name: 'sin' | 'cos', run: (x: number) => number, inlined: (code: VectorCode, x: Val) => Val): ScalarOpRecord => {
   const far = host(name, run)
   return operation({
     ...unary,
     dtypes: FLOATS,
     cost: FUNCTION,
     reference: (_, a) => run(a),
-    wasm: { float32: inlineOr(float32[name], float32.isLong, sineOfLong(name, far)), float64: callHost(far) },
+    wasm: { float32: inlineOr(inlined, float32.isLong, sineOfLong(name, far)), float64: callHost(far) },
   })
 }
 
@@ -257,8 +257,8 @@ export const commonOps: Readonly<Record<Exclude<ScalarOp, RareOp>, ScalarOpRecor
   expm1: elementary('expm1', Math.expm1, float32.expm1),
   log: elementary('log', Math.log, float32.log),
   log1p: elementary('log1p', Math.log1p, float32.log1p),
-  sin: trigonometric('sin', Math.sin),
-  cos: trigonometric('cos', Math.cos),
+  sin: trigonometric('sin', Math.sin, float32.sin),
+  cos: trigonometric('cos', Math.cos, float32.cos),
   tanh: elementary('tanh', Math.tanh, float32.tanh),
   erf: elementary('erf', erf, float32.erf),
   sigmoid: elementary('sigmoid', sigmoid, float32.sigmoid),

@@ -1,4 +1,4 @@
-// Rows of the table of scalar operations for functions that are seldom used: JavaScript computes them, one element after the other, for both floating dtypes. Programs on
+// Rows of the table of scalar operations for functions that are seldom used: JavaScript computes most of them, one element after the other, for both floating dtypes. Programs on
 // tensorfx/core have them with the groups of operators that need them.
 import { commonOps } from './commonOps.ts'
 import type { RareOp, ScalarOp } from './scalarOpNames.ts'
@@ -8,9 +8,12 @@ import { airyAi, besselI, besselJ, besselK, besselY, erfcx, incompleteGamma, ndt
 import { chebyshev, hermiteH, hermiteHe, laguerre, legendre, shiftedChebyshev } from './polynomials.ts'
 import { digamma, erfc, erfinv, lgamma, polygamma, zeta } from './specialFunctions.ts'
 import type { HostFunction } from './wasm/moduleFunctions.ts'
-import { callHost, callHostFloat32 } from './wasm/scalarCode.ts'
+import * as float32 from './wasm/float32Rare.ts'
+import { callHost, callHostFloat32, inline, inlinePair } from './wasm/scalarCode.ts'
+import type { ScalarCode } from './wasm/scalarCode.ts'
 
-function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1): ScalarOpRecord {
+/** `inlined`: the code for float32; without it JavaScript computes that too. */
+function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity'] = 1, inlined: ScalarCode | null = null): ScalarOpRecord {
   const callee: HostFunction = { name, arity, run }
   return operation({
     arity,
@@ -22,7 +25,7 @@ function rare(name: string, run: HostFunction['run'], arity: HostFunction['arity
     symbol: null,
     bigint: null,
     reference: (_, a, b) => run(a, b),
-    wasm: { float32: callHostFloat32(callee), float64: callHost(callee) },
+    wasm: { float32: inlined ?? callHostFloat32(callee), float64: callHost(callee) },
   })
 }
 
@@ -32,15 +35,15 @@ export const rareOps: Readonly<Record<RareOp, ScalarOpRecord>> = {
   asin: rare('asin', Math.asin),
   acos: rare('acos', Math.acos),
   atan: rare('atan', Math.atan),
-  atan2: rare('atan2', Math.atan2, 2),
-  sinh: rare('sinh', Math.sinh),
-  cosh: rare('cosh', Math.cosh),
+  atan2: rare('atan2', Math.atan2, 2, inlinePair(float32.atan2)),
+  sinh: rare('sinh', Math.sinh, 1, inline(float32.sinh)),
+  cosh: rare('cosh', Math.cosh, 1, inline(float32.cosh)),
   asinh: rare('asinh', Math.asinh),
   acosh: rare('acosh', Math.acosh),
   atanh: rare('atanh', Math.atanh),
   log2: rare('log2', Math.log2),
   log10: rare('log10', Math.log10),
-  hypot: rare('hypot', Math.hypot, 2),
+  hypot: rare('hypot', Math.hypot, 2, inlinePair(float32.hypot)),
   erfc: rare('erfc', erfc),
   erfinv: rare('erfinv', erfinv),
   lgamma: rare('lgamma', lgamma),

@@ -173,6 +173,9 @@ const FUNCTIONS: readonly (readonly [ScalarOp, number, number])[] = [
   ['sigmoid', 80, 3],
   ['erf', 4, 8],
   ['erf', 0.1, 8],
+  ['sinh', 88, 3],
+  ['sinh', 0.5, 3],
+  ['cosh', 88, 3],
   ['sin', 10, 4],
   ['cos', 10, 4],
   ['sin', 1000, 4],
@@ -203,8 +206,35 @@ for (const [op, scale, limit] of FUNCTIONS) {
   })
 }
 
+test('hypot of float32 is rounded once, atan2 is within 4 units in the last place, and both are right at special values', () => {
+  const special = [0, -0, 1, -1, 1e-45, -1e-45, 3e38, 1e-20, 1e20, Infinity, -Infinity, NaN].map(Math.fround)
+  const drawn = samples('float32', 100)
+  const [xs, ys] = [
+    [...special.flatMap((x) => special.map(() => x)), ...drawn],
+    [...special.flatMap(() => special), ...drawn.toReversed()],
+  ]
+  for (const [op, limit] of [
+    ['hypot', 0],
+    ['atan2', 4],
+  ] as const)
+    for (const mode of ['simd', 'serial'] as const) {
+      const { actual, expected } = run(op, 'float32', 'float32', [xs, ys], mode)
+      expect(maxUlps(actual, expected), op).toBeLessThanOrEqual(limit)
+    }
+})
+
+test('sinh and cosh of float32 are finite up to where they overflow, and infinite beyond', () => {
+  for (const op of ['sinh', 'cosh'] as const) {
+    const values = [88.8, 89.1, 89.3, 89.41, 89.5, 89.9, 200, Infinity, NaN, -89.41, -90].map(Math.fround)
+    const { actual, expected } = run(op, 'float32', 'float32', [values], 'simd')
+    expect(Array.from(actual, Number.isFinite), op).toEqual(expected.map(Number.isFinite))
+    expect(Array.from(actual, Number.isNaN), op).toEqual(expected.map(Number.isNaN))
+    expect(maxUlps(actual, expected), op).toBeLessThanOrEqual(3)
+  }
+})
+
 test('functions keep the sign of zero', () => {
-  for (const op of ['expm1', 'log1p', 'tanh', 'erf', 'sin'] as const) {
+  for (const op of ['expm1', 'log1p', 'tanh', 'erf', 'sin', 'sinh'] as const) {
     const { actual } = run(op, 'float32', 'float32', [[-0, 0]], 'serial')
     expect([Object.is(actual[0], -0), Object.is(actual[1], 0)], op).toEqual([true, true])
   }

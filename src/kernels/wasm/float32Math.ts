@@ -35,12 +35,12 @@ function expm1Core(code: VectorCode, r: Val): Val {
 const powerOfTwo = (code: VectorCode, exponent: Val): Val => code.shift('i32x4.shl', exponent, 23)
 
 /** The smaller of `x` and a bound. NaN stays, because `pmin` returns its first operand unless the second is less. */
-const atMost = (code: VectorCode, x: Val, high: number): Val => code.op2('f32x4.pmin', x, code.f32(high))
+export const atMost = (code: VectorCode, x: Val, high: number): Val => code.op2('f32x4.pmin', x, code.f32(high))
 
 const clamp = (code: VectorCode, x: Val, low: number, high: number): Val => atMost(code, code.op2('f32x4.pmax', x, code.f32(low)), high)
 
 /** `magnitude` (not negative) with the sign of `x`. */
-const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
+export const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
 
 export function exp(code: VectorCode, x: Val): Val {
   // 2^n in two steps, because n exceeds the exponents of normal numbers at both ends: the bias of each is half of 254.
@@ -51,12 +51,15 @@ export function exp(code: VectorCode, x: Val): Val {
   return code.op2('f32x4.mul', once, powerOfTwo(code, code.op2('i32x4.sub', bits, half)))
 }
 
-/** (e^x - 1) / 2 for -18 <= x <= 89: half of it, so that 2^128 is never needed. */
-function halfExpm1(code: VectorCode, x: Val): Val {
-  const { bits, r } = reduceExp(code, x, 126)
+/** (e^x - 1) 2^(bias - 127) for x >= -18, up to e^x = 2^(254.5 - bias): a part of it, so that 2^128 is never needed. `bias` is even. */
+export function partOfExpm1(code: VectorCode, x: Val, bias: number): Val {
+  const { bits, r } = reduceExp(code, x, bias)
   const scale = powerOfTwo(code, bits)
-  return code.mulAdd(expm1Core(code, r), scale, code.op2('f32x4.sub', scale, code.f32(0.5)))
+  return code.mulAdd(expm1Core(code, r), scale, code.op2('f32x4.sub', scale, code.f32(2 ** (bias - 127))))
 }
+
+/** (e^x - 1) / 2 for -18 <= x <= 89. */
+const halfExpm1 = (code: VectorCode, x: Val): Val => partOfExpm1(code, x, 126)
 
 export function expm1(code: VectorCode, x: Val): Val {
   const half = halfExpm1(code, clamp(code, x, -18, 89))

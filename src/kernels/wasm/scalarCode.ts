@@ -34,6 +34,10 @@ export const same: ScalarCode = code((_, a) => a)
 /** A function of one operand that is inlined at each use. */
 export const inline = (write: (code: VectorCode, x: Val) => Val): ScalarCode => code((site, a) => site.code.scope(() => write(site.code, a)))
 
+/** The same of two operands. */
+export const inlinePair = (write: (code: VectorCode, x: Val, y: Val) => Val): ScalarCode =>
+  code((site, a, b) => site.code.scope(() => write(site.code, a, b)))
+
 /** A call of a JavaScript function of float64. */
 export const callHost = (host: HostFunction): ScalarCode => ({
   host,

@@ -17,7 +17,7 @@ import { clone, unsqueeze } from '../view/reshape.ts'
 import { conj } from './construct.ts'
 import * as elementary from './elementary.ts'
 import type { Parts } from './elementary.ts'
-import { fused } from './fused.ts'
+import { functionRules, magnitudes, multiple, product, ratio } from './functions.ts'
 import { fromParts, im, isComplex, onPairs, re, toComplex } from './parts.ts'
 import { argument, commonDType, forAll } from './rule.ts'
 import type { ComplexRule, ComplexRules } from './rule.ts'
@@ -31,16 +31,6 @@ const unary =
   (formula: (z: Parts) => Parts): ComplexRule =>
   (args) =>
     joined(formula(partsOf(tensorAt(args, 0))))
-
-/** The same in one kernel, for formulas whose time goes into reading and writing. */
-function shortUnary(formula: (z: Parts) => Parts): ComplexRule {
-  const kernel = fused(formula, 1)
-  const composed = unary(formula)
-  return (args, op) => {
-    const [self] = args
-    return (isComplex(self) ? kernel(self) : null) ?? composed(args, op)
-  }
-}
 
 /** An operand as a complex tensor: a number is one without dimensions. */
 const operand = (arg: Arg | undefined, dtype: ComplexDType): Tensor =>
@@ -58,39 +48,35 @@ function sum(first: Arg | undefined, second: Arg | undefined, factor: number): T
   return onPairs(operand(first, dtype), (pairs) => add(pairs, viewAsReal(operand(second, dtype)), { alpha: factor }))
 }
 
-/** What a product or a quotient with a real operand multiplies all numbers by: a number, or a tensor with a dimension for the pairs. */
-const factorOf = (arg: Arg | undefined): Tensor | number | null =>
-  typeof arg === 'number' ? arg : arg instanceof Tensor && !isComplex(arg) ? unsqueeze(arg, -1) : null
+/** The operand that is not complex, if only one is: a number, or a real tensor. */
+const realOperand = (arg: Arg | undefined): Tensor | number | null =>
+  typeof arg === 'number' ? arg : arg instanceof Tensor && !isComplex(arg) ? arg : null
 
-/** The complex operand, and the factor for its numbers, if only one is complex. */
+/** The complex operand, and the real factor for its numbers, if only one is complex. */
 function withFactor(a: Arg | undefined, b: Arg | undefined, dtype: ComplexDType): readonly [Tensor, Tensor | number] | null {
-  const factor = factorOf(b)
+  const factor = realOperand(b)
   if (factor === null || !isComplex(a)) return null
   return [toComplex(a, dtype), typeof factor === 'number' ? factor : to(factor, realDType(dtype))]
 }
 
-const [multiplied, divided] = [fused(elementary.times, 2), fused(elementary.quotient, 2)]
-/** The result of one kernel, null if it does not fit the operands. */
-const inOnePass = (kernel: ReturnType<typeof fused>, a: Arg | undefined, b: Arg | undefined): Tensor | null =>
-  isComplex(a) && isComplex(b) ? kernel(a, b) : null
-
-const product: ComplexRule = (args) => {
+const times: ComplexRule = (args) => {
   const [a, b] = args
   const dtype = commonDType([a ?? null, b ?? null])
   const scaled = withFactor(a, b, dtype) ?? withFactor(b, a, dtype)
-  return scaled === null
-    ? (inOnePass(multiplied, a, b) ?? joined(elementary.times(...both(args))))
-    : onPairs(scaled[0], (pairs) => mul(pairs, scaled[1]))
+  if (scaled === null) return product(operand(a, dtype), operand(b, dtype))
+  const [z, factor] = scaled
+  return typeof factor === 'number' ? onPairs(z, (pairs) => mul(pairs, factor)) : multiple(z, factor)
 }
 
-const quotient: ComplexRule = (args, op) => {
+const divided: ComplexRule = (args, op) => {
   if (argument(op, args, 'rounding_mode') !== null)
     throw new DTypeError(`${op.qualname}: complex numbers cannot be rounded: leave out 'rounding_mode'.`)
   const [a, b] = args
-  const scaled = withFactor(a, b, commonDType([a ?? null, b ?? null]))
-  return scaled === null
-    ? (inOnePass(divided, a, b) ?? joined(elementary.quotient(...both(args))))
-    : onPairs(scaled[0], (pairs) => div(pairs, scaled[1]))
+  const dtype = commonDType([a ?? null, b ?? null])
+  const scaled = withFactor(a, b, dtype)
+  if (scaled === null) return ratio(operand(a, dtype), operand(b, dtype))
+  const [z, divisor] = scaled
+  return onPairs(z, (pairs) => div(pairs, typeof divisor === 'number' ? divisor : unsqueeze(divisor, -1)))
 }
 
 /** Powers with an exponent that is a number have shorter formulas, as in PyTorch. */
@@ -135,9 +121,7 @@ const ofTruth: ComplexRule = (args, op) =>
   )
 
 /** The absolute values of real or complex numbers. */
-export const magnitude = (x: Tensor): Tensor => (isComplex(x) ? elementary.magnitude(partsOf(x)) : abs(x))
-
-const magnitudes: ComplexRule = (args) => magnitude(tensorAt(args, 0))
+export const magnitude = (x: Tensor): Tensor => (isComplex(x) ? magnitudes(x) : abs(x))
 
 const isClose: ComplexRule = (args, op) => {
   const [a, b] = [tensorAt(args, 0), tensorAt(args, 1)]
@@ -168,48 +152,23 @@ const addCombined =
 
 const alpha = (args: readonly Arg[], op: OpDef): number => Number(argument(op, args, 'alpha') ?? 1)
 
-const LOG2 = Math.log(2)
-
 export const arithmeticRules: ComplexRules = {
+  ...functionRules,
   'torch.add': (args, op) => sum(args[0], args[1], alpha(args, op)),
   'torch.sub': (args, op) => sum(args[0], args[1], -alpha(args, op)),
   'torch.rsub': (args, op) => sum(args[1], args[0], -alpha(args, op)),
-  'torch.mul': product,
-  'torch.div': quotient,
-  'torch.true_divide': quotient,
+  'torch.mul': times,
+  'torch.div': divided,
+  'torch.true_divide': divided,
   'torch.pow': power,
   'torch.float_power': ([base, exponent]) => {
     const wide = (arg: Arg | undefined): Tensor => operand(arg, 'complex128')
     return pow(wide(base), typeof exponent === 'number' ? exponent : wide(exponent))
   },
   'torch.neg': ([z]) => onPairs(tensorAt([z ?? null], 0), (pairs) => neg(pairs)),
-  'torch.abs': magnitudes,
+  'torch.abs': (args) => magnitude(tensorAt(args, 0)),
   'torch.abs_': refusedInPlace,
   'torch.sgn': unary(elementary.direction),
-  'torch.reciprocal': shortUnary(elementary.inverse),
-  'torch.square': shortUnary((z) => elementary.times(z, z)),
-  'torch.exp': shortUnary(elementary.exp),
-  'torch.exp2': unary((z) => elementary.exp(elementary.scaled(z, LOG2))),
-  'torch.expm1': unary(elementary.expm1),
-  'torch.log': unary(elementary.log),
-  'torch.log2': unary((z) => elementary.scaled(elementary.log(z), 1 / LOG2)),
-  'torch.log10': unary((z) => elementary.scaled(elementary.log(z), 1 / Math.log(10))),
-  'torch.log1p': unary(elementary.log1p),
-  'torch.sqrt': unary(elementary.sqrt),
-  'torch.rsqrt': unary((z) => elementary.inverse(elementary.sqrt(z))),
-  'torch.sin': unary(elementary.sin),
-  'torch.cos': unary(elementary.cos),
-  'torch.tan': unary(elementary.tan),
-  'torch.sinh': unary(elementary.sinh),
-  'torch.cosh': unary(elementary.cosh),
-  'torch.tanh': unary(elementary.tanh),
-  'torch.asin': unary(elementary.asin),
-  'torch.acos': unary(elementary.acos),
-  'torch.atan': unary(elementary.atan),
-  'torch.asinh': unary(elementary.asinh),
-  'torch.acosh': unary(elementary.acosh),
-  'torch.atanh': unary(elementary.atanh),
-  'torch.sigmoid': unary(elementary.sigmoid),
   'torch.eq': comparison(eq, logicalAnd),
   'torch.ne': comparison(ne, logicalOr),
   'torch.isnan': ofParts(isnan, logicalOr),
