@@ -11,7 +11,7 @@ const BASES = {
   Tensor: 'Tensor',
   Scalar: 'number | ComplexNumber',
   int: 'number',
-  SymInt: 'number',
+  SymInt: 'Size',
   float: 'number',
   bool: 'boolean',
   str: 'string',
@@ -33,7 +33,7 @@ function argumentsOf(schema, numbers) {
       if (base === undefined) throw new Error(`the schema '${schema}' has an argument '${part}' that cannot be read`)
       const one = base === 'Tensor' && list === undefined && numbers(name, i) ? 'Tensor | number | ComplexNumber' : base
       // PyTorch's programs give one number for several equal ones.
-      const given = list === undefined ? one : base === 'number' ? 'number | readonly number[]' : `readonly ${one}[]`
+      const given = list === undefined ? one : base === 'number' || base === 'Size' ? `${base} | readonly ${base}[]` : `readonly ${one}[]`
       return {
         name: camelCase(name),
         type: optional !== undefined || value === 'None' ? `${given} | null` : given,

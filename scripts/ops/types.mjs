@@ -32,6 +32,7 @@ export function signaturesText(operators) {
   return [
     '// How operators are called, by the names of their constants, from their schemas.',
     "import type { DType } from '../../kernels/index.ts'",
+    "import type { Size } from '../../protocol/index.ts'",
     "import type { ComplexNumber, Generator, Tensor } from '../../tensor/index.ts'",
     "import type { OpFunction } from '../declaration.ts'",
     '',
@@ -61,6 +62,7 @@ export function methodsText(operators, forms, aliases, pathTo) {
     ['DType', '../../kernels/index.ts'],
     ['Generator', '../../tensor/index.ts'],
     ['ComplexNumber', '../../tensor/index.ts'],
+    ['Size', '../../protocol/index.ts'],
   ])
   const methods = [
     ...operators.filter((op) => op.method).map((op) => ({ name: op.name, doc: summaryOf(op.doc), of: op })),

@@ -5,8 +5,8 @@ import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import type { OptionNames, TargetFunction } from '../protocol/index.ts'
-import { Storage, Tensor, asTensor, sameShape } from '../tensor/index.ts'
+import type { OptionNames, Size, TargetFunction } from '../protocol/index.ts'
+import { Storage, Tensor, asTensor, makeFake, sameShape } from '../tensor/index.ts'
 import type { Layout, TensorSpec } from '../tensor/index.ts'
 import { asStrided, asStrided_, clone, copy_, detach, philoxPermutation, set_, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
@@ -231,7 +231,7 @@ export class ProxyTensorMode implements DispatchMode {
     const isWhole = op.tags.has('template') || op.tags.has('fusedKernel') || op.pointwise !== null || op.reduction !== null
     if (this.decompose && decompose !== null && !isWhole) return withMode(this, () => decomposed(op.qualname, decompose, args))
     if (op.tags.has('view')) return this.#view(op, args)
-    return this.#record(op, this.#values(args), (spec) => Tensor.fake(spec))
+    return this.#record(op, this.#values(args), makeFake)
   }
 
   /** The memory of a tensor. */
@@ -281,7 +281,7 @@ export class ProxyTensorMode implements DispatchMode {
   }
 
   /** Computes the operator on the values of its arguments. What it returns are fake tensors too, so that no program reads them. */
-  #follow(op: OpDef, args: readonly Arg[], make: (spec: TensorSpec) => Tensor, reals: Map<Tensor, Tensor>): Result {
+  #follow(op: OpDef, args: readonly Arg[], make: (spec: TensorSpec<Size>) => Tensor, reals: Map<Tensor, Tensor>): Result {
     const real = (arg: Arg): Arg => {
       if (arg instanceof Tensor) return reals.get(arg) ?? arg
       return isArgList(arg) ? arg.map(real) : arg
@@ -322,11 +322,11 @@ export class ProxyTensorMode implements DispatchMode {
     }
     if (!this.#drawsAsInputs) {
       const { fn, args: given } = drawing(op, args)
-      const result = this.#record(fn.op, given, (spec) => Tensor.fake(spec))
+      const result = this.#record(fn.op, given, makeFake)
       return result instanceof Tensor ? withMode(this, () => to(result, op === philoxPermutation.op ? 'int32' : result.dtype)) : result
     }
     const nodes = known ?? this.#drawPlaceholders(String(numbers))
-    return this.#record(op, args, (spec) => Tensor.fake(spec), new Map(positions.map((position, i) => [position, nodes[i]])))
+    return this.#record(op, args, makeFake, new Map(positions.map((position, i) => [position, nodes[i]])))
   }
 
   #placeholderAfter(last: Node | null, name: string): Node {
@@ -347,8 +347,8 @@ export class ProxyTensorMode implements DispatchMode {
   #view(op: OpDef, args: readonly Arg[]): Result {
     const self = asTensor(args[0], `the first argument of ${op.qualname}`)
     const made: Tensor[] = []
-    const result = (spec: TensorSpec): Tensor => {
-      const fake = Tensor.fake(spec)
+    const result = (spec: TensorSpec<Size>): Tensor => {
+      const fake = makeFake(spec)
       markView(fake, self, op)
       made.push(fake)
       return fake
@@ -361,7 +361,7 @@ export class ProxyTensorMode implements DispatchMode {
   }
 
   /** The node of a call, and its results. `nodes` take the place of the arguments at those positions. */
-  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
+  #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
     const node = this.#call(op, args, nodes)
     const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
@@ -438,7 +438,7 @@ export class ProxyTensorMode implements DispatchMode {
 }
 
 /** Fakes for the results of a call, made by `result`. */
-function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec) => Tensor): Result {
+function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor): Result {
   const spec = withoutModes(() => op.meta(...args))
   return 'shape' in spec ? result(spec) : spec.map(result)
 }

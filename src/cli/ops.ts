@@ -7,6 +7,7 @@ import { missingNames } from './missingNames.ts'
 import { operatorRows } from './operatorTable.ts'
 import { PLAIN, aligned } from './terminal.ts'
 import type { Terminal } from './terminal.ts'
+import { withoutShapeRule } from './withoutShapeRule.ts'
 
 /** The operator table, a line for each operator whose name contains `text`. */
 function operatorTable(text: string, terminal: Terminal): Result {
@@ -34,9 +35,16 @@ function missingOperators(terminal: Terminal): Result {
   return { text, code: 0, data: rows }
 }
 
+/** The operators that a trace with symbolic sizes refuses. */
+function symbolicOperators(): Result {
+  const text = [...withoutShapeRule, `${withoutShapeRule.length} operators have no rule for symbolic sizes`].join('\n')
+  return { text, code: 0, data: withoutShapeRule.map((name) => ({ name })) }
+}
+
 /** Runs `tensorfx ops`. */
 export function listOperators({ operands, options }: Line, terminal: Terminal = PLAIN): Result {
   if (operands.length > 1) throw new ArgumentError(`expected one text, got ${operands.length}.`)
   installTensors()
+  if (options.has('--symbolic')) return symbolicOperators()
   return options.has('--missing') ? missingOperators(terminal) : operatorTable(operands[0] ?? '', terminal)
 }

@@ -9,7 +9,7 @@ import type { DType } from '../kernels/index.ts'
 import { copyInto } from '../ops/eager/copy.ts'
 import { clone, expand, to } from '../ops/index.ts'
 import { treeLeaves } from '../pytree/index.ts'
-import { Tensor, finfo, tensorFromValues } from '../tensor/index.ts'
+import { Tensor, finfo, numbersOf, tensorFromValues } from '../tensor/index.ts'
 import { elementsOf } from './closeness.ts'
 
 /** By how many units in the last place inputs are moved, and results of operators. */
@@ -111,8 +111,9 @@ export class Quotients implements DispatchMode {
     const specs = op.meta(...args)
     const [spec] = 'dtype' in specs ? [specs] : specs
     if (spec === undefined || !dtypeInfo[spec.dtype].floating) return args
-    const into = op.tags.has('mutates') && dividend instanceof Tensor ? dividend : filled(dividend, spec.shape, spec.dtype)
-    const by = elementsOf(filled(divisor, spec.shape, 'float64'))
+    const { shape, dtype } = numbersOf(spec)
+    const into = op.tags.has('mutates') && dividend instanceof Tensor ? dividend : filled(dividend, shape, dtype)
+    const by = elementsOf(filled(divisor, shape, 'float64'))
     move(into, this.next(), RESULTS, (value, i) => value === 0 || (Number.isInteger(value) && isPowerOfTwo(by[i] ?? NaN)))
     return [into, divisor, ...rest]
   }

@@ -1,17 +1,17 @@
 // An operator as the dispatcher sees it: one object with everything that is known about it. ops/defineOp.ts builds it from a declaration.
 import type { Combine, DType, Expr } from '../kernels/index.ts'
-import type { FunctionSchema, TargetFunction } from '../protocol/index.ts'
+import type { FunctionSchema, Size, SymbolicSize, TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import type { AutocastClass, BatchRule, OnnxRule } from './facts.ts'
 
 /** An argument after normalization: one per schema argument, in schema order, defaults filled in. Dtypes are strings. */
-export type Arg = Tensor | number | boolean | string | null | readonly Arg[]
+export type Arg = Tensor | number | SymbolicSize | boolean | string | null | readonly Arg[]
 
 /** What an operator returns: a tensor, or several (a tuple in PyTorch). */
 export type Result = Tensor | readonly Tensor[]
 
 /** What an operator's `meta` returns: one spec per result. */
-export type ResultSpec = TensorSpec | readonly TensorSpec[]
+export type ResultSpec<S extends Size = Size> = TensorSpec<S> | readonly TensorSpec<S>[]
 
 /** What an operator is like, for passes and tests that treat such operators alike. */
 export type OpTag =

@@ -11,8 +11,8 @@ import { agreesAsMet, agreesAtOperator, metStateOf } from '../guards/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import { opByName } from '../ops/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import { Storage, Tensor, asTensor } from '../tensor/index.ts'
-import type { TensorSpec, Writer } from '../tensor/index.ts'
+import { Storage, Tensor, asTensor, numbersOf } from '../tensor/index.ts'
+import type { Writer } from '../tensor/index.ts'
 import { agreesWithInput, isOfKind, itemOf, numberKind, sameButForNumbers, sameConstant } from './arguments.ts'
 import { evaluate } from './evaluate.ts'
 import { isSize } from './sizes.ts'
@@ -438,7 +438,7 @@ export class Segment implements Writer {
 /** The offset of the first argument. */
 const offsetOf = ([source]: readonly Arg[]): number => (source instanceof Tensor ? source.offset : 0)
 
-const fakesOf = (spec: ResultSpec): readonly Tensor[] => ('shape' in spec ? [spec] : spec).map((one: TensorSpec) => Tensor.fake(one))
+const fakesOf = (spec: ResultSpec): readonly Tensor[] => ('shape' in spec ? [spec] : spec).map((one) => Tensor.fake(numbersOf(one)))
 
 /** The operator that casts the result of an in-place operator to the dtype of its tensor. */
 export const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

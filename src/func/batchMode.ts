@@ -5,7 +5,7 @@ import { decomposed, dispatch, dispatchBelowAutograd, dispatchState, isArgList, 
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import { argsort, expand, philoxUniform, select, stack, to } from '../ops/index.ts'
-import { Tensor, sameShape, formatShape } from '../tensor/index.ts'
+import { Tensor, formatShape, numbersOf, sameShape } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Batch } from './batch.ts'
 import { ruleOf } from './batchRules.ts'
@@ -99,7 +99,7 @@ export class BatchMode implements DispatchMode, Batch {
     }
     // For its errors, which then speak of one example, and for the dtypes of results: a number behind is a tensor, which counts when dtypes are promoted.
     const meta = op.meta(...args)
-    const specs = 'shape' in meta ? [meta] : meta
+    const specs = ('shape' in meta ? [meta] : meta).map(numbersOf)
     const result = rule === null ? this.#oneByOne(op, args) : rule()
     if (op.tags.has('mutates') && self instanceof Tensor) return self
     const results = (result instanceof Tensor ? [result] : result).map((whole, i) => {

@@ -4,7 +4,7 @@ import { AutogradError } from '../autograd/index.ts'
 import type { Arg, Derivative, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { makeOp, opOf, registerOp } from '../ops/index.ts'
-import type { ArgumentsOf, BackwardOf, CallOf, OpFunction, ResultOf, TupleHint } from '../ops/index.ts'
+import type { BackwardOf, CallOf, KernelArgumentsOf, OpFunction, ResultOf, TupleHint } from '../ops/index.ts'
 import type { FunctionSchema } from '../protocol/index.ts'
 import { checkCount, isCallable, valueText } from '../protocol/index.ts'
 import { derivativeOf } from './backward.ts'
@@ -15,7 +15,7 @@ import { asResult, runFake, runForward, specsOf } from './results.ts'
 import type { Implementation } from './results.ts'
 
 /** Computes the results of an operator. It gets one value per argument of the schema, in order. */
-export type Forward<S extends string> = (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
+export type Forward<S extends string> = (...args: KernelArgumentsOf<S>) => ResultOf<S> | TupleHint
 
 /** Options of {@link customOp}. `S` is the text of the schema. */
 export interface CustomOpOptions<S extends string> {

@@ -1,7 +1,7 @@
 // What an argument error adds for values that users of PyTorch and JavaScript often pass: how to write it here.
 import { isFunction, isPlainObject, uncalledHint } from '../protocol/index.ts'
 import type { SchemaType } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { sizeEq, Tensor } from '../tensor/index.ts'
 
 /** What to do about options that are not last. */
 export const optionsHint = (name: string): string => ` Options are the last argument: ${name}(…, { … }).`
@@ -16,7 +16,7 @@ export function argumentHint(name: string, type: SchemaType, value: unknown): st
   if (type.base === 'Tensor' && typeof value === 'bigint') return ` Make a tensor of it: torch.tensor(${value}n).`
   if (type.base === 'Tensor' && isData) return ' Make a tensor of it: torch.tensor(data).'
   if (type.base === 'Tensor' && typeof value === 'number') return ' Make a tensor of it: torch.tensor(number).'
-  if ((type.base === 'int' || type.base === 'Scalar' || type.base === 'float') && value instanceof Tensor && value.numel === 1)
+  if ((type.base === 'int' || type.base === 'Scalar' || type.base === 'float') && value instanceof Tensor && sizeEq(value.symNumel, 1))
     return ' Read its number: x.item().'
   return ''
 }

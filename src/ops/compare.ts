@@ -19,7 +19,7 @@ export function allclose(self: Tensor, other: Tensor, options: AllcloseOptions =
   checkTensors('torch.allclose', self, other)
   checkOptions('torch.allclose', options, { rtol: 'number', atol: 'number', equalNan: 'boolean' })
   const { rtol = 1e-5, atol = 1e-8, equalNan = false } = options
-  if (!sameShape(self.sizes, other.sizes)) return false
+  if (!sameShape(self.symSizes, other.symSizes)) return false
   if (isComplexDType(self.dtype) || isComplexDType(other.dtype)) return complexClose(pairElements(self), pairElements(other), rtol, atol, equalNan)
   const [values, others] = [exactElements(self), exactElements(other)]
   for (let i = 0; i < values.length; i++) if (!isClose(values[i] ?? NaN, others[i] ?? NaN, rtol, atol, equalNan)) return false
@@ -59,7 +59,7 @@ export function isClose(a: ElementValue, b: ElementValue, rtol: number, atol: nu
 export function equal(self: Tensor, other: Tensor): boolean {
   checkCount('torch.equal', arguments, 2)
   checkTensors('torch.equal', self, other)
-  return sameShape(self.sizes, other.sizes) && allclose(self, other, { rtol: 0, atol: 0 })
+  return sameShape(self.symSizes, other.symSizes) && allclose(self, other, { rtol: 0, atol: 0 })
 }
 
 function checkTensors(where: string, self: Tensor, other: Tensor): void {

@@ -17,7 +17,8 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
-import { Tensor, exactInteger, formatShape, getDefaultDtype, numelOf } from '../tensor/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { Tensor, exactInteger, formatShape, getDefaultDtype, sizeLess, sizeProduct } from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -33,7 +34,7 @@ export interface CreationOptions {
 }
 
 /** Sizes as one array or one by one, and perhaps options: `([2, 3], o)` or `(2, 3, o)`. */
-export type SizeArguments<O> = [size: readonly number[], options?: O] | [...size: number[]] | [...size: number[], options: O]
+export type SizeArguments<O> = [size: readonly Size[], options?: O] | [...size: Size[]] | [...size: Size[], options: O]
 
 const fillKernel = kernelCache((dtype: DType): CompiledKernel => {
   const n = sizeParam('n')
@@ -44,10 +45,11 @@ const fillKernel = kernelCache((dtype: DType): CompiledKernel => {
 })
 
 /** Throws ShapeError unless all sizes are non-negative integers. */
-export function checkSize(op: string, size: readonly number[]): void {
-  if (numelOf(size) > Number.MAX_SAFE_INTEGER)
+export function checkSize(op: string, size: readonly Size[]): void {
+  const numel = sizeProduct(size)
+  if (typeof numel === 'number' && numel > Number.MAX_SAFE_INTEGER)
     throw new ShapeError(`${op}: a tensor of shape ${formatShape(size)} would have more than ${Number.MAX_SAFE_INTEGER} elements; ask for fewer.`)
-  if (size.some((s) => !Number.isInteger(s) || s < 0))
+  if (size.some((s) => (typeof s === 'number' && !Number.isInteger(s)) || sizeLess(s, 0)))
     throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
 }
 
@@ -85,7 +87,7 @@ export function asLeaf(op: string, out: Tensor, requiresGrad: boolean): Tensor {
   return out
 }
 
-function filled(op: string, size: readonly number[], value: number, dtype: DType, requiresGrad: boolean): Tensor {
+function filled(op: string, size: readonly Size[], value: number, dtype: DType, requiresGrad: boolean): Tensor {
   checkSize(op, size)
   if (dtype === 'int64') exactInteger(value)
   return asLeaf(op, fullOf(size, value, dtype), requiresGrad)
@@ -103,8 +105,8 @@ export type FillValue = number | boolean | ComplexNumber
  * @throws ArgumentError if `requiresGrad` is set for a dtype that is not floating, or an int64 has no exact number.
  * @example torch.full([2], 3).toArray() // [3, 3]
  */
-export const full: OpFunction<(size: readonly number[], fillValue: FillValue, options?: CreationOptions) => Tensor> = defineOp({
-  schema: 'full(int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+export const full: OpFunction<(size: readonly Size[], fillValue: FillValue, options?: CreationOptions) => Tensor> = defineOp({
+  schema: 'full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, value: number | boolean, dtype, requiresGrad) =>
     filled('torch.full', size, Number(value), dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()), requiresGrad),
@@ -120,7 +122,7 @@ export const full: OpFunction<(size: readonly number[], fillValue: FillValue, op
  * @example torch.zeros([2, 2]).toArray() // [[0, 0], [0, 0]]
  */
 export const zeros: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'zeros(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'zeros(SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.zeros', size, 0, dtype ?? getDefaultDtype(), requiresGrad),
 })
@@ -135,7 +137,7 @@ export const zeros: OpFunction<(...size: SizeArguments<CreationOptions>) => Tens
  * @example torch.ones(2, { dtype: 'int32' }).toArray() // [1, 1]
  */
 export const ones: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'ones(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'ones(SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.ones', size, 1, dtype ?? getDefaultDtype(), requiresGrad),
 })
@@ -150,7 +152,7 @@ export const ones: OpFunction<(...size: SizeArguments<CreationOptions>) => Tenso
  * @example torch.empty(2, 3).shape // [2, 3]
  */
 export const empty: OpFunction<(...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'empty(int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'empty(SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, dtype, requiresGrad) => filled('torch.empty', size, 0, dtype ?? getDefaultDtype(), requiresGrad),
 })
@@ -166,7 +168,7 @@ export const empty: OpFunction<(...size: SizeArguments<CreationOptions>) => Tens
 export const zerosLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'zeros_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.zeros_like', self.sizes, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.zeros_like', self.symSizes, 0, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -180,7 +182,7 @@ export const zerosLike: OpFunction<(self: Tensor, options?: CreationOptions) => 
 export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'ones_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.ones_like', self.sizes, 1, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.ones_like', self.symSizes, 1, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -194,7 +196,7 @@ export const onesLike: OpFunction<(self: Tensor, options?: CreationOptions) => T
 export const fullLike: OpFunction<(self: Tensor, fillValue: number | ComplexNumber, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, value, dtype, requiresGrad) => filled('torch.full_like', self.sizes, value, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, value, dtype, requiresGrad) => filled('torch.full_like', self.symSizes, value, dtype ?? self.dtype, requiresGrad),
 })
 
 /**
@@ -208,7 +210,7 @@ export const fullLike: OpFunction<(self: Tensor, fillValue: number | ComplexNumb
 export const emptyLike: OpFunction<(self: Tensor, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'empty_like(Tensor self, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (self, dtype, requiresGrad) => filled('torch.empty_like', self.sizes, 0, dtype ?? self.dtype, requiresGrad),
+  decompose: (self, dtype, requiresGrad) => filled('torch.empty_like', self.symSizes, 0, dtype ?? self.dtype, requiresGrad),
 })
 
 /**

@@ -15,7 +15,7 @@ import type {
 import type { Expr } from '../kernels/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import type { ArgumentNames, ArgumentsOf, DerivativeOf, OperandsOf, ResultOf, TupleHint } from './schemaTypes.ts'
+import type { ArgumentNames, ArgumentsOf, DerivativeOf, KernelArgumentsOf, OperandsOf, ResultOf, TupleHint } from './schemaTypes.ts'
 
 /** A public function of the operator table; `op` is its definition. */
 export type OpFunction<F extends TargetFunction = TargetFunction> = F & { readonly op: OpDef }
@@ -51,7 +51,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   readonly meta?: (...args: ArgumentsOf<S>) => ResultSpec
   readonly pointwise?: PointwiseDeclaration<S, Promotion, Baked>
   readonly reduction?: ReductionRule
-  readonly kernel?: (...args: ArgumentsOf<S>) => ResultOf<S> | TupleHint
+  readonly kernel?: (...args: KernelArgumentsOf<S>) => ResultOf<S> | TupleHint
   /** Whether `kernel` gets float32 copies of float16 and bfloat16 tensors, and its results are rounded once, at the end. */
   readonly halvesInFloat32?: true
   /**
@@ -73,7 +73,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** For an operator that takes indices, see `IndexRule`. */
   readonly indices?: {
     readonly argument: ArgumentNames<S>
-    readonly check: (...args: ArgumentsOf<S>) => void
+    readonly check: (...args: KernelArgumentsOf<S>) => void
   }
   /** How vmap computes a whole batch. It follows for operators that compute element by element, reduce, write in place or decompose; these state it where they have a better one. */
   readonly vmap?: BatchRule
@@ -95,7 +95,7 @@ export interface OpDeclaration<S extends string = string, Promotion extends Prom
   /** What a call with only the first argument computes instead: PyTorch's `torch.where(condition)`. */
   readonly alone?: (self: Tensor) => unknown
   /** Runs before each call, for what the operator changes besides its result: PyTorch's `max_norm` of embeddings. Captures record the operators that it calls. */
-  readonly before?: (...args: ArgumentsOf<S>) => void
+  readonly before?: (...args: KernelArgumentsOf<S>) => void
 }
 
 /**

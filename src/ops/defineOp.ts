@@ -14,7 +14,7 @@ import { FakeTensorMode, decomposed, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, Gradients, OpDef, OpTag, PointwiseRule, PromotionRule, Result, ResultSpec } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { camelCase, checkArgument, findOverride, inspectAs, isPlainObject, parseSchema, withName } from '../protocol/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
+import type { Size, TargetFunction } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { callAs } from './call.ts'
@@ -162,7 +162,7 @@ function derivedMeta(op: OpFacts): OpDef['meta'] {
 /** Runs the decomposition on fake tensors. */
 function decomposedSpec(qualname: string, decompose: NonNullable<OpDef['decompose']>, args: readonly Arg[]): ResultSpec {
   const result = withMode(new FakeTensorMode(), () => decomposed(qualname, decompose, args))
-  const one = (t: Tensor): TensorSpec => ({ shape: t.sizes, dtype: t.dtype, strides: t.steps, offset: t.offset })
+  const one = (t: Tensor): TensorSpec<Size> => ({ shape: t.symSizes, dtype: t.dtype, strides: t.symSteps, offset: t.symOffset })
   return result instanceof Tensor ? one(result) : result.map(one)
 }
 

@@ -114,11 +114,11 @@ export const poissonQuantiles: Op['poissonQuantiles'] = defineOp({
   onnx: { none: 'runtimes draw other random numbers' },
   autocast: 'as is',
   meta: (self, u) => {
-    checkOperand('torch.poisson', 'u', u, self.sizes, u.dtype)
-    return { shape: self.sizes, dtype: self.dtype }
+    checkOperand('torch.poisson', 'u', u, self.symSizes, u.dtype)
+    return { shape: self.symSizes, dtype: self.dtype }
   },
   kernel: (self, u) => {
-    checkOperand('torch.poisson', 'u', u, self.sizes, u.dtype)
+    checkOperand('torch.poisson', 'u', u, self.symSizes, u.dtype)
     const [rates, parts] = [Array.from(self.contiguous().toTypedArray(), Number), Array.from(u.contiguous().toTypedArray(), Number)]
     return tensorFromValues(
       rates.map((rate, i) => poissonQuantile(rate, parts[i] ?? 0)),
@@ -143,7 +143,7 @@ export const poisson: OpFunction<(self: Tensor, options?: DrawOptions) => Tensor
   decompose: (self, generator) => {
     if (!self.isFloatingPoint()) throw new DTypeError(`torch.poisson: self holds rates and must be floating, got ${self.dtype}.`)
     // A gradient of 0, and not none.
-    return add(poissonQuantiles(self.detach(), rand(self.sizes, { generator, dtype: 'float32' })), mul(self, 0))
+    return add(poissonQuantiles(self.detach(), rand(self.symSizes, { generator, dtype: 'float32' })), mul(self, 0))
   },
 })
 
@@ -160,11 +160,11 @@ export const bernoulli_: OpFunction<(self: Tensor, p?: number | Tensor | Bernoul
   namespace: 'torch.ops.tensorfx',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, p, generator) => {
     if (!isTensor(p) && !(typeof p === 'number' && p >= 0 && p <= 1))
       throw new ArgumentError(`bernoulli_: p must be a Tensor or a number between 0 and 1, got ${valueText(p)}.`)
-    return copy_(self, to(lt(rand(self.sizes, { generator, dtype: 'float32' }), p), self.dtype))
+    return copy_(self, to(lt(rand(self.symSizes, { generator, dtype: 'float32' }), p), self.dtype))
   },
 })
 
@@ -182,7 +182,7 @@ export const exponential_: OpFunction<(self: Tensor, lambd?: number | (DrawOptio
     namespace: 'torch.ops.tensorfx',
     method: true,
     tags: ['random', 'mutates'],
-    meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+    meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
     decompose: (self, lambd, generator) => {
       if (!(lambd > 0)) throw new ArgumentError(`exponential_: lambd must be positive, got ${lambd}.`)
       return copy_(self, mul(exponentials(self.sizes, generator), 1 / lambd))
@@ -215,7 +215,7 @@ export const normal: OpFunction<{
     const [first] = tensors
     if ((first === undefined) !== (size !== null))
       throw new ArgumentError(`torch.normal: give 'size' if mean and std are numbers, and only then; got size ${valueText(size)}.`)
-    const shape = size ?? tensors.map((t) => t.sizes).reduce((a, b) => broadcastShapes('torch.normal', a, b))
+    const shape = size ?? tensors.map((t) => t.symSizes).reduce((a, b) => broadcastShapes('torch.normal', a, b))
     const numbers = randn(shape, { generator, dtype: first === undefined ? dtype : asFloating(first.dtype) })
     const result = add(mul(numbers, isTensor(std) ? std : Number(std)), mean)
     return requiresGrad ? result.requiresGrad_() : result

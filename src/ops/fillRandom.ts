@@ -48,7 +48,7 @@ export const random_: OpFunction<(self: Tensor, from?: number | DrawOptions, to?
   namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, from, to, generator) => {
     const draw = (low: number, high: number): Tensor => randint(low, high, self.sizes, { generator })
     const [low, high] = from === null ? [0, COUNTS[realDType(self.dtype)]] : to === null ? [0, from] : [from, to]
@@ -70,11 +70,11 @@ export const logNormal_: OpFunction<(self: Tensor, mean?: number, std?: number, 
   namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, mean, std, generator) => {
     checkFloating('logNormal_', self)
     if (!(std > 0)) throw new ArgumentError(`logNormal_: std must be positive, got ${std}.`)
-    return copy_(self, exp(add(mul(randn(self.sizes, { generator, dtype: wide(self) }), std), mean)))
+    return copy_(self, exp(add(mul(randn(self.symSizes, { generator, dtype: wide(self) }), std), mean)))
   },
 })
 
@@ -91,11 +91,11 @@ export const cauchy_: OpFunction<(self: Tensor, median?: number, sigma?: number,
   namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, median, sigma, generator) => {
     checkFloating('cauchy_', self)
     if (!(sigma > 0)) throw new ArgumentError(`cauchy_: sigma must be positive, got ${sigma}.`)
-    const angles = mul(sub(rand(self.sizes, { generator, dtype: wide(self) }), 0.5), Math.PI)
+    const angles = mul(sub(rand(self.symSizes, { generator, dtype: wide(self) }), 0.5), Math.PI)
     return copy_(self, add(mul(tan(angles), sigma), median))
   },
 })
@@ -113,10 +113,10 @@ export const geometric_: OpFunction<(self: Tensor, p: number, options?: DrawOpti
   namespace: 'torch.Tensor',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, p, generator) => {
     if (!(p > 0 && p < 1)) throw new ArgumentError(`geometric_: p must be between 0 and 1, got ${p}.`)
-    const logs = log1p(neg(rand(self.sizes, { generator, dtype: wide(self) })))
+    const logs = log1p(neg(rand(self.symSizes, { generator, dtype: wide(self) })))
     return copy_(self, clampMin(ceil(div(logs, Math.log1p(-p))), 1))
   },
 })

@@ -1,7 +1,7 @@
 // Histograms: how many elements fall into intervals, of one dimension or of several.
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
 import { checkCount, valueText } from '../protocol/index.ts'
-import { Tensor, checkTensor, formatShape, sameShape } from '../tensor/index.ts'
+import { checkTensor, formatShape, sameShape, sizeEq, Tensor } from '../tensor/index.ts'
 import { arange, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -27,7 +27,7 @@ function binned(x: Tensor, low: Tensor, high: Tensor, bins: number, weights: Ten
   const inside = logicalAnd(ge(flat, low), le(flat, high))
   const bin = floor(mul(div(sub(flat, low), sub(high, low)), bins))
   const index = to(clamp(where(inside, bin, 0), 0, bins - 1), 'int64')
-  const values = where(inside, weights === null ? ones(flat.sizes, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
+  const values = where(inside, weights === null ? ones(flat.symSizes, { dtype: x.dtype }) : reshape(weights, [-1]), 0)
   return scatterAdd(zeros([bins], { dtype: values.dtype }), 0, index, values)
 }
 
@@ -74,14 +74,14 @@ const isCount = (value: unknown): value is number => typeof value === 'number' &
 /** The edges of intervals: these, or those of `bins` intervals of equal width over the range of the elements of `x`. */
 function edgesOf(op: string, x: Tensor, bins: unknown, range: readonly [number, number] | null): Tensor {
   if (bins instanceof Tensor) {
-    if (bins.ndim !== 1 || bins.numel === 0)
-      throw new ShapeError(`${op}: edges must have 1 dimension and at least one element, got shape ${formatShape(bins.sizes)}.`)
+    if (bins.ndim !== 1 || sizeEq(bins.symNumel, 0))
+      throw new ShapeError(`${op}: edges must have 1 dimension and at least one element, got shape ${formatShape(bins.symSizes)}.`)
     if (bins.dtype !== x.dtype) throw new DTypeError(`${op}: edges must have the dtype of the elements, ${x.dtype}, got ${bins.dtype}.`)
     return bins
   }
   if (!isCount(bins)) throw new ArgumentError(`${op}: bins must be a positive number or a Tensor of edges, got ${valueText(bins)}.`)
   if (range !== null && !(range[0] <= range[1])) throw new ArgumentError(`${op}: range must not end before it begins, got ${valueText(range)}.`)
-  const [low, high] = rangeOf(x, range ?? (x.numel === 0 ? [0, 1] : null), 0.5)
+  const [low, high] = rangeOf(x, range ?? (sizeEq(x.symNumel, 0) ? [0, 1] : null), 0.5)
   // From both ends, so that the last edge is the end of the range exactly.
   const places = arange(0, bins + 1, { dtype: x.dtype })
   const step = div(sub(high, low), bins)
@@ -100,8 +100,8 @@ function counted(op: string, columns: readonly Tensor[], edges: readonly Tensor[
   const [first] = columns
   if (first === undefined) throw new ArgumentError(`${op}: the input has no dimension to count in.`)
   const counts = edges.map((edge) => edge.numel - 1)
-  let index = zeros(first.sizes, { dtype: 'int64' })
-  let inside = ones(first.sizes, { dtype: 'bool' })
+  let index = zeros(first.symSizes, { dtype: 'int64' })
+  let inside = ones(first.symSizes, { dtype: 'bool' })
   columns.forEach((x, d) => {
     const found = intervalsOf(x, edges[d] ?? x)
     index = add(mul(index, counts[d] ?? 1), found.interval)
@@ -109,7 +109,7 @@ function counted(op: string, columns: readonly Tensor[], edges: readonly Tensor[
   })
   const total = counts.reduce((a, b) => a * b, 1)
   const flat = zeros([total], { dtype: (weight ?? first).dtype })
-  const values = where(inside, weight ?? ones(first.sizes, { dtype: first.dtype }), 0)
+  const values = where(inside, weight ?? ones(first.symSizes, { dtype: first.dtype }), 0)
   const sums = reshape(total === 0 ? flat : scatterAdd(flat, 0, index, values), counts)
   if (!density) return sums
   const along = (edge: Tensor, d: number): Tensor =>
@@ -123,8 +123,8 @@ function counted(op: string, columns: readonly Tensor[], edges: readonly Tensor[
 /** A weight for each point, in one dimension. */
 function weightsOf(op: string, weight: Tensor | null, shape: readonly number[], like: Tensor): Tensor | null {
   if (weight === null) return null
-  if (!sameShape(weight.sizes, shape))
-    throw new ShapeError(`${op}: weight must have the shape ${formatShape(shape)}, got ${formatShape(weight.sizes)}.`)
+  if (!sameShape(weight.symSizes, shape))
+    throw new ShapeError(`${op}: weight must have the shape ${formatShape(shape)}, got ${formatShape(weight.symSizes)}.`)
   if (weight.dtype !== like.dtype) throw new DTypeError(`${op}: weight must have the dtype of the elements, ${like.dtype}, got ${weight.dtype}.`)
   return reshape(weight, [-1])
 }

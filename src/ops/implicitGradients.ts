@@ -21,7 +21,7 @@ const polynomial = (c: readonly (readonly number[])[], u: number, v: number): nu
 
 /** The shape and the dtype of `self`, which the result has. Throws unless the other operands have them too. */
 function likeSelf(op: string, self: Tensor, others: Readonly<Record<string, Tensor>>): { shape: readonly number[]; dtype: DType } {
-  for (const [name, tensor] of Object.entries(others)) checkOperand(op, name, tensor, self.sizes, self.dtype)
+  for (const [name, tensor] of Object.entries(others)) checkOperand(op, name, tensor, self.symSizes, self.dtype)
   return { shape: self.sizes, dtype: self.dtype }
 }
 
@@ -337,7 +337,7 @@ export const dirichletSamples: Op['dirichletSamples'] = defineOp({
     )
   },
   derivative: ([g], { args: [self], outputs: [samples] }) => {
-    const slope = betaSlope(samples, self, expand(sum(self, -1, true), self.sizes))
+    const slope = betaSlope(samples, self, expand(sum(self, -1, true), self.symSizes))
     return [mul(slope, sub(g, sum(mul(samples, g), -1, true))), null]
   },
 })

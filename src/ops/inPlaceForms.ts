@@ -38,7 +38,7 @@ export function inPlaceOf(fn: OpFunction, namespace: string, method: boolean): O
       const [self] = args
       const result = decompose(...args)
       if (!(self instanceof Tensor) || !(result instanceof Tensor)) throw new InternalError(`${qualname}: not a function from tensor to tensor`)
-      checkFits(qualname, result, self)
+      checkFits(qualname, { shape: result.symSizes, dtype: result.dtype }, self)
       return copy_(self, result)
     },
   })

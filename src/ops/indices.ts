@@ -29,7 +29,7 @@ import { clone, contiguous } from './view/reshape.ts'
 export function checkIndexType(op: string, argument: string, indices: Tensor): void {
   if (dtypeInfo[indices.dtype].kind === 'integer') return
   throw new DTypeError(
-    `${op}: argument '${argument}' holds indices and must have an integer dtype, got ${indices.dtype} (shape ${formatShape(indices.sizes)}). Convert it: ${argument}.long().`,
+    `${op}: argument '${argument}' holds indices and must have an integer dtype, got ${indices.dtype} (shape ${formatShape(indices.symSizes)}). Convert it: ${argument}.long().`,
   )
 }
 
@@ -153,7 +153,7 @@ export const checkedIndices: Op['checkedIndices'] = defineOp({
   vmap: { leading: ['indices'] },
   onnx: { node: 'Identity', inputs: ['indices'] },
   autocast: 'as is',
-  meta: (indices) => ({ shape: indices.sizes, dtype: indices.dtype }),
+  meta: (indices) => ({ shape: indices.symSizes, dtype: indices.dtype }),
   indices: { argument: 'indices', check: (indices, count, ignore, op, argument) => checkIndexRange(op, argument, indices, count, ignore) },
   kernel: (indices, count, ignore, op, argument) => {
     checkIndexRange(op, argument, indices, count, ignore)

@@ -1,39 +1,40 @@
 // Joining tensors and taking them apart: cat, stack, split, chunk, unbind, padding.
 import { valueText } from '../protocol/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { Tensor, formatShape, sameShape, wrapDim } from '../tensor/index.ts'
+import { formatShape, numbersOf, sameShape, sizeAdd, sizeEq, Tensor, wrapDim } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import type { Op } from './generated/signatures.ts'
 import { copyInto } from './eager/copy.ts'
-import { dimAndSize, partCount, sizeAt } from './shapes.ts'
+import { dimAndSize, partCount, sizeAt, symDimAndSize } from './shapes.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
-const isNothing = (t: Tensor): boolean => t.ndim === 1 && t.numel === 0
+const isNothing = (t: Tensor): boolean => t.ndim === 1 && sizeEq(t.symNumel, 0)
 
 /** The result of cat, and the dimension along which it joins. */
-function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: TensorSpec; readonly at: number } {
+function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: TensorSpec<Size>; readonly at: number } {
   // As in PyTorch, a tensor of shape [0] adds nothing to tensors of any shape.
   const first = tensors.find((t) => !isNothing(t)) ?? tensors[0]
   if (first === undefined) throw new ArgumentError("torch.cat: argument 'tensors' must hold at least one tensor.")
-  const [at] = dimAndSize('torch.cat', first, dim)
-  let size = 0
+  const [at] = symDimAndSize('torch.cat', first, dim)
+  let size: Size = 0
   let { dtype } = first
   tensors.forEach((t, k) => {
     dtype = promoteTypes(dtype, t.dtype)
     if (isNothing(t)) return
-    if (t.ndim !== first.ndim || t.sizes.some((s, i) => i !== at && s !== first.sizes[i])) {
+    if (t.ndim !== first.ndim || t.symSizes.some((s, i) => i !== at && !sizeEq(s, first.symSizes[i]))) {
       throw new ShapeError(
-        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.sizes)} but tensors[${k}] has ${formatShape(t.sizes)}; all sizes but that of dimension ${dim} must agree.`,
+        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.symSizes)} but tensors[${k}] has ${formatShape(t.symSizes)}; all sizes but that of dimension ${dim} must agree.`,
       )
     }
-    size += sizeAt(t.sizes, at)
+    size = sizeAdd(size, sizeAt(t.symSizes, at))
   })
-  return { spec: { shape: first.sizes.with(at, size), dtype }, at }
+  return { spec: { shape: first.symSizes.with(at, size), dtype }, at }
 }
 
 /** Where each tensor starts along a dimension. */
@@ -63,7 +64,8 @@ export const cat: Op['cat'] = defineOp({
   meta: (tensors, dim) => catSpec(tensors, dim).spec,
   kernel: (tensors, dim) => {
     const { spec, at } = catSpec(tensors, dim)
-    const out = Tensor.empty(spec.shape, spec.dtype)
+    const { shape, dtype } = numbersOf(spec)
+    const out = Tensor.empty(shape, dtype)
     const stride = sizeAt(out.steps, at)
     for (const { t, start } of startsOf(tensors, at))
       if (t.numel > 0) copyInto(t, new Tensor(t.sizes, out.dtype, out.storage, out.steps, start * stride))
@@ -123,10 +125,10 @@ export const stack: Op['stack'] = defineOp({
   autocast: 'promote',
   decompose: (tensors, dim) => {
     const [first] = tensors
-    const other = tensors.findIndex((t) => first !== undefined && !sameShape(t.sizes, first.sizes))
+    const other = tensors.findIndex((t) => first !== undefined && !sameShape(t.symSizes, first.symSizes))
     if (other >= 0)
       throw new ShapeError(
-        `torch.stack: tensors[0] has shape ${formatShape(first?.sizes ?? [])} but tensors[${other}] has ${formatShape(tensors[other]?.sizes ?? [])}; all tensors must have one shape. torch.cat joins others.`,
+        `torch.stack: tensors[0] has shape ${formatShape(first?.symSizes ?? [])} but tensors[${other}] has ${formatShape(tensors[other]?.symSizes ?? [])}; all tensors must have one shape. torch.cat joins others.`,
       )
     return cat(
       tensors.map((t) => unsqueeze(t, dim)),

@@ -86,7 +86,7 @@ function filled(op: string, given: Tensor, { mask, dtype }: MaskedOptions, fill:
   if (mask === null || mask === undefined) return input
   checkArgument(mask instanceof Tensor, op, 'mask', 'a Tensor', mask)
   checkMask(op, mask)
-  return maskedFill(input, logicalNot(expand(mask, input.sizes)), numberOf(fill, input.dtype))
+  return maskedFill(input, logicalNot(expand(mask, input.symSizes)), numberOf(fill, input.dtype))
 }
 
 const KNOWN = { mask: true, dtype: true } as const
@@ -134,7 +134,7 @@ export const amax: MaskedReduction = reduction('amax', 'least', (x, dim, keepdim
 export const amin: MaskedReduction = reduction('amin', 'greatest', (x, dim, keepdim) => plainAmin(x, dim, keepdim))
 /** The logarithm of the sum of the exponentials of the elements where the mask holds, in the dtype of the input. PyTorch's `torch.masked.logsumexp`. */
 export const logsumexp: MaskedReduction = reduction('logsumexp', 'least', (x, dim, keepdim) =>
-  to(plainLogsumexp(to(x, asFloating(x.dtype)), dim ?? x.sizes.map((_, d) => d), { keepdim }), x.dtype),
+  to(plainLogsumexp(to(x, asFloating(x.dtype)), dim ?? x.symSizes.map((_, d) => d), { keepdim }), x.dtype),
 )
 const only = (dim: Dims): number | null => (Array.isArray(dim) ? (dim[0] ?? null) : typeof dim === 'number' ? dim : null)
 /** The index of the greatest element where the mask holds, in the dtype of the input, as PyTorch gives it. PyTorch's `torch.masked.argmax`. */
@@ -198,7 +198,7 @@ function moment(op: string, input: Tensor, dim: unknown, unbiased: unknown, give
   const counts = countOf(x, options, over, true)
   const centered = sub(x, div(sum(x, { mask, dim: over, keepdim: true }), counts))
   const total = sum(mul(centered, centered), { mask, dim: over, keepdim: options.keepdim === true })
-  return div(total, clamp(sub(reshape(counts, total.sizes), correction), 0))
+  return div(total, clamp(sub(reshape(counts, total.symSizes), correction), 0))
 }
 
 /** The variance of the elements where the mask holds. PyTorch's `torch.masked.var`. */

@@ -24,8 +24,8 @@ export function inFormat(op: string, self: Tensor, format: string | null): Tenso
     throw new ArgumentError(
       `${op}: memory_format must be 'preserve_format', 'contiguous_format', 'channels_last' or 'channels_last_3d', got ${valueText(format)}.`,
     )
-  if (self.ndim !== rank) throw new ShapeError(`${op}: memory_format '${format}' is for ${rank} dimensions, got shape ${formatShape(self.sizes)}.`)
-  const dims = self.sizes.map((_, d) => d)
+  if (self.ndim !== rank) throw new ShapeError(`${op}: memory_format '${format}' is for ${rank} dimensions, got shape ${formatShape(self.symSizes)}.`)
+  const dims = self.symSizes.map((_, d) => d)
   const last = [0, ...dims.slice(2), 1]
   return self
     .permute(last)

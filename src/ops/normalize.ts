@@ -3,9 +3,9 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { complexDType, dtypeInfo } from '../kernels/index.ts'
-import { isPlainObject, unknownOption, valueText } from '../protocol/index.ts'
-import type { SchemaArgument } from '../protocol/index.ts'
-import { Generator, Tensor, getDefaultDtype, isComplexNumber, namesDType, notADType } from '../tensor/index.ts'
+import { isPlainObject, isSymbolicSize, unknownOption, valueText } from '../protocol/index.ts'
+import type { SchemaArgument, Size } from '../protocol/index.ts'
+import { Generator, getDefaultDtype, isComplexNumber, namesDType, notADType, NumbersNeeded, Tensor } from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
 import { argumentHint, optionsHint } from './argumentHints.ts'
 
@@ -95,12 +95,15 @@ function spreadLists(op: OpDef, positional: readonly unknown[]): readonly unknow
   const at = op.schema.args.findIndex((a) => a.type.list && !a.kwargOnly && (a.type.base === 'int' || a.type.base === 'Tensor'))
   const list = op.schema.args[at]
   if (list === undefined || at >= positional.length) return positional
-  const isItem = (value: unknown): boolean => (list.type.base === 'int' ? typeof value === 'number' : value instanceof Tensor)
+  const isItem = (value: unknown): boolean => (list.type.base === 'int' ? isInteger(value, list) : value instanceof Tensor)
   const rest = positional.slice(at)
   const following = op.schema.args[at + 1]
   if (following !== undefined && !following.kwargOnly && (rest.length > 1 || list.type.base === 'Tensor')) return positional
   return rest.every(isItem) ? [...positional.slice(0, at), rest] : positional
 }
+
+/** Whether a value is a number, or a symbolic size where the schema takes one. */
+const isInteger = (value: unknown, { type }: SchemaArgument): value is Size => typeof value === 'number' || (type.isSize && isSymbolicSize(value))
 
 function check(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Arg {
   const { type } = arg
@@ -116,7 +119,7 @@ function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknow
   const { type } = arg
   if (value === null) return type.optional || arg.default === null ? null : undefined
   if (!type.list) return fittingOne(op, arg, position, value, positional)
-  if (typeof value === 'number' && type.base === 'int') return [value]
+  if (type.base === 'int' && isInteger(value, arg)) return [value]
   if (!Array.isArray(value)) return undefined
   const list: Arg[] = []
   for (const item of value) {
@@ -150,7 +153,10 @@ function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unk
       if (isComplexNumber(value)) return complexScalar(value, positional)
       break
     case 'int':
-      if (typeof value !== 'number') break
+      if (typeof value !== 'number') {
+        if (arg.type.isSize && isSymbolicSize(value)) return value
+        break
+      }
       if (Number.isSafeInteger(value)) return value
       // The ends of a slice may be anywhere: Infinity, or PyTorch's 2^63 - 1, is the end of the tensor.
       if ((arg.name === 'start' || arg.name === 'end') && Math.abs(value) > Number.MAX_SAFE_INTEGER) return Math.sign(value) * Number.MAX_SAFE_INTEGER
@@ -202,7 +208,9 @@ const WORDS: Readonly<Record<string, string>> = {
   Generator: 'a Generator (torch.Generator)',
 }
 
-function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): ArgumentError {
+function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Error {
+  if (isSymbolicSize(value))
+    return new NumbersNeeded(`argument '${arg.name}' of ${op.qualname} must be a number, got the symbolic size ${String(value)}.`)
   if (arg.type.base === 'ScalarType') return new ArgumentError(`${op.qualname}: argument '${arg.name}': ${notADType(value)}`)
   const expected = arg.type.list
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`

@@ -19,6 +19,8 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, Expr, Stmt } from '../kernels/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { numbersFor } from './shapes.ts'
 import { Tensor, numelOf, philox, windowOf } from '../tensor/index.ts'
 import type { RandomDraw, TensorSpec } from '../tensor/index.ts'
 import { arange } from './creation.ts'
@@ -137,7 +139,7 @@ function indexOf(size: readonly number[]): { index: Tensor; quarter: number } {
   return { index: reshape(arange(n, { dtype: 'int32' }), size), quarter: Math.max(1, Math.ceil(n / 4)) }
 }
 
-const float32 = (size: readonly number[]): TensorSpec => ({ shape: size, dtype: 'float32' })
+const float32 = (size: readonly Size[]): TensorSpec<Size> => ({ shape: size, dtype: 'float32' })
 const unitOf = (bits: Tensor): Tensor => mul(to(bits, 'float32'), SCALE)
 
 /**
@@ -155,7 +157,7 @@ export const philoxUniform: Op['philoxUniform'] = defineOp({
   meta: float32,
   kernel: (size, ...draw) => runPhilox('uniform', size, draw),
   decompose: (size, ...draw) => {
-    const { index, quarter } = indexOf(size)
+    const { index, quarter } = indexOf(numbersFor('torch.rand', size))
     return unitOf(philoxBits(index, quarter, -1, 8, ...draw))
   },
   // There is nothing to differentiate, but an operator without derivative would be decomposed.
@@ -177,7 +179,7 @@ export const philoxNormal: Op['philoxNormal'] = defineOp({
   meta: float32,
   kernel: (size, ...draw) => runPhilox('normal', size, draw),
   decompose: (size, ...draw) => {
-    const { index, quarter } = indexOf(size)
+    const { index, quarter } = indexOf(numbersFor('torch.rand', size))
     const radius = sqrt(mul(log(add(mul(unitOf(philoxBits(index, quarter, 0, 8, ...draw)), -1), 1)), -2))
     const angle = mul(unitOf(philoxBits(index, quarter, 1, 8, ...draw)), 2 * Math.PI)
     return mul(radius, cos(add(angle, mul(to(philoxOddWord(index, quarter), 'float32'), -Math.PI / 2))))

@@ -155,8 +155,8 @@ const floatLike = (self: Tensor, dtype: DType | null): DType => dtype ?? asFloat
 export const randLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `rand_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _generator, dtype) => ({ shape: self.sizes, dtype: floatLike(self, dtype) }),
-  decompose: (self, generator, dtype, requiresGrad) => rand(self.sizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
+  meta: (self, _generator, dtype) => ({ shape: self.symSizes, dtype: floatLike(self, dtype) }),
+  decompose: (self, generator, dtype, requiresGrad) => rand(self.symSizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
 })
 
 /**
@@ -173,7 +173,7 @@ export const randintLike: OpFunction<{
 }> = defineOp({
   schema: `randint_like(Tensor self, int low, int? high=None, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _low, _high, _generator, dtype) => ({ shape: self.sizes, dtype: dtype ?? self.dtype }),
+  meta: (self, _low, _high, _generator, dtype) => ({ shape: self.symSizes, dtype: dtype ?? self.dtype }),
   decompose: (self, low, high, generator, dtype, requiresGrad) =>
     randint(high === null ? 0 : low, high ?? low, self.sizes, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
 })
@@ -189,8 +189,8 @@ export const randintLike: OpFunction<{
 export const randnLike: OpFunction<(self: Tensor, options?: RandomOptions) => Tensor> = defineOp({
   schema: `randn_like(Tensor self, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
-  meta: (self, _generator, dtype) => ({ shape: self.sizes, dtype: floatLike(self, dtype) }),
-  decompose: (self, generator, dtype, requiresGrad) => randn(self.sizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
+  meta: (self, _generator, dtype) => ({ shape: self.symSizes, dtype: floatLike(self, dtype) }),
+  decompose: (self, generator, dtype, requiresGrad) => randn(self.symSizes, { generator, dtype: floatLike(self, dtype), requiresGrad }),
 })
 
 /**
@@ -205,11 +205,13 @@ export const bernoulli: Op['bernoulli'] = defineOp({
   schema: 'bernoulli(Tensor self, float? p=None, *, Generator? generator=None) -> Tensor',
   method: true,
   tags: ['random'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, p, generator) => {
     if (p === null && !dtypeInfo[self.dtype].floating)
-      throw new ArgumentError(`torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.sizes)}).`)
-    return to(lt(philoxUniform(self.sizes, ...draw(generator)), p ?? self), self.dtype)
+      throw new ArgumentError(
+        `torch.bernoulli: self holds probabilities and must be floating, got ${self.dtype} (shape ${formatShape(self.symSizes)}).`,
+      )
+    return to(lt(philoxUniform(self.symSizes, ...draw(generator)), p ?? self), self.dtype)
   },
 })
 
@@ -226,7 +228,7 @@ export const uniform_: Op['uniform_'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, from, end, generator) => {
     if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
     return copy_(self, add(mul(uniform(self.sizes, generator, self.dtype), end - from), from))
@@ -246,9 +248,9 @@ export const normal_: Op['normal_'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   method: true,
   tags: ['random', 'mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, mean, std, generator) => {
     if (!(std >= 0)) throw new ArgumentError(`normal_: std must be >= 0, got ${std}.`)
-    return copy_(self, add(mul(philoxNormal(self.sizes, ...draw(generator)), std), mean))
+    return copy_(self, add(mul(philoxNormal(self.symSizes, ...draw(generator)), std), mean))
   },
 })

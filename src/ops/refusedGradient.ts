@@ -18,7 +18,7 @@ export const refusedGradient: Op['refusedGradient'] = defineOp({
   vmap: { leading: ['self'] },
   onnx: { none: 'it computes a gradient, and models are exported for inference' },
   autocast: 'as is',
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   kernel: (self, message) => {
     if (self.numel > 0) throw new ArgumentError(message)
     return Tensor.empty(self.sizes, self.dtype)

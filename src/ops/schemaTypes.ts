@@ -6,6 +6,7 @@
 //
 // protocol/schema.ts parses the same language at run time. The texts here are split at ', ', so a default list is written without spaces: [1,1].
 import type { DType, Expr } from '../kernels/index.ts'
+import type { Size } from '../protocol/index.ts'
 import type { Generator, Tensor } from '../tensor/index.ts'
 
 /** The values that fill each base type. The schema does not check `any`: a rule has to. */
@@ -13,8 +14,6 @@ interface BaseValues {
   Tensor: Tensor
   Scalar: number
   int: number
-  /** An integer that may be a size of a tensor. */
-  SymInt: number
   float: number
   bool: boolean
   str: string
@@ -52,24 +51,29 @@ export type NameOf<A> = A extends `${string} ${infer Name}=${string}`
     ? CamelCase<Name>
     : never
 
-type TypeValue<Type> = Type extends `${infer Inner}?`
-  ? TypeValue<Inner> | null
+type TypeValue<Type, S> = Type extends `${infer Inner}?`
+  ? TypeValue<Inner, S> | null
   : Type extends `${infer Item}[${string}]`
-    ? readonly TypeValue<Item>[]
+    ? readonly TypeValue<Item, S>[]
     : Type extends `${infer Inner}(${string})`
-      ? TypeValue<Inner>
-      : Type extends keyof BaseValues
-        ? BaseValues[Type]
-        : UnknownSchemaType<Type>
+      ? TypeValue<Inner, S>
+      : Type extends 'SymInt'
+        ? S
+        : Type extends keyof BaseValues
+          ? BaseValues[Type]
+          : UnknownSchemaType<Type>
 
-/** 'Tensor? weight=None' -> Tensor | null */
-export type ArgumentValue<A> = A extends `${string}=None` ? TypeValue<TypeText<A>> | null : TypeValue<TypeText<A>>
+/** 'Tensor? weight=None' -> Tensor | null. `S` is the type of a SymInt, an integer that may be a size of a tensor. */
+export type ArgumentValue<A, S = Size> = A extends `${string}=None` ? TypeValue<TypeText<A>, S> | null : TypeValue<TypeText<A>, S>
 
-type Values<A extends readonly string[]> = { [I in keyof A]: ArgumentValue<A[I]> }
+type Values<A extends readonly string[], S = Size> = { [I in keyof A]: ArgumentValue<A[I], S> }
 type ForEach<T extends readonly unknown[], Value> = { [I in keyof T]: Value }
 
-/** What `meta`, `kernel` and `decompose` get. */
+/** What `meta` and `decompose` get: sizes may be symbols. */
 export type ArgumentsOf<S extends string> = Values<ArgumentTexts<S>>
+
+/** What `kernel` gets, which runs on real tensors only. */
+export type KernelArgumentsOf<S extends string> = Values<ArgumentTexts<S>, number>
 
 /** Names of the arguments, in camelCase. */
 export type ArgumentNames<S extends string> = NameOf<ArgumentTexts<S>[number]>

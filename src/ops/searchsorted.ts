@@ -1,7 +1,7 @@
 // Places in sorted sequences, and what follows from them: buckets, membership and counts.
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { valueText } from '../protocol/index.ts'
-import { Tensor, exactElements, formatShape, sameShape, tensorFromValues } from '../tensor/index.ts'
+import { exactElements, formatShape, sameShape, sizeEq, Tensor, tensorFromValues } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full, ones, scalarTensor, zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -30,10 +30,10 @@ export interface SearchsortedOptions extends SearchOptions {
 }
 
 function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpec {
-  const shared = sequence.ndim === 1 || sameShape(sequence.sizes.slice(0, -1), values.sizes.slice(0, -1))
+  const shared = sequence.ndim === 1 || sameShape(sequence.symSizes.slice(0, -1), values.symSizes.slice(0, -1))
   if (sequence.ndim === 0 || !shared)
     throw new ShapeError(
-      `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.sizes)} and ${formatShape(values.sizes)}.`,
+      `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.symSizes)} and ${formatShape(values.symSizes)}.`,
     )
   return { shape: values.sizes, dtype: int32 ? 'int32' : 'int64' }
 }
@@ -110,7 +110,8 @@ export const searchsorted: OpFunction<(sortedSequence: Tensor, input: Tensor | n
 export const bucketize: OpFunction<(input: Tensor | number, boundaries: Tensor, options?: SearchOptions) => Tensor> = defineOp({
   schema: 'bucketize(any input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor',
   decompose: (input, boundaries, int32, right) => {
-    if (boundaries.ndim !== 1) throw new ShapeError(`torch.bucketize: boundaries must have 1 dimension, got shape ${formatShape(boundaries.sizes)}.`)
+    if (boundaries.ndim !== 1)
+      throw new ShapeError(`torch.bucketize: boundaries must have 1 dimension, got shape ${formatShape(boundaries.symSizes)}.`)
     return places(boundaries, asTensor('torch.bucketize', input, boundaries), int32, right)
   },
 })
@@ -126,11 +127,11 @@ export const bucketize: OpFunction<(input: Tensor | number, boundaries: Tensor, 
 export const isin: Op['isin'] = defineOp({
   schema: 'isin(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor',
   decompose: (elements, test, _unique, invert) => {
-    if (test.numel === 0) return full(elements.sizes, invert ? 1 : 0, { dtype: 'bool' })
+    if (sizeEq(test.symNumel, 0)) return full(elements.symSizes, invert ? 1 : 0, { dtype: 'bool' })
     const [sorted] = sort(reshape(test, [-1]))
     const flat = reshape(elements, [-1])
     const found = eq(gather(sorted, 0, clamp(places(sorted, flat, false, false), 0, test.numel - 1)), flat)
-    return reshape(invert ? logicalNot(found) : found, elements.sizes)
+    return reshape(invert ? logicalNot(found) : found, elements.symSizes)
   },
 })
 
@@ -147,12 +148,12 @@ export const bincount: OpFunction<(self: Tensor, options?: { readonly weights?: 
   schema: 'bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor',
   method: true,
   decompose: (self, weights, minlength) => {
-    if (self.ndim !== 1) throw new ShapeError(`torch.bincount: expected 1 dimension, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 1) throw new ShapeError(`torch.bincount: expected 1 dimension, got shape ${formatShape(self.symSizes)}.`)
     const numbers = Array.from(self.toTypedArray(), Number)
     const wrong = numbers.findIndex((n) => n < 0)
     if (wrong >= 0) throw new ArgumentError(`torch.bincount: numbers must not be negative, got ${numbers[wrong]} at position ${wrong}.`)
     const size = numbers.reduce((most, n) => Math.max(most, n + 1), minlength)
-    const values = weights === null ? ones(self.sizes, { dtype: 'int64' }) : weights.dtype === 'float32' ? weights : to(weights, 'float64')
+    const values = weights === null ? ones(self.symSizes, { dtype: 'int64' }) : weights.dtype === 'float32' ? weights : to(weights, 'float64')
     return scatterAdd(zeros([size], { dtype: values.dtype }), 0, to(self, 'int64'), values)
   },
 })

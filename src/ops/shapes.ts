@@ -1,11 +1,14 @@
 // Reading shapes.
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
-import { formatShape, numelOf, sameShape, wrapDim } from '../tensor/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { NumbersNeeded, areNumbers, formatShape, numelOf, sameShape, wrapDim } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 /** The size of one dimension; -1 is the last. Throws InternalError if there is no such dimension: callers check user input first. */
-export function sizeAt(shape: readonly number[], dim: number): number {
+export function sizeAt(shape: readonly number[], dim: number): number
+export function sizeAt(shape: readonly Size[], dim: number): Size
+export function sizeAt(shape: readonly Size[], dim: number): Size {
   const size = shape.at(dim)
   if (size === undefined) throw new InternalError(`the shape ${formatShape(shape)} has no dimension ${dim}`)
   return size
@@ -19,26 +22,46 @@ export function dimAndSize(op: string, self: Tensor, dim: number): readonly [ind
   return [index, size]
 }
 
+/** {@link dimAndSize} where the size may be a symbol. */
+export function symDimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: Size] {
+  const index = wrapDim(op, dim, self.ndim)
+  const size = self.symSizes[index]
+  if (size === undefined) throw new ShapeError(`${op}: self has no dimensions, so there is no dimension ${dim}; call unsqueeze(0) first.`)
+  return [index, size]
+}
+
+/** Sizes for a rule that takes numbers only. Throws UnsupportedError, naming `op`, if there is a symbol among them. */
+export function numbersFor(op: string, sizes: readonly Size[]): readonly number[] {
+  if (areNumbers(sizes)) return sizes
+  throw new NumbersNeeded(`${op}: there is no rule for the symbolic size in ${formatShape(sizes)} yet.`)
+}
+
 /** `list`, which holds sizes or strides of `rank` dimensions. Throws InternalError if it has another length. */
-function sized(list: readonly number[], rank: number): readonly number[] {
+function sized(list: readonly Size[], rank: number): readonly Size[] {
   if (list.length !== rank) throw new InternalError(`expected sizes of ${rank} dimensions, got ${formatShape(list)}`)
   return list
 }
 
 /** Sizes (or strides) of a tensor with 2 dimensions. Throws InternalError for any other number of them. */
-export function pairOf(list: readonly number[]): readonly [number, number] {
+export function pairOf(list: readonly number[]): readonly [number, number]
+export function pairOf(list: readonly Size[]): readonly [Size, Size]
+export function pairOf(list: readonly Size[]): readonly [Size, Size] {
   const [a = 0, b = 0] = sized(list, 2)
   return [a, b]
 }
 
 /** Sizes (or strides) of a tensor with 3 dimensions. */
-export function tripleOf(list: readonly number[]): readonly [number, number, number] {
+export function tripleOf(list: readonly number[]): readonly [number, number, number]
+export function tripleOf(list: readonly Size[]): readonly [Size, Size, Size]
+export function tripleOf(list: readonly Size[]): readonly [Size, Size, Size] {
   const [a = 0, b = 0, c = 0] = sized(list, 3)
   return [a, b, c]
 }
 
 /** Sizes (or strides) of a tensor with 4 dimensions. */
-export function quadrupleOf(list: readonly number[]): readonly [number, number, number, number] {
+export function quadrupleOf(list: readonly number[]): readonly [number, number, number, number]
+export function quadrupleOf(list: readonly Size[]): readonly [Size, Size, Size, Size]
+export function quadrupleOf(list: readonly Size[]): readonly [Size, Size, Size, Size] {
   const [a = 0, b = 0, c = 0, d = 0] = sized(list, 4)
   return [a, b, c, d]
 }
@@ -66,10 +89,10 @@ const computed = (dtype: DType): DType => (dtype === 'float16' || dtype === 'bfl
  * Throws ShapeError or DTypeError, naming `op` and the argument, unless the tensor has that shape and is computed in that dtype; null passes. Kernels take addresses,
  * so this must be known of each operand, also where only the library itself calls the operator: a graph from a file may call it too.
  */
-export function checkOperand(op: string, argument: string, tensor: Tensor | null, shape: readonly number[], dtype: DType): void {
+export function checkOperand(op: string, argument: string, tensor: Tensor | null, shape: readonly Size[], dtype: DType): void {
   if (tensor === null) return
-  if (!sameShape(tensor.sizes, shape))
-    throw new ShapeError(`${op}: argument '${argument}' must have the shape ${formatShape(shape)}, got ${formatShape(tensor.sizes)}.`)
+  if (!sameShape(tensor.symSizes, shape))
+    throw new ShapeError(`${op}: argument '${argument}' must have the shape ${formatShape(shape)}, got ${formatShape(tensor.symSizes)}.`)
   if (computed(tensor.dtype) !== computed(dtype))
     throw new DTypeError(`${op}: argument '${argument}' must be ${dtype}, got ${tensor.dtype}. Convert it: ${argument}.to('${dtype}').`)
 }

@@ -1,7 +1,8 @@
 // Order along a dimension: topk, sort, argsort.
 import { ArgumentError } from '../errors/index.ts'
 import type { ElementValue } from '../kernels/index.ts'
-import { wrapDim } from '../tensor/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { sizeLess, wrapDim } from '../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'
 import { zeros } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -26,11 +27,12 @@ export function ascending(a: ElementValue, b: ElementValue): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, TensorSpec] {
+function topkSpec(self: Tensor, k: Size, dim: number): readonly [TensorSpec<Size>, TensorSpec<Size>] {
   const at = wrapDim('torch.topk', dim, self.ndim)
-  const size = self.sizes[at] ?? 1
-  if (k < 0 || k > size) throw new ArgumentError(`torch.topk: k=${k} is out of range for dimension ${dim} of size ${size}.`)
-  const shape = self.ndim === 0 ? [] : self.sizes.with(at, k)
+  const size = self.symSizes[at] ?? 1
+  if (sizeLess(k, 0) || sizeLess(size, k))
+    throw new ArgumentError(`torch.topk: k=${String(k)} is out of range for dimension ${dim} of size ${String(size)}.`)
+  const shape = self.ndim === 0 ? [] : self.symSizes.with(at, k)
   return [
     { shape, dtype: self.dtype },
     { shape, dtype: 'int64' },
@@ -46,31 +48,30 @@ function topkSpec(self: Tensor, k: number, dim: number): readonly [TensorSpec, T
  * @throws ShapeError if `dim` is out of range.
  * @example torch.topk(torch.tensor([3, 9, 5]), 2).map((t) => t.toArray()) // [[9, 5], [1, 2]]
  */
-export const topk: OpFunction<
-  (self: Tensor, k: number, dim?: number | TopkOptions, largest?: boolean, sorted?: boolean) => readonly [Tensor, Tensor]
-> = defineOp({
-  schema: 'topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
-  method: true,
-  vmap: 'dimensions',
-  onnx: 'topk',
-  autocast: 'as is',
-  meta: topkSpec,
-  kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
-    topkSpec(self, k, dim)
-    if (self.ndim === 0) return [clone(self), zeros([], { dtype: 'int64' })]
-    const at = wrapDim('torch.topk', dim, self.ndim)
-    // Lines along the last dimension.
-    const [values, indices] = orderedLines(contiguous(transpose(self, at, -1)), k, largest)
-    return [contiguous(transpose(values, at, -1)), contiguous(transpose(indices, at, -1))]
-  },
-  derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
-    g === null ? null : scatterAdd(zeros(self.sizes, { dtype: g.dtype }), dim, indices, g),
-    null,
-    null,
-    null,
-    null,
-  ],
-})
+export const topk: OpFunction<(self: Tensor, k: Size, dim?: number | TopkOptions, largest?: boolean, sorted?: boolean) => readonly [Tensor, Tensor]> =
+  defineOp({
+    schema: 'topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor, Tensor)',
+    method: true,
+    vmap: 'dimensions',
+    onnx: 'topk',
+    autocast: 'as is',
+    meta: topkSpec,
+    kernel: (self, k, dim, largest): readonly [Tensor, Tensor] => {
+      topkSpec(self, k, dim)
+      if (self.ndim === 0) return [clone(self), zeros([], { dtype: 'int64' })]
+      const at = wrapDim('torch.topk', dim, self.ndim)
+      // Lines along the last dimension.
+      const [values, indices] = orderedLines(contiguous(transpose(self, at, -1)), k, largest)
+      return [contiguous(transpose(values, at, -1)), contiguous(transpose(indices, at, -1))]
+    },
+    derivative: ([g], { args: [self, , dim], outputs: [, indices] }) => [
+      g === null ? null : scatterAdd(zeros(self.symSizes, { dtype: g.dtype }), dim, indices, g),
+      null,
+      null,
+      null,
+      null,
+    ],
+  })
 
 export interface SortOptions {
   readonly dim?: number
@@ -92,7 +93,7 @@ export const sort: OpFunction<
 > = defineOp({
   schema: 'sort(Tensor self, int dim=-1, bool descending=False, *, bool stable=True) -> (Tensor, Tensor)',
   method: true,
-  decompose: (self, dim, descending) => topk(self, self.sizes[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
+  decompose: (self, dim, descending) => topk(self, self.symSizes[wrapDim('torch.sort', dim, self.ndim)] ?? 1, dim, descending),
 })
 
 /**

@@ -54,9 +54,9 @@ function partsOf(op: string, self: Tensor, wanted: unknown, dim: number): readon
 }
 
 function equalParts(op: string, self: Tensor, given: unknown, dim: number, least: number): readonly Tensor[] {
-  if (self.ndim < least) throw new ShapeError(`${op}: self must have at least ${least} dimensions, got shape ${formatShape(self.sizes)}.`)
+  if (self.ndim < least) throw new ShapeError(`${op}: self must have at least ${least} dimensions, got shape ${formatShape(self.symSizes)}.`)
   if (typeof given === 'number' && sizeAt(self.sizes, dim) % given !== 0)
-    throw new ShapeError(`${op}: dimension ${dim} of size ${sizeAt(self.sizes, dim)} cannot be cut into ${given} equal parts.`)
+    throw new ShapeError(`${op}: dimension ${dim} of size ${sizeAt(self.symSizes, dim)} cannot be cut into ${given} equal parts.`)
   return partsOf(op, self, given, dim)
 }
 
@@ -242,8 +242,8 @@ export const meshgrid: OpFunction<{
   decompose: (tensors, indexing) => {
     if (indexing !== 'ij' && indexing !== 'xy') throw new ArgumentError(`torch.meshgrid: indexing must be 'ij' or 'xy', got '${indexing}'.`)
     const wide = tensors.find((t) => t.ndim > 1)
-    if (wide !== undefined) throw new ShapeError(`torch.meshgrid: expected vectors, got shape ${formatShape(wide.sizes)}.`)
-    const sizes = tensors.map((t) => t.numel)
+    if (wide !== undefined) throw new ShapeError(`torch.meshgrid: expected vectors, got shape ${formatShape(wide.symSizes)}.`)
+    const sizes = tensors.map((t) => t.symNumel)
     const grids = tensors.map((t, k) =>
       expand(
         reshape(

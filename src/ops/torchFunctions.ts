@@ -66,7 +66,8 @@ export const torchSvd: Op['torchSvd'] = defineOp({
   decompose: (self, some, computeUv) => {
     const [u, s, vh] = svd(self, !some && computeUv)
     if (computeUv) return [u, s, transpose(vh, -2, -1)]
-    const square = (dim: number): Tensor => zeros([...self.sizes.slice(0, -2), sizeAt(self.sizes, dim), sizeAt(self.sizes, dim)], { dtype: s.dtype })
+    const square = (dim: number): Tensor =>
+      zeros([...self.symSizes.slice(0, -2), sizeAt(self.symSizes, dim), sizeAt(self.symSizes, dim)], { dtype: s.dtype })
     return [square(-2), s, square(-1)]
   },
 })
@@ -162,9 +163,9 @@ export const featureDropout: Op['featureDropout'] = defineOp({
   schema: 'feature_dropout(Tensor input, float p, bool train) -> Tensor',
   tags: ['random'],
   decompose: (input, p, train) => {
-    if (input.ndim < 2) throw new ShapeError(`torch.feature_dropout: expected [N, C, ..], got shape ${formatShape(input.sizes)}.`)
+    if (input.ndim < 2) throw new ShapeError(`torch.feature_dropout: expected [N, C, ..], got shape ${formatShape(input.symSizes)}.`)
     const mask = ones(
-      input.sizes.map((size, d) => (d < 2 ? size : 1)),
+      input.symSizes.map((size, d) => (d < 2 ? size : 1)),
       { dtype: input.dtype },
     )
     return mul(input, dropout(mask, p, train))

@@ -1,6 +1,7 @@
 // ShapeEnv: the symbols of one trace, the guards that its questions made, and the assertions that wait for data. `Knowledge` does the thinking.
 import { ArgumentError } from '../errors/index.ts'
 import { canonicalBoolean } from './canonical.ts'
+import type { Constraint, DimDynamic, SymbolMaker } from './dimensions.ts'
 import { float, freeSymbols, integer, isBoolean, symbol } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
 import { substitute } from './expand.ts'
@@ -8,18 +9,14 @@ import { factsOf } from './facts.ts'
 import { Knowledge, valueIn } from './knowledge.ts'
 import { textOf } from './print.ts'
 import { ANY_FLOAT, ANY_INTEGER, contains, integerRange } from './ranges.ts'
-import type { ExactRange, Range } from './ranges.ts'
+import type { Range } from './ranges.ts'
 import { exactly, rationalText } from './rational.ts'
 import { eq, not } from './relations.ts'
 import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErrors.ts'
+import { createSymbolicLayout } from './symbolicLayout.ts'
+import type { SymbolicLayout, SymbolicLayoutOptions } from './symbolicLayout.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
-
-/** How a dimension becomes a symbol: always a fresh one, the same one for the same size, or none at all. */
-export type DimDynamic = 'dynamic' | 'duck' | 'static'
-
-/** What is promised of a dimension: a range in which all sizes work, or only that it is not a single number. */
-export type Constraint = { readonly kind: 'strict'; readonly range: ExactRange } | { readonly kind: 'relaxed' }
 
 export interface ShapeEnvOptions {
   /** Whether duck dimensions of equal size share a symbol. Default true. */
@@ -41,7 +38,7 @@ export interface RuntimeAssert {
 }
 
 /** PyTorch's ShapeEnv. */
-export class ShapeEnv implements SymbolEnvironment {
+export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   readonly guards: ShapeGuard[] = []
   /** Assertions by the last symbol that they need. */
   readonly deferredRuntimeAsserts = new Map<SymbolExpr, RuntimeAssert[]>()
@@ -121,10 +118,19 @@ export class ShapeEnv implements SymbolEnvironment {
     return new SymFloat(made, this)
   }
 
+  /** See the function of this name. */
+  createSymbolicLayout(sizes: readonly number[], strides: readonly number[], options: SymbolicLayoutOptions = {}): SymbolicLayout {
+    return createSymbolicLayout(this, sizes, strides, options)
+  }
+
   /** An expression as a SymInt; as a number if it is one. */
   toSymInt(expr: Expr): SymInt | number {
-    const value = expr.op === 'number' ? valueIn(expr) : null
+    const known = this.replace(expr)
+    const value = known.op === 'number' ? valueIn(known) : null
     return typeof value === 'number' ? value : new SymInt(expr, this)
+  }
+  toSize(expr: Expr): SymInt | number {
+    return this.toSymInt(expr)
   }
 
   #fresh(prefix: 'u' | 'zuf', isInteger: boolean): SymbolExpr {
@@ -148,8 +154,8 @@ export class ShapeEnv implements SymbolEnvironment {
     return new SymBool(eq(made, integer(1)), this)
   }
 
-  /** The value of an expression wherever its symbols have values, without a guard; null if there is none. */
-  staticValue(expr: Expr): number | boolean | null {
+  /** The value that an expression has for all values of its symbols that are possible, without a guard; null if they differ. */
+  alwaysValue(expr: Expr): number | boolean | null {
     const found = this.#known.staticValue(expr)
     return found === null ? null : valueIn(found)
   }
@@ -216,7 +222,7 @@ export class ShapeEnv implements SymbolEnvironment {
 
   /** Whether a condition holds for all values that are possible; never makes a guard. */
   staticallyKnownTrue(condition: SymBool): boolean {
-    return this.staticValue(condition.expr) === true
+    return this.alwaysValue(condition.expr) === true
   }
 
   /** The value of a condition, with a guard; false if it depends on data and is not known. */
@@ -229,7 +235,7 @@ export class ShapeEnv implements SymbolEnvironment {
   }
 
   #guardOr({ expr }: SymBool, otherwise: boolean): boolean {
-    const known = this.staticValue(expr)
+    const known = this.alwaysValue(expr)
     if (known !== null) return known === true
     return this.#known.hasUnbacked(expr) ? otherwise : this.evaluate(expr) === true
   }

@@ -1,6 +1,8 @@
 // Numbers and truth values of programs that are known as expressions only: SymInt, SymFloat and SymBool. Arithmetic and comparisons build expressions; only reading one
 // as a plain number or truth value (`toInt`, `toBool`, `+s`) makes a guard.
 import { ArgumentError } from '../errors/index.ts'
+import { SYMBOLIC } from '../protocol/index.ts'
+import type { Size, SizeOperation, SizeRelation, SymbolicSize } from '../protocol/index.ts'
 import { add, constantOf, mul, negate, subtract } from './arithmetic.ts'
 import { boolean, float, integer } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
@@ -22,6 +24,10 @@ export interface SymbolEnvironment {
   /** The value, and a guard that it is this one. */
   evaluate(expr: Expr): number | boolean
   isUnbacked(symbol: SymbolExpr): boolean
+  /** The value that an expression has for all values of its symbols that are possible; null if they differ. Makes no guard. */
+  alwaysValue(expr: Expr): number | boolean | null
+  /** The size that an expression is: a number if it is one. */
+  toSize(expr: Expr): Size
 }
 
 type Kind = 'int' | 'float' | 'bool'
@@ -114,9 +120,40 @@ abstract class SymNumber extends SymValue {
   protected abstract self(): SymInt | SymFloat
 }
 
+const SIZE_OPERATIONS: Readonly<Record<Exclude<SizeOperation, 'remainder'>, (a: Expr, b: Expr, env: SymbolEnvironment) => Expr>> = {
+  add: (a, b) => add(a, b),
+  subtract,
+  multiply: (a, b) => mul(a, b),
+  floorDivide: functions.floorDiv,
+  min: (a, b, env) => (isAtMost(a, b, env) ? a : isAtMost(b, a, env) ? b : min(a, b)),
+  max: (a, b, env) => (isAtMost(a, b, env) ? b : isAtMost(b, a, env) ? a : max(a, b)),
+}
+
+/** Whether `a <= b` for all values. */
+const isAtMost = (a: Expr, b: Expr, env: SymbolEnvironment): boolean => env.alwaysValue(relation('Le', a, b)) === true
+
+/** The expression of a size. Throws ArgumentError for a symbolic size of another kind than SymInt. */
+function sizeExpr(size: Size): Expr {
+  if (typeof size === 'number') return constantOf(size)
+  if (size instanceof SymInt) return size.expr
+  throw new ArgumentError('a symbolic size must be a SymInt.')
+}
+
 /** An integer. */
-export class SymInt extends SymNumber {
+export class SymInt extends SymNumber implements SymbolicSize {
+  readonly [SYMBOLIC] = true
   readonly kind = 'int'
+
+  combined(operation: SizeOperation, a: Size, b: Size): Size {
+    const [left, right] = [sizeExpr(a), sizeExpr(b)]
+    return this.env.toSize(operation === 'remainder' ? remainderExpr(left, right, this.env) : SIZE_OPERATIONS[operation](left, right, this.env))
+  }
+  holds(of: SizeRelation, a: Size, b: Size): boolean {
+    return this.env.evaluate(relation(of, sizeExpr(a), sizeExpr(b))) === true
+  }
+  alwaysHolds(of: SizeRelation, a: Size, b: Size): boolean {
+    return this.env.alwaysValue(relation(of, sizeExpr(a), sizeExpr(b))) === true
+  }
 
   /** The value as a number, with a guard that makes it this one for good. PyTorch's `int(s)`. */
   toInt(): number {
@@ -197,9 +234,11 @@ export function floorDivide(a: NumberLike, b: NumberLike): Sym {
 export function remainder(a: NumberLike, b: NumberLike): Sym {
   const env = environmentOf([a, b])
   if (isFloat(a) || isFloat(b)) throw new ArgumentError('mod: sizes have a remainder, floats have none here; turn them into integers first.')
-  const [p, q] = [exprOf(a), exprOf(b)]
-  return new SymInt(isNatural(p, env) && isNatural(q, env) ? functions.mod(p, q) : functions.pythonMod(p, q), env)
+  return new SymInt(remainderExpr(exprOf(a), exprOf(b), env), env)
 }
+
+const remainderExpr = (p: Expr, q: Expr, env: SymbolEnvironment): Expr =>
+  isNatural(p, env) && isNatural(q, env) ? functions.mod(p, q) : functions.pythonMod(p, q)
 
 function isNatural(expr: Expr, env: SymbolEnvironment): boolean {
   if (factsOf(expr).nonnegative) return true

@@ -3,7 +3,7 @@ import { ArgumentError } from '../errors/index.ts'
 import { mul } from './arithmetic.ts'
 import { integer } from './expression.ts'
 import type { Expr } from './expression.ts'
-import type { Constraint, DimDynamic, ShapeEnv } from './shapeEnv.ts'
+import type { Constraint, DimDynamic, SymbolMaker } from './dimensions.ts'
 import type { SymInt } from './symValues.ts'
 
 /** Sizes, strides and where the tensor begins in its storage, each as a number or symbolic. */
@@ -28,7 +28,7 @@ export interface SymbolicLayoutOptions {
  * @throws ArgumentError if there are not as many strides, dims or constraints as sizes.
  */
 export function createSymbolicLayout(
-  env: ShapeEnv,
+  env: SymbolMaker,
   sizes: readonly number[],
   strides: readonly number[],
   { dims = [], constraints = [] }: SymbolicLayoutOptions = {},
@@ -42,7 +42,7 @@ export function createSymbolicLayout(
 }
 
 /** From the smallest stride on: a stride is the product of another stride and its size if their numbers say so, and otherwise a symbol. */
-function symbolicStrides(env: ShapeEnv, sizes: readonly number[], strides: readonly number[], symbols: readonly Expr[]): readonly Expr[] {
+function symbolicStrides(env: SymbolMaker, sizes: readonly number[], strides: readonly number[], symbols: readonly Expr[]): readonly Expr[] {
   const found = strides.map((): Expr | null => null)
   const products = new Map<number, Expr>()
   const order = strides.map((_, i) => i).toSorted((a, b) => (strides[a] ?? 0) - (strides[b] ?? 0) || b - a)

@@ -1,6 +1,24 @@
 // Tensors: a shape, a dtype, strides and a storage; what prints, copies and reads them.
 export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
+export { hasNumbers, makeFake, NumbersNeeded, numbersOf, SymbolicTensor } from './symbolicTensor.ts'
+export {
+  areNumbers,
+  hasNoElements,
+  sizeAdd,
+  sizeAlwaysEq,
+  sizeAtMost,
+  sizeCeilDiv,
+  sizeEq,
+  sizeFloorDiv,
+  sizeLess,
+  sizeMax,
+  sizeMin,
+  sizeMod,
+  sizeMul,
+  sizeProduct,
+  sizeSub,
+} from './size.ts'
 export { Storage } from './storage.ts'
 export type { Writer } from './storage.ts'
 export { complexUse, isComplexNumber, namesDType, noted, pairsOf } from './complexNumbers.ts'

@@ -1,6 +1,8 @@
 // Shapes and strides: plain arrays of non-negative integers, row-major by default.
 import { valueText } from '../protocol/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { ShapeError } from '../errors/index.ts'
+import { hasNoElements, sizeAdd, sizeAtMost, sizeEq, sizeLess, sizeMax, sizeMul, sizeSub } from './size.ts'
 
 /** Number of elements of a shape; 1 for a scalar. */
 export function numelOf(shape: readonly number[]): number {
@@ -25,73 +27,91 @@ export function checkedNumel(shape: readonly number[], real: boolean): number {
   return n
 }
 
-function impossibleShape(shape: readonly number[], real: boolean): ShapeError {
+/** Throws ShapeError if a size is negative. */
+export function checkedSizes(shape: readonly Size[]): void {
+  for (const size of shape) if (!sizeAtMost(0, size)) throw impossibleShape(shape, false)
+}
+
+function impossibleShape(shape: readonly Size[], real: boolean): ShapeError {
   const limit = real ? MAX_ELEMENTS : Number.MAX_SAFE_INTEGER
   return new ShapeError(
     `a tensor cannot have the shape ${formatShape(shape)}: sizes are integers of at least 0, and their product is at most ${limit}.`,
   )
 }
 
+type Reach<S extends Size> = readonly [lowest: S, highest: S]
+
 /** The lowest and the highest position, in elements, that a tensor reads of its storage; null if it has no elements. NaN where a stride is. */
-export function reachOf(shape: readonly number[], strides: readonly number[], offset: number): readonly [lowest: number, highest: number] | null {
-  if (shape.includes(0)) return null
+export function reachOf(shape: readonly number[], strides: readonly number[], offset: number): Reach<number> | null
+export function reachOf(shape: readonly Size[], strides: readonly Size[], offset: Size): Reach<Size> | null
+export function reachOf(shape: readonly Size[], strides: readonly Size[], offset: Size): Reach<Size> | null {
+  if (hasNoElements(shape)) return null
   let [lowest, highest] = [offset, offset]
   shape.forEach((size, i) => {
-    const span = (size - 1) * (strides[i] ?? NaN)
-    if (span < 0) lowest += span
-    else highest += span
+    const span = sizeMul(sizeSub(size, 1), strides[i] ?? NaN)
+    if (sizeLess(span, 0)) lowest = sizeAdd(lowest, span)
+    else highest = sizeAdd(highest, span)
   })
   return [lowest, highest]
 }
 
 /** Row-major strides, in elements. */
-export function contiguousStrides(shape: readonly number[]): readonly number[] {
-  const strides = new Array<number>(shape.length)
-  let step = 1
+export function contiguousStrides(shape: readonly number[]): readonly number[]
+export function contiguousStrides(shape: readonly Size[]): readonly Size[]
+export function contiguousStrides(shape: readonly Size[]): readonly Size[] {
+  const strides = new Array<Size>(shape.length)
+  let step: Size = 1
   for (let i = shape.length - 1; i >= 0; i--) {
     strides[i] = step
-    step *= Math.max(1, shape[i] ?? 1)
+    step = sizeMul(step, sizeMax(1, shape[i] ?? 1))
   }
   return strides
 }
 
 /** Whether the elements are in row-major order without gaps. Strides of dimensions of size 1 do not matter, nor do those of empty tensors. */
-export function isContiguous(shape: readonly number[], strides: readonly number[]): boolean {
-  let step = 1
+export function isContiguous(shape: readonly Size[], strides: readonly Size[]): boolean {
+  let step: Size = 1
   for (let i = shape.length - 1; i >= 0; i--) {
     const size = shape[i] ?? 1
-    if (size === 1) continue
-    if (strides[i] !== step) return shape.includes(0)
-    step *= size
+    if (sizeEq(size, 1)) continue
+    if (!sizeEq(strides[i] ?? NaN, step)) return hasNoElements(shape)
+    step = sizeMul(step, size)
   }
   return true
 }
 
-export function sameShape(a: readonly number[], b: readonly number[]): boolean {
+export function sameShape(a: readonly Size[], b: readonly Size[]): boolean {
   if (a === b) return true
   if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
+  for (let i = 0; i < a.length; i++) if (!sizeEq(a[i] ?? NaN, b[i] ?? NaN)) return false
   return true
 }
 
 /** `[2, 3]`, as error messages print shapes. */
-export const formatShape = (shape: readonly number[]): string => `[${shape.join(', ')}]`
+export const formatShape = (shape: readonly Size[]): string => `[${shape.join(', ')}]`
 
 /** The broadcast shape, PyTorch's `torch.broadcast_shapes`. Throws ShapeError naming `op` and both shapes. */
-export function broadcastShapes(op: string, a: readonly number[], b: readonly number[]): readonly number[] {
+export function broadcastShapes(op: string, a: readonly number[], b: readonly number[]): readonly number[]
+export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size[]): readonly Size[]
+export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size[]): readonly Size[] {
   if (sameShape(a, b)) return a
   const rank = Math.max(a.length, b.length)
-  const out = new Array<number>(rank)
+  const out = new Array<Size>(rank)
   for (let i = 1; i <= rank; i++) {
     const x = i <= a.length ? (a[a.length - i] ?? 1) : 1
     const y = i <= b.length ? (b[b.length - i] ?? 1) : 1
-    if (x !== y && x !== 1 && y !== 1) {
+    if (x === y) {
+      out[rank - i] = x
+      continue
+    }
+    const isOne = sizeEq(x, 1)
+    if (!isOne && !sizeEq(y, 1) && !sizeEq(x, y)) {
       throw new ShapeError(
         `${op}: the shapes ${formatShape(a)} (self) and ${formatShape(b)} (other) do not broadcast: ` +
-          `size ${x} of self must equal size ${y} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,
+          `size ${String(x)} of self must equal size ${String(y)} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,
       )
     }
-    out[rank - i] = x === 1 ? y : x
+    out[rank - i] = isOne ? y : x
   }
   return out
 }

@@ -5,6 +5,7 @@ import { ArgumentError, InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { TENSOR, valueText } from '../protocol/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { checkedNumel, contiguousStrides, formatShape, isContiguous, sameShape } from './shape.ts'
 import { frozenList } from './sizes.ts'
 import { Storage } from './storage.ts'
@@ -15,11 +16,11 @@ export interface GradFn {
 }
 
 /** Shape, dtype and layout without data: what meta functions return. Contiguous from offset 0 unless strides are given. */
-export interface TensorSpec {
-  readonly shape: readonly number[]
+export interface TensorSpec<S extends Size = number> {
+  readonly shape: readonly S[]
   readonly dtype: DType
-  readonly strides?: readonly number[]
-  readonly offset?: number
+  readonly strides?: readonly S[]
+  readonly offset?: S
 }
 
 /** What the error of `structuredClone(tensor)` and `postMessage(tensor)` shows: a symbol cannot be sent, and the error names it. */
@@ -155,6 +156,26 @@ export class Tensor {
     return this.#contiguous
   }
 
+  /** {@link sizes} as rules of operators read them that hold for symbols too (see {@link SymbolicTensor}). @internal */
+  get symSizes(): readonly Size[] {
+    return this.#sizes
+  }
+
+  /** {@link steps}, as {@link symSizes}. @internal */
+  get symSteps(): readonly Size[] {
+    return this.#steps
+  }
+
+  /** {@link offset}, as {@link symSizes}. @internal */
+  get symOffset(): Size {
+    return this.#offset
+  }
+
+  /** {@link numel}, as {@link symSizes}. @internal */
+  get symNumel(): Size {
+    return this.#numel
+  }
+
   static {
     adopt = (tensor, other) => {
       if (!sameShape(tensor.sizes, other.sizes) || tensor.dtype !== other.dtype)
@@ -167,7 +188,8 @@ export class Tensor {
     }
     lay = (tensor, other) => {
       if (tensor.dtype !== other.dtype) throw new InternalError(`a ${tensor.dtype} tensor cannot become a ${other.dtype} one`)
-      tensor.#sizes = other.#sizes
+      // Reading the sizes refuses tensors whose sizes are symbols.
+      if (tensor.sizes !== other.sizes) tensor.#sizes = other.sizes
       tensor.#numel = other.#numel
       tensor.#steps = other.#steps
       tensor.#contiguous = other.#contiguous

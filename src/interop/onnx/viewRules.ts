@@ -1,7 +1,7 @@
 // How views are written, and writes to a part of a tensor. ONNX has no views: a value in another order is a copy, which runtimes fuse away where they can.
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { opByName } from '../../ops/index.ts'
-import { contiguousStrides, numelOf, Tensor, wrapDim } from '../../tensor/index.ts'
+import { contiguousStrides, numbersOf, numelOf, Tensor, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { Call } from './call.ts'
 import type { Value } from './model.ts'
@@ -73,7 +73,7 @@ function positionsOf({ shape, strides = contiguousStrides(shape), offset = 0 }: 
 function viewOf(call: Call, view: OpDef, value: Pick<Value, 'shape' | 'dtype'>, rest: readonly Arg[]): TensorSpec {
   const whole = Tensor.fake({ shape: value.shape, dtype: value.dtype })
   const spec = view.meta(whole, ...rest)
-  return 'shape' in spec ? spec : call.unsupported('it has several results')
+  return 'shape' in spec ? numbersOf(spec) : call.unsupported('it has several results')
 }
 
 /** Any view: the elements at its positions. What `as_strided` means depends on the layout, which ONNX does not have: it is that of a contiguous tensor. */

@@ -35,7 +35,7 @@ export const complex: Op['complex'] = defineOp({
   schema: 'complex(Tensor real, Tensor imag) -> Tensor',
   decompose: (real, imag) => {
     checkParts('torch.complex', ['real', 'imag'], real, imag)
-    const shape = broadcastShapes('torch.complex', real.sizes, imag.sizes)
+    const shape = broadcastShapes('torch.complex', real.symSizes, imag.symSizes)
     return fromParts(expand(real, shape), expand(imag, shape))
   },
 })
@@ -159,8 +159,8 @@ export const angle: Op['angle'] = defineOp({
   decompose: (self) => {
     if (!isComplex(self)) {
       const x = dtypeInfo[self.dtype].floating ? self : to(self, getDefaultDtype())
-      const zero = mul(where(isnan(x), x, fullOf(x.sizes, 0, x.dtype)), 1)
-      return where(lt(x, 0), fullOf(x.sizes, Math.PI, x.dtype), zero)
+      const zero = mul(where(isnan(x), x, fullOf(x.symSizes, 0, x.dtype)), 1)
+      return where(lt(x, 0), fullOf(x.symSizes, Math.PI, x.dtype), zero)
     }
     const [x, y] = [re(self), im(self)]
     // At 0 the gradient is 0, as in PyTorch.

@@ -2,7 +2,7 @@
 import { dispatch, tensorAt } from '../../dispatch/index.ts'
 import { DTypeError } from '../../errors/index.ts'
 import { isDType } from '../../kernels/index.ts'
-import { wrapDim } from '../../tensor/index.ts'
+import { sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { cat } from '../join.ts'
 import { abs, add, div, sub } from '../pointwise/arithmetic.ts'
@@ -38,12 +38,12 @@ const logSumExp: ComplexRule = (args, op) => {
   const self = tensorAt(args, 0)
   const dims = [argument(op, args, 'dim')].flat().map((dim) => wrapDim(op.qualname, Number(dim), self.ndim))
   const keepdim = argument(op, args, 'keepdim') === true
-  if (self.numel === 0) return log(sum(exp(self), dims, keepdim))
+  if (sizeEq(self.symNumel, 0)) return log(sum(exp(self), dims, keepdim))
   const peak = detach(amax(re(self), dims, true))
   // Subtracting an infinite peak from infinite values would give NaN.
   const top = where(eq(abs(peak), Infinity), 0, peak)
   const total = log(sum(exp(sub(self, top)), dims, keepdim))
-  return add(total, keepdim ? top : reshape(top, total.sizes))
+  return add(total, keepdim ? top : reshape(top, total.symSizes))
 }
 
 /** One element after another: which of two numbers is the greater decides of which angle, up to turns, the logarithm has. */

@@ -46,7 +46,7 @@ function writeInPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Resul
   const self = tensorAt(args, 0)
   const result = dispatch(functional, args)
   if (!(result instanceof Tensor)) throw refused(op, args)
-  checkFits(op.qualname, { shape: result.sizes, dtype: result.dtype }, self)
+  checkFits(op.qualname, { shape: result.symSizes, dtype: result.dtype }, self)
   return complexCopy_(self, toComplex(result, complexDType(self.dtype)))
 }
 

@@ -18,7 +18,7 @@ export const isComplex = (value: unknown): value is ComplexTensor => value insta
 export const re = (x: Tensor): Tensor => (isComplex(x) ? select(viewAsReal(x), -1, 0) : x)
 
 /** The imaginary part, zeros for a real tensor. */
-export const im = (x: Tensor): Tensor => (isComplex(x) ? select(viewAsReal(x), -1, 1) : fullOf(x.sizes, 0, x.dtype))
+export const im = (x: Tensor): Tensor => (isComplex(x) ? select(viewAsReal(x), -1, 1) : fullOf(x.symSizes, 0, x.dtype))
 
 /** The complex tensor of two parts of one shape and dtype. */
 export const fromParts = (real: Tensor, imaginary: Tensor): Tensor => fromPairs(stack([real, imaginary], -1))
@@ -28,7 +28,7 @@ export function toComplex(x: Tensor, dtype: ComplexDType): Tensor {
   if (x.dtype === dtype) return x
   const real = realDType(dtype)
   if (isComplex(x)) return fromPairs(to(viewAsReal(x), real))
-  return fromParts(to(x, real), fullOf(x.sizes, 0, real))
+  return fromParts(to(x, real), fullOf(x.symSizes, 0, real))
 }
 
 /** What becomes of the numbers of a complex tensor, all in the same way. */

@@ -3,7 +3,7 @@ import { dispatch, isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { DTypeError } from '../../errors/index.ts'
 import { complexDType, isComplexDType, isDType, realDType } from '../../kernels/index.ts'
-import { Tensor, getDefaultDtype, numelOf, wrapDim } from '../../tensor/index.ts'
+import { getDefaultDtype, numelOf, sizeEq, Tensor, wrapDim } from '../../tensor/index.ts'
 import { asLeaf, fullOf, onesLike } from '../creation.ts'
 import { complexCopy_ } from '../generated/inPlace.ts'
 import { cat } from '../join.ts'
@@ -47,7 +47,7 @@ const drawn =
   (args, op) => {
     const like = args[0] instanceof Tensor ? args[0] : null
     const named = argument(op, args, 'dtype') ?? like?.dtype ?? null
-    const size = like?.sizes ?? argument(op, args, 'size')
+    const size = like?.symSizes ?? argument(op, args, 'size')
     if (!isDType(named)) throw new DTypeError(`${op.qualname}: expected a dtype, got ${String(named)}.`)
     if (!isComplexDType(named)) return dispatch(draw, [size, argument(op, args, 'generator'), named, argument(op, args, 'requires_grad') === true])
     const pairs = one(dispatch(draw, [[...(isArgList(size) ? size : []), 2], argument(op, args, 'generator'), realDType(named), false]))
@@ -60,21 +60,21 @@ const product: ComplexRule = (args, op) => {
   const named = argument(op, args, 'dtype')
   const self = isDType(named) ? to(given, named) : given
   const dim = argument(op, args, 'dim')
-  const chosen = isArgList(dim) && dim.length > 0 ? dim.map((d) => wrapDim(op.qualname, Number(d), self.ndim)) : [...self.sizes.keys()]
-  const kept = [...self.sizes.keys()].filter((d) => !chosen.includes(d))
+  const chosen = isArgList(dim) && dim.length > 0 ? dim.map((d) => wrapDim(op.qualname, Number(d), self.ndim)) : [...self.symSizes.keys()]
+  const kept = [...self.symSizes.keys()].filter((d) => !chosen.includes(d))
   const last = reshape(permute(self, [...kept, ...chosen]), [
-    ...kept.map((d) => sizeAt(self.sizes, d)),
+    ...kept.map((d) => sizeAt(self.symSizes, d)),
     numelOf(chosen.map((d) => sizeAt(self.sizes, d))),
   ])
   let left = last
-  if (sizeAt(left.sizes, -1) === 0) left = onesLike(sum(left, -1, true))
+  if (sizeEq(sizeAt(left.symSizes, -1), 0)) left = onesLike(sum(left, -1, true))
   while (sizeAt(left.sizes, -1) > 1) {
     const half = Math.floor(sizeAt(left.sizes, -1) / 2)
     const paired = mul(narrow(left, -1, 0, half), narrow(left, -1, half, half))
     left = sizeAt(left.sizes, -1) % 2 === 0 ? paired : cat([paired, narrow(left, -1, 2 * half, 1)], -1)
   }
   const sizes =
-    argument(op, args, 'keepdim') === true ? self.sizes.map((n, d) => (chosen.includes(d) ? 1 : n)) : kept.map((d) => sizeAt(self.sizes, d))
+    argument(op, args, 'keepdim') === true ? self.symSizes.map((n, d) => (chosen.includes(d) ? 1 : n)) : kept.map((d) => sizeAt(self.symSizes, d))
   return reshape(left, sizes)
 }
 
@@ -130,7 +130,7 @@ const filled: ComplexRule = (args, op) => {
   if (!isDType(dtype) || !isComplexDType(dtype))
     throw new DTypeError(`${op.qualname}: a complex number does not fit ${String(dtype)}; name the dtype 'complex64' or 'complex128'.`)
   const size = argument(op, args, 'size')
-  const whole = expand(toComplex(tensorAt([value], 0), dtype), isArgList(size) ? size.map(Number) : (self?.sizes ?? []))
+  const whole = expand(toComplex(tensorAt([value], 0), dtype), isArgList(size) ? size.map(Number) : (self?.symSizes ?? []))
   return asLeaf(op.qualname, clone(whole), argument(op, args, 'requiresGrad') === true)
 }
 
@@ -140,7 +140,7 @@ const padded: ComplexRule = (args, op) => {
   if (!(value instanceof Tensor)) return byParts('self', 'value')(args, op)
   const pad = (x: Tensor, by: number): Tensor => one(dispatch(op, [x, args[1] ?? [], by]))
   const dtype = commonDType([self])
-  return where(ne(pad(fullOf(self.sizes, 0, 'float32'), 1), 0), toComplex(value, dtype), pad(toComplex(self, dtype), 0))
+  return where(ne(pad(fullOf(self.symSizes, 0, 'float32'), 1), 0), toComplex(value, dtype), pad(toComplex(self, dtype), 0))
 }
 
 /** The names of operators that only move elements, or are sums and products of operators that have rules. */
@@ -186,11 +186,11 @@ export const structureRules: ComplexRules = {
   'torch.ops.tensorfx.copy': (args) => {
     const [self, src] = [tensorAt(args, 0), tensorAt(args, 1)]
     const source = isComplex(self) ? toComplex(src, complexDType(self.dtype)) : to(re(src), self.dtype)
-    return clone(expand(source, self.sizes))
+    return clone(expand(source, self.symSizes))
   },
   'torch.Tensor.copy_': (args) => {
     const [self, src] = [tensorAt(args, 0), tensorAt(args, 1)]
-    return isComplex(self) ? complexCopy_(self, clone(expand(toComplex(src, complexDType(self.dtype)), self.sizes))) : copy_(self, re(src))
+    return isComplex(self) ? complexCopy_(self, clone(expand(toComplex(src, complexDType(self.dtype)), self.symSizes))) : copy_(self, re(src))
   },
   'torch.eye': (args, op) => {
     const dtype = argument(op, args, 'dtype')
@@ -252,7 +252,7 @@ export const structureRules: ComplexRules = {
   'torch.ops.tensorfx.convolution': (args, op) => {
     const bias = args[2] ?? null
     const result = one(bilinear(2)(args, op))
-    return bias instanceof Tensor ? add(result, reshape(bias, [-1, ...result.sizes.slice(2).map(() => 1)])) : result
+    return bias instanceof Tensor ? add(result, reshape(bias, [-1, ...result.symSizes.slice(2).map(() => 1)])) : result
   },
   'torch.nn.functional.linear': (args) => {
     const [input, weight, bias] = [tensorAt(args, 0), tensorAt(args, 1), args[2]]

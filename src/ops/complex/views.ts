@@ -1,7 +1,7 @@
 // Complex tensors and their numbers: views in both directions, on which everything that is computed with complex numbers rests.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { complexDType, isComplexDType, realDType } from '../../kernels/index.ts'
-import { formatShape, noted } from '../../tensor/index.ts'
+import { formatShape, noted, sizeEq } from '../../tensor/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
@@ -20,11 +20,11 @@ const areSideBySide = ({ steps, offset, sizes }: Tensor): boolean =>
 function pairsSpec(op: string, self: Tensor): TensorSpec {
   if (self.dtype !== 'float32' && self.dtype !== 'float64')
     throw new DTypeError(`${op}: self must be float32 or float64, got ${self.dtype}; convert it first: x.float().`)
-  if (self.sizes.at(-1) !== 2)
-    throw new ShapeError(`${op}: the last dimension must have size 2, the real and the imaginary part, got shape ${formatShape(self.sizes)}.`)
+  if (!sizeEq(self.symSizes.at(-1), 2))
+    throw new ShapeError(`${op}: the last dimension must have size 2, the real and the imaginary part, got shape ${formatShape(self.symSizes)}.`)
   if (!areSideBySide(self))
     throw new ShapeError(
-      `${op}: the two numbers of each pair must lie side by side, got strides ${formatShape(self.steps)}, offset ${self.offset}; use x.contiguous().`,
+      `${op}: the two numbers of each pair must lie side by side, got strides ${formatShape(self.symSteps)}, offset ${self.offset}; use x.contiguous().`,
     )
   return {
     shape: self.sizes.slice(0, -1),
@@ -124,11 +124,11 @@ export const complexCopy: Op['complexCopy'] = defineOp({
   meta: (self, src) => {
     if (!isComplexDType(self.dtype) || src.dtype !== self.dtype)
       throw new DTypeError(`torch.ops.tensorfx.complex_copy: self and src must have one complex dtype, got ${self.dtype} and ${src.dtype}.`)
-    return { shape: src.sizes, dtype: src.dtype }
+    return { shape: src.symSizes, dtype: src.dtype }
   },
   decompose: (_self, src) => fromPairs(clone(viewAsReal(src))),
   derivative: ([g], { args: [self] }) => [zerosOf(self), g],
 })
 
 /** Zeros in the shape and dtype of a complex tensor. */
-export const zerosOf = (like: Tensor): Tensor => complexOf(fullOf([...like.sizes, 2], 0, realDType(like.dtype)))
+export const zerosOf = (like: Tensor): Tensor => complexOf(fullOf([...like.symSizes, 2], 0, realDType(like.dtype)))

@@ -2,17 +2,18 @@
 import { runKernel, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, DTypeError, InternalError, ShapeError } from '../../errors/index.ts'
-import { Tensor, formatShape, sameShape } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, hasNoElements, sameShape, sizeEq, sizeLess, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { copyInto } from './copy.ts'
 import { launchPointwise } from './pointwise.ts'
 import { canCast } from './promotion.ts'
 
 /** Throws ShapeError, DTypeError or ArgumentError if a result of that shape and dtype does not fit into `self`. */
-export function checkFits(qualname: string, result: Pick<TensorSpec, 'shape' | 'dtype'>, self: Tensor): void {
-  if (!sameShape(result.shape, self.sizes)) {
+export function checkFits(qualname: string, result: Pick<TensorSpec<Size>, 'shape' | 'dtype'>, self: Tensor): void {
+  if (!sameShape(result.shape, self.symSizes)) {
     throw new ShapeError(
-      `${qualname}: the result has shape ${formatShape(result.shape)}, which does not fit into self of shape ${formatShape(self.sizes)}; the other operands must broadcast to self's shape.`,
+      `${qualname}: the result has shape ${formatShape(result.shape)}, which does not fit into self of shape ${formatShape(self.symSizes)}; the other operands must broadcast to self's shape.`,
     )
   }
   if (!canCast(result.dtype, self.dtype)) {
@@ -20,18 +21,22 @@ export function checkFits(qualname: string, result: Pick<TensorSpec, 'shape' | '
       `${qualname}: the result has dtype ${result.dtype}, which can't be cast to ${self.dtype}, the dtype of self; use the operator without underscore.`,
     )
   }
-  if (self.numel > 0 && self.steps.some((stride, i) => stride === 0 && (self.sizes[i] ?? 1) > 1)) {
+  if (isExpanded(self)) {
     throw new ArgumentError(`${qualname}: self is an expanded view, several of whose elements share one memory location; clone() it first.`)
   }
 }
 
+/** Whether several elements of a tensor share one place of its memory since a dimension was repeated. */
+const isExpanded = (self: Tensor): boolean =>
+  self.symSteps.some((stride, i) => sizeEq(stride, 0) && sizeLess(1, self.symSizes[i] ?? 1)) && !hasNoElements(self.symSizes)
+
 /** The layout of `args[0]`, after checking that the functional operator's result fits into it. Throws ShapeError, DTypeError or ArgumentError if it does not. */
-export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly Arg[]): TensorSpec {
+export function inPlaceSpec(qualname: string, functional: OpDef, args: readonly Arg[]): TensorSpec<Size> {
   const self = tensorAt(args, 0)
   const spec = functional.meta(...args)
   if (!('shape' in spec)) throw new InternalError(`${functional.qualname} returns several tensors and cannot have an in-place form`)
   checkFits(qualname, spec, self)
-  return { shape: self.sizes, dtype: self.dtype, strides: self.steps, offset: self.offset }
+  return { shape: self.symSizes, dtype: self.dtype, strides: self.symSteps, offset: self.symOffset }
 }
 
 /** Runs `functional` on the arguments and stores the result in `args[0]`. Throws if shape or dtype do not fit, and then nothing is written. */

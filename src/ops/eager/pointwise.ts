@@ -4,7 +4,7 @@ import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
 import { PerEngine, dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { Storage, Tensor, dtypes, getDefaultDtype, sameShape } from '../../tensor/index.ts'
+import { dtypes, getDefaultDtype, numbersOf, sameShape, Storage, Tensor } from '../../tensor/index.ts'
 import { cacheKey, launchSpilled } from './launch.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
@@ -215,7 +215,7 @@ function inMemoryOrder(
 }
 
 function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
-  const spec = pointwiseSpec(op, args)
+  const spec = numbersOf(pointwiseSpec(op, args))
   const { shape } = spec
   if (given !== null && !sameShape(given.sizes, shape)) throw new InternalError(`${op.qualname}: the in-place result has another shape`)
   const out = given ?? Tensor.empty(shape, spec.dtype)

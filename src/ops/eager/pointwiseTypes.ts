@@ -3,6 +3,7 @@ import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, DTypeError, InternalError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { checkAdmits } from './admittedTypes.ts'
@@ -50,9 +51,9 @@ export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readon
 }
 
 /** Shape and dtype of a pointwise call. Throws ShapeError if the operands do not broadcast, ArgumentError if none of them is a tensor. */
-export function pointwiseSpec(op: PointwiseOp, args: readonly Arg[]): TensorSpec {
-  let shape: readonly number[] | null = null
-  for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.sizes : broadcastShapes(op.qualname, shape, arg.sizes)
+export function pointwiseSpec(op: PointwiseOp, args: readonly Arg[]): TensorSpec<Size> {
+  let shape: readonly Size[] | null = null
+  for (const arg of args) if (arg instanceof Tensor) shape = shape === null ? arg.symSizes : broadcastShapes(op.qualname, shape, arg.symSizes)
   if (shape === null)
     throw new ArgumentError(
       `${op.qualname}: one of the arguments must be a Tensor, got numbers only. Make one of them a tensor: torch.tensor(${String(args[0])}).`,

@@ -44,8 +44,8 @@ export class CommonType {
   #number: DType | null = null
 
   addTensor(tensor: Tensor): void {
-    const { dtype, sizes } = tensor
-    if (sizes.length > 0) this.#dims = joined(this.#dims, dtype)
+    const { dtype, ndim } = tensor
+    if (ndim > 0) this.#dims = joined(this.#dims, dtype)
     else this.#zero = joined(this.#zero, dtype)
   }
 

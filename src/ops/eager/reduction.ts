@@ -24,7 +24,7 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType, LoopVar, Param, Size, Stmt } from '../../kernels/index.ts'
-import { Tensor, sameShape } from '../../tensor/index.ts'
+import { numbersOf, sameShape, Tensor } from '../../tensor/index.ts'
 import { cacheKey, launch } from './launch.ts'
 import { collapseLayout } from './layout.ts'
 import type { Layout } from './layout.ts'
@@ -77,7 +77,7 @@ export function launchReduction(op: ReductionOp, args: readonly Arg[]): Tensor {
 
 function makePlan(op: ReductionOp, args: readonly Arg[], dim: Arg, keepdim: Arg): Plan {
   const self = tensorAt(args, 0)
-  const spec = reductionSpec(op, args)
+  const spec = numbersOf(reductionSpec(op, args))
   const { reduced } = reducedDims(op, args)
   const known = { shape: self.sizes, strides: self.steps, dtype: self.dtype, dim, keepdim, outShape: spec.shape, outType: spec.dtype }
   if (spec.shape.includes(0)) return { ...known, kernel: null, numbers: [] }

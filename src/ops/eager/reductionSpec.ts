@@ -2,7 +2,8 @@
 import { isArgList, tensorAt } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
-import { formatShape, wrapDim } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, hasNoElements, sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { checkAdmits } from './admittedTypes.ts'
 
@@ -14,7 +15,7 @@ export function reducedDims(op: ReductionOp, args: readonly Arg[]): { readonly r
   const self = tensorAt(args, 0)
   const [, dim = null, keepdim = false] = args
   const list = isArgList(dim) ? dim : dim === null ? [] : [dim]
-  const reduced = self.sizes.map(() => list.length === 0)
+  const reduced = self.symSizes.map(() => list.length === 0)
   for (const d of list) {
     const wrapped = wrapDim(op.qualname, Number(d), self.ndim)
     if (self.ndim === 0) continue
@@ -25,16 +26,21 @@ export function reducedDims(op: ReductionOp, args: readonly Arg[]): { readonly r
 }
 
 /** Shape and dtype of a reduction's result. */
-export function reductionSpec(op: ReductionOp, args: readonly Arg[]): TensorSpec {
+export function reductionSpec(op: ReductionOp, args: readonly Arg[]): TensorSpec<Size> {
   const self = tensorAt(args, 0)
   const { reduced, keepdim } = reducedDims(op, args)
-  const shape = self.sizes.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
+  const sizes = self.symSizes
+  const shape = sizes.flatMap((size, i) => (reduced[i] === true ? (keepdim ? [1] : []) : [size]))
   const rule = op.reduction
   if (rule === null) throw new InternalError(`operator ${op.qualname} has no reduction rule`)
   checkAdmits(op.qualname, rule.dtypes, self.dtype)
-  if ((rule.combine === 'max' || rule.combine === 'min') && self.numel === 0 && !shape.includes(0)) {
+  if (
+    (rule.combine === 'max' || rule.combine === 'min') &&
+    sizes.some((size, i) => reduced[i] === true && sizeEq(size, 0)) &&
+    !hasNoElements(shape)
+  ) {
     throw new ArgumentError(
-      `${op.qualname}: self has no elements (shape ${formatShape(self.sizes)}), so it has no extreme value; reduce a tensor with elements.`,
+      `${op.qualname}: self has no elements (shape ${formatShape(sizes)}), so it has no extreme value; reduce a tensor with elements.`,
     )
   }
   return { shape, dtype: rule.dtype(self.dtype) }

@@ -78,7 +78,8 @@ export function dimensionOf(op: string, self: Tensor, dim: number): number {
 export function extentOf(op: string, self: Tensor, s: readonly number[] | null, dim: readonly number[] | null): Extent {
   if (s !== null && dim !== null && s.length !== dim.length)
     throw new ArgumentError(`${op}: 's' and 'dim' must have the same length, got ${formatShape(s)} and ${formatShape(dim)}.`)
-  if (s !== null && s.length > self.ndim) throw new ShapeError(`${op}: 's' has ${s.length} sizes for a tensor of shape ${formatShape(self.sizes)}.`)
+  if (s !== null && s.length > self.ndim)
+    throw new ShapeError(`${op}: 's' has ${s.length} sizes for a tensor of shape ${formatShape(self.symSizes)}.`)
   const dims = (dim ?? Array.from({ length: s?.length ?? self.ndim }, (_, i) => i - (s?.length ?? self.ndim))).map((d) => dimensionOf(op, self, d))
   if (new Set(dims).size !== dims.length) throw new ShapeError(`${op}: 'dim' must name each dimension once, got ${formatShape(dims)}.`)
   return { dims, sizes: dims.map((d, i) => (s === null || s[i] === -1 ? sizeAt(self.sizes, d) : sizeAt(s, i))) }

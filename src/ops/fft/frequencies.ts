@@ -62,7 +62,7 @@ export const rfftfreq: OpFunction<Frequencies> = defineOp({
 type Shift = (self: Tensor, dim?: number | readonly number[] | { readonly dim?: number | readonly number[] | null } | null) => Tensor
 
 function shifted(op: string, self: Tensor, dim: readonly number[] | null, by: (size: number) => number): Tensor {
-  const dims = dim?.map((d) => wrapDim(op, d, self.ndim)) ?? [...self.sizes.keys()]
+  const dims = dim?.map((d) => wrapDim(op, d, self.ndim)) ?? [...self.symSizes.keys()]
   return dims.length === 0
     ? self
     : roll(

@@ -1,7 +1,7 @@
 // Short-time Fourier transforms, and their inverse: transforms of overlapping frames of a signal, each times a window.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { viewAsReal } from '../complex/views.ts'
 import { arange, fullOf } from '../creation.ts'
@@ -36,8 +36,8 @@ function framesOf(op: string, size: number, hopLength: number | null, winLength:
   if (hop < 1)
     throw new ArgumentError(`${op}: argument 'hopLength' must be at least 1, got ${hop}${hopLength === null ? ', a quarter of nFft' : ''}.`)
   if (length < 1 || length > size) throw new ArgumentError(`${op}: argument 'winLength' must be from 1 to nFft, ${size}, got ${length}.`)
-  if (window !== null && (window.ndim !== 1 || window.numel !== length))
-    throw new ShapeError(`${op}: argument 'window' must have shape [${length}], that of winLength, got ${formatShape(window.sizes)}.`)
+  if (window !== null && (window.ndim !== 1 || !sizeEq(window.symNumel, length)))
+    throw new ShapeError(`${op}: argument 'window' must have shape [${length}], that of winLength, got ${formatShape(window.symSizes)}.`)
   if (length === size) return { size, hop, window }
   const before = Math.floor((size - length) / 2)
   return { size, hop, window: constantPadNd(window ?? fullOf([length], 1, 'float32'), [before, size - length - before]) }
@@ -69,7 +69,8 @@ export const stft: Op['stft'] = defineOp({
     const op = 'torch.stft'
     if (!self.isFloatingPoint() && !isComplex(self))
       throw new DTypeError(`${op}: expected floating-point or complex numbers, got ${self.dtype}. Convert first: x.float().`)
-    if (self.ndim !== 1 && self.ndim !== 2) throw new ShapeError(`${op}: self must have the shape [n] or [batch, n], got ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 1 && self.ndim !== 2)
+      throw new ShapeError(`${op}: self must have the shape [n] or [batch, n], got ${formatShape(self.symSizes)}.`)
     const frames = framesOf(op, nFft, hopLength, winLength, window)
     const onesided = givenOnesided ?? !(isComplex(self) || isComplex(window))
     if (onesided && (isComplex(self) || isComplex(window)))
@@ -78,7 +79,7 @@ export const stft: Op['stft'] = defineOp({
     const around = Math.floor(nFft / 2)
     const signal = center ? squeeze(pad(unsqueeze(batch, 1), [around, around], { mode: padModeOf(op, padMode) }), 1) : batch
     if (sizeAt(signal.sizes, -1) < nFft)
-      throw new ArgumentError(`${op}: argument 'nFft' must be at most the length of the signal, ${sizeAt(signal.sizes, -1)}, got ${nFft}.`)
+      throw new ArgumentError(`${op}: argument 'nFft' must be at most the length of the signal, ${sizeAt(signal.symSizes, -1)}, got ${nFft}.`)
     const norm = normalized ? 'ortho' : null
     const cut = windowed(unfold(signal, -1, nFft, frames.hop), frames)
     const result = transpose(onesided ? rfft(cut, { norm }) : fft(cut, { norm }), 1, 2)

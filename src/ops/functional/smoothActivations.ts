@@ -129,7 +129,7 @@ export const glu: Op['glu'] = defineOp({
   decompose: (self, dim) => {
     const [at, size] = dimAndSize('torch.nn.functional.glu', self, dim)
     if (size % 2 !== 0)
-      throw new ShapeError(`torch.nn.functional.glu: the size of dimension ${dim} must be even, got shape ${formatShape(self.sizes)}.`)
+      throw new ShapeError(`torch.nn.functional.glu: the size of dimension ${dim} must be even, got shape ${formatShape(self.symSizes)}.`)
     const [value = self, gate = self] = chunk(self, 2, at)
     return mul(value, sigmoid(gate))
   },

@@ -3,7 +3,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
 import type { ComplexDType, DType } from '../../kernels/index.ts'
-import { exactElements, formatShape, numelOf, tensorFromValues } from '../../tensor/index.ts'
+import { exactElements, formatShape, numelOf, sizeEq, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { real } from '../complex/construct.ts'
 import { complexOf } from '../complex/views.ts'
@@ -20,9 +20,9 @@ export const realPart = (t: Tensor): Tensor => (isComplexDType(t.dtype) ? real(t
 
 /** Throws ShapeError unless `self` is a matrix or a batch of them (square ones, if `square`), DTypeError unless it is floating or complex. */
 export function checkMatrix(op: string, self: Tensor, square = false): void {
-  if (self.ndim < 2 || (square && sizeAt(self.sizes, -1) !== sizeAt(self.sizes, -2)))
+  if (self.ndim < 2 || (square && !sizeEq(sizeAt(self.symSizes, -1), sizeAt(self.symSizes, -2))))
     throw new ShapeError(
-      `${op}: expected ${square ? 'square matrices' : 'matrices'} [.., n, ${square ? 'n' : 'm'}], got shape ${formatShape(self.sizes)}.`,
+      `${op}: expected ${square ? 'square matrices' : 'matrices'} [.., n, ${square ? 'n' : 'm'}], got shape ${formatShape(self.symSizes)}.`,
     )
   if (!self.isFloatingPoint() && !isComplexDType(self.dtype))
     throw new DTypeError(`${op}: expected floating-point numbers, got ${self.dtype}. Convert first: x.float().`)

@@ -1,6 +1,6 @@
 // Functions of linear algebra that follow from products, solutions and decompositions.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
+import { formatShape, numelOf, sizeEq, sizeLess, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
@@ -103,9 +103,9 @@ export const vecdot: Op['vecdot'] = defineOp({
 
 function crossOf(op: string, self: Tensor, other: Tensor, dim: number): Tensor {
   const at = wrapDim(op, dim, self.ndim)
-  if (self.ndim !== other.ndim || sizeAt(self.sizes, at) !== 3 || sizeAt(other.sizes, at) !== 3)
+  if (self.ndim !== other.ndim || !sizeEq(sizeAt(self.symSizes, at), 3) || !sizeEq(sizeAt(other.symSizes, at), 3))
     throw new ShapeError(
-      `${op}: dimension ${dim} must have size 3 in both tensors, got shapes ${formatShape(self.sizes)} and ${formatShape(other.sizes)}.`,
+      `${op}: dimension ${dim} must have size 3 in both tensors, got shapes ${formatShape(self.symSizes)} and ${formatShape(other.symSizes)}.`,
     )
   const shifted = (t: Tensor, by: number): Tensor => roll(t, by, at)
   return sub(mul(shifted(self, -1), shifted(other, -2)), mul(shifted(self, -2), shifted(other, -1)))
@@ -136,7 +136,17 @@ export const linalgCross: Op['linalgCross'] = defineOp({
 export const cross: Op['cross'] = defineOp({
   schema: 'cross(Tensor self, Tensor other, int? dim=None) -> Tensor',
   method: true,
-  decompose: (self, other, dim) => crossOf('torch.cross', self, other, dim ?? Math.max(0, self.sizes.indexOf(3))),
+  decompose: (self, other, dim) =>
+    crossOf(
+      'torch.cross',
+      self,
+      other,
+      dim ??
+        Math.max(
+          0,
+          self.symSizes.findIndex((size) => sizeEq(size, 3)),
+        ),
+    ),
 })
 
 /**
@@ -184,7 +194,7 @@ export const linalgVander: Op['linalgVander'] = defineOp({
 export const vander: Op['vander'] = defineOp({
   schema: 'vander(Tensor x, int? N=None, bool increasing=False) -> Tensor',
   decompose: (x, n, increasing) => {
-    if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.sizes)}.`)
+    if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.symSizes)}.`)
     if (n !== null && n < 0) throw new ArgumentError(`torch.vander: N must not be negative, got ${n}.`)
     const powers = powersOf(x, n ?? sizeAt(x.sizes, -1))
     return increasing ? powers : flip(powers, -1)
@@ -269,12 +279,12 @@ export const lstsq: Op['lstsq'] = defineOp({
     const side = b.ndim === a.ndim - 1 ? unsqueeze(b, -1) : b
     const x = matmul(pinv(a, { rtol: rcond }), side)
     const solution = side === b ? x : squeeze(x, -1)
-    const [m, n] = [sizeAt(a.sizes, -2), sizeAt(a.sizes, -1)]
+    const [m, n] = [sizeAt(a.symSizes, -2), sizeAt(a.symSizes, -1)]
     const none = zeros([0], { dtype: a.dtype })
     const values = how === 'gels' || how === 'gelsy' ? none : svdvals(a.detach())
     const rank = how === 'gels' ? zeros([0], { dtype: 'int64' }) : matrixRank(a.detach(), { rtol: rcond })
-    const isFull = (): boolean => how === 'gels' || rank.isFake || rank.numel === 0 || amin(rank).item() === n
-    const residuals = m > n && how !== 'gelsy' && isFull() ? sum(square(sub(matmul(a, x), side)), [-2]) : none
+    const isFull = (): boolean => how === 'gels' || rank.isFake || sizeEq(rank.symNumel, 0) || amin(rank).item() === sizeAt(a.sizes, -1)
+    const residuals = sizeLess(n, m) && how !== 'gelsy' && isFull() ? sum(square(sub(matmul(a, x), side)), [-2]) : none
     return [solution, residuals, rank, values]
   },
 })

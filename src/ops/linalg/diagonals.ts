@@ -35,7 +35,7 @@ export const diagEmbed: OpFunction<(self: Tensor, offset?: number | DiagonalOpti
     const [a, b] = [wrapDim('torch.diag_embed', dim1, rank), wrapDim('torch.diag_embed', dim2, rank)]
     if (a === b) throw new ShapeError(`torch.diag_embed: dim1 and dim2 must be different dimensions, got ${dim1} and ${dim2}.`)
     const size = sizeAt(self.sizes, -1) + Math.abs(offset)
-    const rest = [...self.sizes.slice(0, -1)]
+    const rest = [...self.symSizes.slice(0, -1)]
     const shape = Array.from({ length: rank }, (_, d) => (d === a || d === b ? size : (rest.shift() ?? 1)))
     return diagonalScatter(zeros(shape, { dtype: self.dtype }), self, offset, a, b)
   },
@@ -55,7 +55,7 @@ export const diag: Op['diag'] = defineOp({
   schema: 'diag(Tensor self, int diagonal=0) -> Tensor',
   method: true,
   decompose: (self, offset) => {
-    if (self.ndim !== 1 && self.ndim !== 2) throw new ShapeError(`torch.diag: expected 1 or 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 1 && self.ndim !== 2) throw new ShapeError(`torch.diag: expected 1 or 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
     return self.ndim === 1 ? diagEmbed(self, offset) : diagonal(self, offset)
   },
 })
@@ -87,7 +87,7 @@ export const trace: Op['trace'] = defineOp({
   method: true,
   autocast: 'float32',
   decompose: (self) => {
-    if (self.ndim !== 2) throw new ShapeError(`torch.trace: expected a matrix, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 2) throw new ShapeError(`torch.trace: expected a matrix, got shape ${formatShape(self.symSizes)}.`)
     return sum(diagonal(self))
   },
 })

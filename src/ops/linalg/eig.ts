@@ -47,8 +47,8 @@ export const eig: Op['eig'] = defineOp({
     checkMatrix('torch.linalg.eig', self, true)
     const dtype = complexDType(self.dtype)
     return [
-      { shape: self.sizes.slice(0, -1), dtype },
-      { shape: self.sizes, dtype },
+      { shape: self.symSizes.slice(0, -1), dtype },
+      { shape: self.symSizes, dtype },
     ]
   },
   kernel: (self): readonly [Tensor, Tensor] => {

@@ -1,7 +1,7 @@
 // Householder's reflections: QR in the form that LAPACK has, and products with the matrices that the reflections make.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { isComplexDType } from '../../kernels/index.ts'
-import { formatShape, sameShape } from '../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, sizeLess } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { conj } from '../complex/construct.ts'
 import { eye } from '../creation.ts'
@@ -21,9 +21,13 @@ import { geqrfOf } from './orthogonal.ts'
 function checkReflections(op: string, self: Tensor, tau: Tensor): void {
   checkMatrix(op, self)
   if (tau.dtype !== self.dtype) throw new DTypeError(`${op}: tau must have the dtype of self, ${self.dtype}, got ${tau.dtype}.`)
-  if (tau.ndim !== self.ndim - 1 || !sameShape(tau.sizes.slice(0, -1), self.sizes.slice(0, -2)) || sizeAt(tau.sizes, -1) > sizeAt(self.sizes, -1))
+  if (
+    tau.ndim !== self.ndim - 1 ||
+    !sameShape(tau.symSizes.slice(0, -1), self.symSizes.slice(0, -2)) ||
+    sizeLess(sizeAt(self.symSizes, -1), sizeAt(tau.symSizes, -1))
+  )
     throw new ShapeError(
-      `${op}: tau must have the batches of self and at most one number for each of its columns; got shape ${formatShape(tau.sizes)} for self of shape ${formatShape(self.sizes)}.`,
+      `${op}: tau must have the batches of self and at most one number for each of its columns; got shape ${formatShape(tau.symSizes)} for self of shape ${formatShape(self.symSizes)}.`,
     )
 }
 
@@ -128,15 +132,15 @@ export const ormqr: Op['ormqr'] = defineOp({
     checkReflections(op, self, tau)
     checkMatrix(op, other)
     if (other.dtype !== self.dtype) throw new DTypeError(`${op}: other must have the dtype of self, ${self.dtype}, got ${other.dtype}.`)
-    const rows = sizeAt(other.sizes, left ? -2 : -1)
+    const rows = sizeAt(other.symSizes, left ? -2 : -1)
     if (
       other.ndim !== self.ndim ||
-      !sameShape(other.sizes.slice(0, -2), self.sizes.slice(0, -2)) ||
-      rows !== sizeAt(self.sizes, -2) ||
-      rows < sizeAt(tau.sizes, -1)
+      !sameShape(other.symSizes.slice(0, -2), self.symSizes.slice(0, -2)) ||
+      !sizeEq(rows, sizeAt(self.symSizes, -2)) ||
+      sizeLess(rows, sizeAt(tau.symSizes, -1))
     )
       throw new ShapeError(
-        `${op}: other must have the batches of self, and as many ${left ? 'rows' : 'columns'} as self has rows; got shapes ${formatShape(other.sizes)} and ${formatShape(self.sizes)}.`,
+        `${op}: other must have the batches of self, and as many ${left ? 'rows' : 'columns'} as self has rows; got shapes ${formatShape(other.symSizes)} and ${formatShape(self.symSizes)}.`,
       )
     // X Q is the adjoint of Q^H X^H.
     return left ? reflected(other, self, tau, !transposing) : adjointOf(reflected(adjointOf(other), self, tau, transposing))

@@ -33,9 +33,9 @@ export const ldlFactorEx: Op['ldlFactorEx'] = defineOp({
   meta: (self) => {
     checkMatrix(FACTOR, self, true)
     return [
-      { shape: self.sizes, dtype: self.dtype },
-      { shape: self.sizes.slice(0, -1), dtype: 'int32' },
-      { shape: self.sizes.slice(0, -2), dtype: 'int32' },
+      { shape: self.symSizes, dtype: self.dtype },
+      { shape: self.symSizes.slice(0, -1), dtype: 'int32' },
+      { shape: self.symSizes.slice(0, -2), dtype: 'int32' },
     ]
   },
   kernel: (self, _, checkErrors): readonly [Tensor, Tensor, Tensor] => {

@@ -1,6 +1,6 @@
 // Approximations of low rank by random projections, after Halko, Martinsson and Tropp (2009), as PyTorch has them.
 import { ArgumentError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeLess } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -20,20 +20,21 @@ function checkCount(op: string, name: string, value: number, most: number): void
 
 /** An orthonormal basis of `q` columns that nearly spans the columns of a tall `a`. */
 function basisOf(a: Tensor, q: number, niter: number): Tensor {
-  let basis = qr(matmul(a, randn([sizeAt(a.sizes, -1), q], { dtype: a.dtype })))[0]
+  let basis = qr(matmul(a, randn([sizeAt(a.symSizes, -1), q], { dtype: a.dtype })))[0]
   for (let i = 0; i < niter; i++) basis = qr(matmul(a, qr(matmul(adjointOf(a), basis))[0]))[0]
   return basis
 }
 
 function approximated(op: string, a: Tensor, q: number, niter: number): readonly [Tensor, Tensor, Tensor] {
-  const [m, n] = [sizeAt(a.sizes, -2), sizeAt(a.sizes, -1)]
+  const [m, n] = [sizeAt(a.symSizes, -2), sizeAt(a.symSizes, -1)]
   checkCount(op, 'q', q, Infinity)
   checkCount(op, 'niter', niter, Infinity)
-  const tall = m < n ? adjointOf(a) : a
+  const isWide = sizeLess(m, n)
+  const tall = isWide ? adjointOf(a) : a
   const basis = basisOf(tall, q, niter)
   const [u, s, vh] = svd(matmul(adjointOf(basis), tall), { fullMatrices: false })
   const [left, right] = [matmul(basis, u), adjointOf(vh)]
-  return m < n ? [right, s, left] : [left, s, right]
+  return isWide ? [right, s, left] : [left, s, right]
 }
 
 /**
@@ -53,7 +54,7 @@ export const svdLowrank: Op['svdLowrank'] = defineOp({
   decompose: (a, q, niter, given): readonly [Tensor, Tensor, Tensor] => {
     const op = 'torch.svd_lowrank'
     checkMatrix(op, a)
-    return approximated(op, given === null ? a : sub(a, expand(given, a.sizes)), q ?? 6, niter)
+    return approximated(op, given === null ? a : sub(a, expand(given, a.symSizes)), q ?? 6, niter)
   },
 })
 
@@ -75,7 +76,7 @@ export const pcaLowrank: Op['pcaLowrank'] = defineOp({
     const op = 'torch.pca_lowrank'
     checkMatrix(op, a)
     const most = Math.min(sizeAt(a.sizes, -2), sizeAt(a.sizes, -1))
-    if (most === 0) throw new ArgumentError(`${op}: A must not be empty, got shape ${formatShape(a.sizes)}.`)
+    if (most === 0) throw new ArgumentError(`${op}: A must not be empty, got shape ${formatShape(a.symSizes)}.`)
     if (q !== null) checkCount(op, 'q', q, most)
     return approximated(op, center ? sub(a, mean(a, [-2], true)) : a, q ?? Math.min(6, most), niter)
   },

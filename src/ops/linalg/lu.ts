@@ -1,6 +1,7 @@
 // LU with partial pivoting: factors in one matrix, apart, and the systems that they solve.
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
-import { exactElements, formatShape, tensorFromValues, windowOf } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { exactElements, formatShape, sameShape, sizeLess, tensorFromValues, windowOf } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange, eye, zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -103,10 +104,12 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
 })
 
 /** Throws ShapeError unless each list of pivots has at most one for each of m rows. */
-function checkPivots(pivots: Tensor, m: number): void {
-  const count = pivots.sizes.at(-1)
-  if (count === undefined || count > m)
-    throw new ShapeError(`torch.lu_unpack: argument 'pivots' must have the shape [.., k] with at most ${m} pivots, got ${formatShape(pivots.sizes)}.`)
+function checkPivots(pivots: Tensor, m: Size): void {
+  const count = pivots.symSizes.at(-1)
+  if (count === undefined || sizeLess(m, count))
+    throw new ShapeError(
+      `torch.lu_unpack: argument 'pivots' must have the shape [.., k] with at most ${String(m)} pivots, got ${formatShape(pivots.symSizes)}.`,
+    )
 }
 
 /**
@@ -125,7 +128,7 @@ export const rowOrder: Op['rowOrder'] = defineOp({
   autocast: 'as is',
   meta: (pivots, m) => {
     checkPivots(pivots, m)
-    return { shape: [...pivots.sizes.slice(0, -1), m], dtype: 'int64' }
+    return { shape: [...pivots.symSizes.slice(0, -1), m], dtype: 'int64' }
   },
   kernel: (pivots, m) => {
     checkPivots(pivots, m)
@@ -300,7 +303,7 @@ export const solveEx: Op['solveEx'] = defineOp({
     checkMatrix('torch.linalg.solve_ex', a, true)
     const [factors, pivots, info] = luFactorEx(a)
     if (checkErrors) checkInfo('torch.linalg.solve_ex', info)
-    const isVector = b.ndim === 1 || (b.ndim === a.ndim - 1 && formatShape(b.sizes) === formatShape(a.sizes.slice(0, -1)))
+    const isVector = b.ndim === 1 || (b.ndim === a.ndim - 1 && sameShape(b.symSizes, a.symSizes.slice(0, -1)))
     const side = isVector ? unsqueeze(b, -1) : b
     const x = linalgLuSolve(factors, pivots, side, { left })
     return [isVector ? squeeze(x, -1) : x, info]

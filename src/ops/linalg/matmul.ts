@@ -1,7 +1,7 @@
 // The broadcasting products, composed of mm and bmm: matmul, mv, dot, outer.
 import { ShapeError } from '../../errors/index.ts'
 import { promoteTypes } from '../../kernels/index.ts'
-import { broadcastShapes, formatShape, numelOf, sameShape } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, numelOf, sameShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -109,8 +109,10 @@ export const mv: Op['mv'] = defineOp({
 })
 
 function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
-  if (self.ndim !== 2 || vec.ndim !== 1 || self.sizes[1] !== vec.sizes[0]) {
-    throw new ShapeError(`torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.sizes)} and ${formatShape(vec.sizes)}.`)
+  if (self.ndim !== 2 || vec.ndim !== 1 || !sizeEq(self.symSizes[1], vec.symSizes[0])) {
+    throw new ShapeError(
+      `torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.symSizes)} and ${formatShape(vec.symSizes)}.`,
+    )
   }
   return { shape: self.sizes.slice(0, 1), dtype: self.dtype }
 }
@@ -129,9 +131,9 @@ export const dot: Op['dot'] = defineOp({
   method: true,
   meta: (self) => ({ shape: [], dtype: self.dtype }),
   decompose: (self, tensor) => {
-    if (self.ndim !== 1 || tensor.ndim !== 1 || self.numel !== tensor.numel) {
+    if (self.ndim !== 1 || tensor.ndim !== 1 || !sizeEq(self.symNumel, tensor.symNumel)) {
       throw new ShapeError(
-        `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.sizes)} and ${formatShape(tensor.sizes)}.`,
+        `torch.dot: expected two vectors of the same length, got shapes ${formatShape(self.symSizes)} and ${formatShape(tensor.symSizes)}.`,
       )
     }
     sameDType('torch.dot', 'self', self, 'tensor', tensor)
@@ -150,10 +152,10 @@ export const dot: Op['dot'] = defineOp({
 export const outer: Op['outer'] = defineOp({
   schema: 'outer(Tensor self, Tensor vec2) -> Tensor',
   method: true,
-  meta: (self, vec2) => ({ shape: [self.numel, vec2.numel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
+  meta: (self, vec2) => ({ shape: [self.symNumel, vec2.symNumel], dtype: promoteTypes(self.dtype, vec2.dtype) }),
   decompose: (self, vec2) => {
     if (self.ndim !== 1 || vec2.ndim !== 1) {
-      throw new ShapeError(`torch.outer: expected two vectors, got shapes ${formatShape(self.sizes)} and ${formatShape(vec2.sizes)}.`)
+      throw new ShapeError(`torch.outer: expected two vectors, got shapes ${formatShape(self.symSizes)} and ${formatShape(vec2.symSizes)}.`)
     }
     return mul(unsqueeze(self, 1), unsqueeze(vec2, 0))
   },

@@ -1,7 +1,8 @@
 // The primitive matrix products: mm, bmm, linear, and addmm and baddbmm on top of them. Kernels are in product.ts, the broadcasting forms in matmul.ts.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { broadcastShapes, formatShape, sameShape, Tensor } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { broadcastShapes, formatShape, numbersOf, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -33,17 +34,17 @@ export function sameDType(op: string, firstName: string, first: Tensor, secondNa
   )
 }
 
-function mmMeta(self: Tensor, mat2: Tensor): TensorSpec {
+function mmMeta(self: Tensor, mat2: Tensor): TensorSpec<Size> {
   if (self.ndim !== 2 || mat2.ndim !== 2) {
     throw new ShapeError(
-      `torch.mm: self and mat2 must be matrices (2 dimensions), got shapes ${formatShape(self.sizes)} and ${formatShape(mat2.sizes)}. Use torch.matmul for other ranks.`,
+      `torch.mm: self and mat2 must be matrices (2 dimensions), got shapes ${formatShape(self.symSizes)} and ${formatShape(mat2.symSizes)}. Use torch.matmul for other ranks.`,
     )
   }
-  const [m, k] = pairOf(self.sizes)
-  const [k2, n] = pairOf(mat2.sizes)
-  if (k !== k2) {
+  const [m, k] = pairOf(self.symSizes)
+  const [k2, n] = pairOf(mat2.symSizes)
+  if (!sizeEq(k, k2)) {
     throw new ShapeError(
-      `torch.mm: self has ${k} columns (shape ${formatShape(self.sizes)}) but mat2 has ${k2} rows (shape ${formatShape(mat2.sizes)}); they must be equal. Perhaps one of them needs t().`,
+      `torch.mm: self has ${String(k)} columns (shape ${formatShape(self.symSizes)}) but mat2 has ${String(k2)} rows (shape ${formatShape(mat2.symSizes)}); they must be equal. Perhaps one of them needs t().`,
     )
   }
   sameDType('torch.mm', 'self', self, 'mat2', mat2)
@@ -69,7 +70,7 @@ export const mm: Op['mm'] = defineOp({
   meta: mmMeta,
   halvesInFloat32: true,
   kernel: (self, mat2) => {
-    const spec = mmMeta(self, mat2)
+    const spec = numbersOf(mmMeta(self, mat2))
     const out = Tensor.empty(spec.shape, spec.dtype)
     const [[m, k], [, n]] = [pairOf(self.sizes), pairOf(mat2.sizes)]
     runProduct({
@@ -92,18 +93,18 @@ export const mm: Op['mm'] = defineOp({
   ],
 })
 
-function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec {
+function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec<Size> {
   if (self.ndim !== 3 || mat2.ndim !== 3) {
     throw new ShapeError(
-      `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.sizes)} and ${formatShape(mat2.sizes)}.`,
+      `torch.bmm: self and mat2 must be batches of matrices (3 dimensions), got shapes ${formatShape(self.symSizes)} and ${formatShape(mat2.symSizes)}.`,
     )
   }
-  const [b, m, k] = tripleOf(self.sizes)
-  const [b2, k2, n] = tripleOf(mat2.sizes)
-  if (b !== b2 || k !== k2) {
+  const [b, m, k] = tripleOf(self.symSizes)
+  const [b2, k2, n] = tripleOf(mat2.symSizes)
+  if (!sizeEq(b, b2) || !sizeEq(k, k2)) {
     throw new ShapeError(
-      `torch.bmm: self of shape ${formatShape(self.sizes)} and mat2 of shape ${formatShape(mat2.sizes)} do not fit: expected [b, m, k] and [b, k, n]; ` +
-        (b === b2 ? `k is ${k} in self and ${k2} in mat2.` : `b is ${b} in self and ${b2} in mat2.`),
+      `torch.bmm: self of shape ${formatShape(self.symSizes)} and mat2 of shape ${formatShape(mat2.symSizes)} do not fit: expected [b, m, k] and [b, k, n]; ` +
+        (sizeEq(b, b2) ? `k is ${String(k)} in self and ${String(k2)} in mat2.` : `b is ${String(b)} in self and ${String(b2)} in mat2.`),
     )
   }
   sameDType('torch.bmm', 'self', self, 'mat2', mat2)
@@ -129,7 +130,7 @@ export const bmm: Op['bmm'] = defineOp({
   meta: bmmMeta,
   halvesInFloat32: true,
   kernel: (self, mat2) => {
-    const spec = bmmMeta(self, mat2)
+    const spec = numbersOf(bmmMeta(self, mat2))
     const out = Tensor.empty(spec.shape, spec.dtype)
     const [[batch, m, k], [, , n]] = [tripleOf(self.sizes), tripleOf(mat2.sizes)]
     runProduct({ out, a: self, b: mat2, bias: null, batch, m, n, k, aStrides: tripleOf(self.steps), bStrides: tripleOf(mat2.steps) })
@@ -143,28 +144,28 @@ export const bmm: Op['bmm'] = defineOp({
 
 const LINEAR = 'torch.nn.functional.linear'
 
-function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorSpec {
+function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorSpec<Size> {
   if (weight.ndim !== 2)
-    throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.sizes)}.`)
-  const [outFeatures, inFeatures] = pairOf(weight.sizes)
-  const last = input.sizes[input.ndim - 1]
+    throw new ShapeError(`${LINEAR}: weight must have 2 dimensions [outFeatures, inFeatures], got shape ${formatShape(weight.symSizes)}.`)
+  const [outFeatures, inFeatures] = pairOf(weight.symSizes)
+  const last = input.symSizes[input.ndim - 1]
   if (last === undefined) throw new ShapeError(`${LINEAR}: input must have at least 1 dimension, got a scalar.`)
-  if (last !== inFeatures) {
+  if (!sizeEq(last, inFeatures)) {
     throw new ShapeError(
-      `${LINEAR}: input has ${last} features in its last dimension (shape ${formatShape(input.sizes)}) but weight expects ${inFeatures} ` +
-        `(shape ${formatShape(weight.sizes)}); the last dimension of input must equal the last of weight.`,
+      `${LINEAR}: input has ${String(last)} features in its last dimension (shape ${formatShape(input.symSizes)}) but weight expects ${String(inFeatures)} ` +
+        `(shape ${formatShape(weight.symSizes)}); the last dimension of input must equal the last of weight.`,
     )
   }
   sameDType(LINEAR, 'input', input, 'weight', weight)
   if (bias !== null) {
-    if (bias.ndim !== 1 || bias.sizes[0] !== outFeatures) {
+    if (bias.ndim !== 1 || !sizeEq(bias.symSizes[0], outFeatures)) {
       throw new ShapeError(
-        `${LINEAR}: bias has shape ${formatShape(bias.sizes)} but weight (shape ${formatShape(weight.sizes)}) has ${outFeatures} output features; expected [${outFeatures}].`,
+        `${LINEAR}: bias has shape ${formatShape(bias.symSizes)} but weight (shape ${formatShape(weight.symSizes)}) has ${String(outFeatures)} output features; expected [${String(outFeatures)}].`,
       )
     }
     sameDType(LINEAR, 'input', input, 'bias', bias)
   }
-  return { shape: [...input.sizes.slice(0, -1), outFeatures], dtype: input.dtype }
+  return { shape: [...input.symSizes.slice(0, -1), outFeatures], dtype: input.dtype }
 }
 
 /** A tensor seen as a matrix whose rows are its last dimension. */
@@ -194,7 +195,7 @@ export const linear: Op['linear'] = defineOp({
   meta: linearMeta,
   halvesInFloat32: true,
   kernel: (input, weight, bias) => {
-    const spec = linearMeta(input, weight, bias)
+    const spec = numbersOf(linearMeta(input, weight, bias))
     const out = Tensor.empty(spec.shape, spec.dtype)
     const [n, k] = pairOf(weight.sizes)
     const [w0, w1] = pairOf(weight.steps)

@@ -3,7 +3,7 @@ import { ArgumentError } from '../../errors/index.ts'
 import { isComplexDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { wrapDim } from '../../tensor/index.ts'
+import { sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -55,7 +55,7 @@ function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly num
   const [a, b] = dims.map((d) => wrapDim(op, d, self.ndim))
   if (a === undefined || b === undefined || dims.length !== 2 || a === b)
     throw new ArgumentError(`${op}: dim must name two different dimensions, got [${dims.join(', ')}].`)
-  const kept = self.sizes.map((size, d) => (d === a || d === b ? 1 : size))
+  const kept = self.symSizes.map((size, d) => (d === a || d === b ? 1 : size))
   const shaped = (values: Tensor): Tensor => (keepdim ? reshape(values, kept) : values)
   if (ord === 'fro') return pNorm(op, lengths(self), 2, [a, b], keepdim)
   if (ord === 'nuc' || ord === 2 || ord === -2) {
@@ -68,7 +68,7 @@ function matrixNormOf(op: string, self: Tensor, ord: unknown, dims: readonly num
     return shaped(
       reshape(
         ord > 0 ? amax(sums, [compared], true) : amin(sums, [compared], true),
-        keepdim ? kept : self.sizes.filter((_, d) => d !== a && d !== b),
+        keepdim ? kept : self.symSizes.filter((_, d) => d !== a && d !== b),
       ),
     )
   }
@@ -165,7 +165,7 @@ export const matrixRank: OpFunction<(self: Tensor, options?: PinvOptions) => Ten
   decompose: (self, atol, rtol, hermitian) => {
     const op = 'torch.linalg.matrix_rank'
     checkMatrix(op, self, hermitian)
-    if (self.numel === 0) return zeros(self.sizes.slice(0, -2), { dtype: 'int64' })
+    if (sizeEq(self.symNumel, 0)) return zeros(self.symSizes.slice(0, -2), { dtype: 'int64' })
     const values = singularValues(self.detach(), hermitian)
     return sum(to(counting(self, values, toleranceOf(op, 'atol', atol), toleranceOf(op, 'rtol', rtol)), 'int64'), [-1])
   },

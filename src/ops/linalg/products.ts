@@ -1,7 +1,7 @@
 // Products of vectors, matrices and tensors that are composed of matmul.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, numelOf, wrapDim } from '../../tensor/index.ts'
+import { formatShape, numelOf, sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -129,24 +129,24 @@ export const tensordot: OpFunction<
   schema: 'tensordot(Tensor self, Tensor other, any dims=2) -> Tensor',
   decompose: (self, other, dims) => {
     const [a, b] = contracted(self, other, dims)
-    const differ = a.flatMap((d, i) => (sizeAt(self.sizes, d) === sizeAt(other.sizes, b[i] ?? 0) ? [] : [i]))
-    if (differ.some((i) => sizeAt(self.sizes, a[i] ?? 0) !== 1 && sizeAt(other.sizes, b[i] ?? 0) !== 1))
+    const differ = a.flatMap((d, i) => (sizeEq(sizeAt(self.symSizes, d), sizeAt(other.symSizes, b[i] ?? 0)) ? [] : [i]))
+    if (differ.some((i) => !sizeEq(sizeAt(self.symSizes, a[i] ?? 0), 1) && !sizeEq(sizeAt(other.symSizes, b[i] ?? 0), 1)))
       throw new ShapeError(
-        `torch.tensordot: the sizes of the dimensions [${a.join(', ')}] of shape ${formatShape(self.sizes)} and [${b.join(', ')}] of shape ${formatShape(other.sizes)} differ.`,
+        `torch.tensordot: the sizes of the dimensions [${a.join(', ')}] of shape ${formatShape(self.symSizes)} and [${b.join(', ')}] of shape ${formatShape(other.symSizes)} differ.`,
       )
     // A size of 1 goes with all elements of the other tensor.
     if (differ.length > 0) {
       const summed = (t: Tensor, dims: readonly number[]): Tensor => {
-        const longer = differ.map((i) => dims[i] ?? 0).filter((d) => sizeAt(t.sizes, d) !== 1)
+        const longer = differ.map((i) => dims[i] ?? 0).filter((d) => !sizeEq(sizeAt(t.symSizes, d), 1))
         return longer.length === 0 ? t : sum(t, longer, true)
       }
       return tensordot(summed(self, a), summed(other, b), [a, b])
     }
-    const free = (t: Tensor, used: readonly number[]): number[] => t.sizes.map((_, d) => d).filter((d) => !used.includes(d))
+    const free = (t: Tensor, used: readonly number[]): number[] => t.symSizes.map((_, d) => d).filter((d) => !used.includes(d))
     const [left, right] = [free(self, a), free(other, b)]
     const n = numelOf(a.map((d) => sizeAt(self.sizes, d)))
     const product = matmul(reshape(permute(self, [...left, ...a]), [-1, n]), reshape(permute(other, [...b, ...right]), [n, -1]))
-    return reshape(product, [...left.map((d) => sizeAt(self.sizes, d)), ...right.map((d) => sizeAt(other.sizes, d))])
+    return reshape(product, [...left.map((d) => sizeAt(self.symSizes, d)), ...right.map((d) => sizeAt(other.symSizes, d))])
   },
 })
 

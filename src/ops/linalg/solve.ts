@@ -1,7 +1,7 @@
 // Systems of linear equations, inverses, determinants, and the matrix exponential.
 import { ShapeError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
-import { broadcastShapes, formatShape, sameShape, tensorFromValues } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, sameShape, sizeEq, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { complex, conj, imag } from '../complex/construct.ts'
 import { eye, fullLike, zeros } from '../creation.ts'
@@ -33,8 +33,8 @@ function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
   checkMatrix(op, a, true)
   checkMatrix(op, b)
   checkAlike(op, a, b)
-  if (sizeAt(a.sizes, -1) !== sizeAt(b.sizes, -2) || !sameShape(a.sizes.slice(0, -2), b.sizes.slice(0, -2)))
-    throw new ShapeError(`${op}: matrices of shape ${formatShape(a.sizes)} do not fit right sides of shape ${formatShape(b.sizes)}.`)
+  if (!sizeEq(sizeAt(a.symSizes, -1), sizeAt(b.symSizes, -2)) || !sameShape(a.symSizes.slice(0, -2), b.symSizes.slice(0, -2)))
+    throw new ShapeError(`${op}: matrices of shape ${formatShape(a.symSizes)} do not fit right sides of shape ${formatShape(b.symSizes)}.`)
   return { shape: b.sizes, dtype: b.dtype }
 }
 
@@ -49,8 +49,8 @@ const solved = (a: Tensor, b: Tensor, fn: (a: Dense, b: Dense, batch: number) =>
 
 /** Both with the batch dimensions that they broadcast to. */
 function aligned(op: string, a: Tensor, b: Tensor): readonly [Tensor, Tensor] {
-  const batch = broadcastShapes(op, a.sizes.slice(0, -2), b.sizes.slice(0, -2))
-  return [expand(a, [...batch, ...a.sizes.slice(-2)]), expand(b, [...batch, ...b.sizes.slice(-2)])]
+  const batch = broadcastShapes(op, a.symSizes.slice(0, -2), b.symSizes.slice(0, -2))
+  return [expand(a, [...batch, ...a.symSizes.slice(-2)]), expand(b, [...batch, ...b.symSizes.slice(-2)])]
 }
 
 /**
@@ -97,7 +97,7 @@ export const linalgSolve: Op['linalgSolve'] = defineOp({
   namespace: 'torch.linalg',
   autocast: 'float32',
   decompose: (a, b, left) => {
-    const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.sizes, a.sizes.slice(0, -1)))
+    const isVector = b.ndim === 1 || (a.ndim - 1 === b.ndim && sameShape(b.symSizes, a.symSizes.slice(0, -1)))
     const side = isVector ? unsqueeze(b, -1) : left ? b : turned(b)
     const x = solveMatrix(...aligned('torch.linalg.solve', left ? a : turned(a), side))
     return isVector ? squeeze(x, -1) : left ? x : turned(x)

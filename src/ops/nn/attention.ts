@@ -1,7 +1,7 @@
 // Scaled dot-product attention: one operator where its kernels take the call, else composed of matrix products and a softmax.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { isStrict } from '../../kernels/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -65,7 +65,7 @@ export const scaledDotProductAttention: OpFunction<{
     'scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor',
   namespace: 'torch.nn.functional',
   autocast: 'half',
-  meta: (query, _key, value) => ({ shape: [...query.sizes.slice(0, -1), sizeAt(value.sizes, -1)], dtype: query.dtype }),
+  meta: (query, _key, value) => ({ shape: [...query.symSizes.slice(0, -1), sizeAt(value.symSizes, -1)], dtype: query.dtype }),
   decompose: (given, givenKey, givenValue, givenMask, dropoutP, isCausal, scale, enableGqa) => {
     checkAdmits(NAME, 'floating', given.dtype)
     // Scores are large numbers, of which a softmax takes the exponentials: halves are computed in float32, and rounded once.
@@ -73,9 +73,15 @@ export const scaledDotProductAttention: OpFunction<{
     const query = wide(given)
     const attnMask = givenMask === null || givenMask.dtype === 'bool' ? givenMask : wide(givenMask)
     const [key, value] = enableGqa ? [headsOf(query, wide(givenKey)), headsOf(query, wide(givenValue))] : [wide(givenKey), wide(givenValue)]
-    if (query.ndim < 2 || key.ndim < 2 || value.ndim < 2 || query.sizes.at(-1) !== key.sizes.at(-1) || key.sizes.at(-2) !== value.sizes.at(-2)) {
+    if (
+      query.ndim < 2 ||
+      key.ndim < 2 ||
+      value.ndim < 2 ||
+      !sizeEq(query.symSizes.at(-1), key.symSizes.at(-1)) ||
+      !sizeEq(key.symSizes.at(-2), value.symSizes.at(-2))
+    ) {
       throw new ShapeError(
-        `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.sizes)}, ${formatShape(key.sizes)} and ${formatShape(value.sizes)}.`,
+        `${NAME}: expected query [.., L, E], key [.., S, E] and value [.., S, V], got shapes ${formatShape(query.symSizes)}, ${formatShape(key.symSizes)} and ${formatShape(value.symSizes)}.`,
       )
     }
     if (isCausal && attnMask !== null) throw new ArgumentError(`${NAME}: give attn_mask or is_causal, not both.`)

@@ -82,8 +82,8 @@ function checkBackward(
   { grad, out, logsumexp }: Readonly<Record<'grad' | 'out' | 'logsumexp', Tensor>>,
 ): void {
   check(query, key, value, mask)
-  const rows = query.sizes.slice(0, -1)
-  const shape = [...rows, sizeAt(value.sizes, -1)]
+  const rows = query.symSizes.slice(0, -1)
+  const shape = [...rows, sizeAt(value.symSizes, -1)]
   for (const [name, operand] of Object.entries({ grad, out })) checkOperand(NAME, name, operand, shape, query.dtype)
   checkOperand(NAME, 'logsumexp', logsumexp, rows, query.dtype)
 }
@@ -126,7 +126,7 @@ export const blockAttentionBackward: Op['blockAttentionBackward'] = defineOp({
   tags: ['fusedKernel'],
   meta: (grad, query, key, value, mask, out, logs) => {
     checkBackward({ query, key, value, mask }, { grad, out, logsumexp: logs })
-    return [query, key, value].map((t) => ({ shape: t.sizes, dtype: t.dtype }))
+    return [query, key, value].map((t) => ({ shape: t.symSizes, dtype: t.dtype }))
   },
   halvesInFloat32: true,
   kernel: (grad, query, key, value, mask, out, logs, isCausal, scale): readonly [Tensor, Tensor, Tensor] => {
@@ -160,7 +160,7 @@ function composed({ query, key, value, ...rest }: Attention): readonly [result: 
   const { mask } = rest
   const scored = { query, key: forHeads(query, key), ...rest }
   const logs = logsumexp(scoresOf(scored), -1)
-  const isHidden = mask === null ? null : reshape(hiddenRows(mask), mask.sizes.slice(0, -1))
+  const isHidden = mask === null ? null : reshape(hiddenRows(mask), mask.symSizes.slice(0, -1))
   return [matmul(weightsOf(scored), forHeads(query, value)), isHidden === null ? logs : maskedFill(logs, isHidden, Infinity)]
 }
 
@@ -181,9 +181,9 @@ export const blockAttention: Op['blockAttention'] = defineOp({
   tags: ['fusedKernel'],
   meta: (query, key, value, mask) => {
     check(query, key, value, mask)
-    const rows = query.sizes.slice(0, -1)
+    const rows = query.symSizes.slice(0, -1)
     return [
-      { shape: [...rows, sizeAt(value.sizes, -1)], dtype: query.dtype },
+      { shape: [...rows, sizeAt(value.symSizes, -1)], dtype: query.dtype },
       { shape: rows, dtype: query.dtype },
     ]
   },

@@ -59,8 +59,8 @@ export const convolutionBackward: Op['convolutionBackward'] = defineOp({
     const out = convSpec(input, weight, null, stride, padding, dilation, groups)
     checkOperand(CONV2D, 'grad', grad, out.shape, out.dtype)
     return [
-      { shape: needInput ? input.sizes : [0], dtype: input.dtype },
-      { shape: needWeight ? weight.sizes : [0], dtype: weight.dtype },
+      { shape: needInput ? input.symSizes : [0], dtype: input.dtype },
+      { shape: needWeight ? weight.symSizes : [0], dtype: weight.dtype },
     ]
   },
   halvesInFloat32: true,

@@ -182,7 +182,7 @@ export const convTbc: Op['convTbc'] = defineOp({
   decompose: (input, weight, bias, pad) => {
     if (input.ndim !== 3 || weight.ndim !== 3)
       throw new ShapeError(
-        `torch.conv_tbc: expected input [time, batch, channels] and weight [kernel, channels, outChannels], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
+        `torch.conv_tbc: expected input [time, batch, channels] and weight [kernel, channels, outChannels], got shapes ${formatShape(input.symSizes)} and ${formatShape(weight.symSizes)}.`,
       )
     return permute(conv1d(permute(input, [1, 2, 0]), permute(weight, [2, 1, 0]), bias, 1, pad), [2, 0, 1])
   },

@@ -40,10 +40,10 @@ function sampleShape(input: Tensor): readonly number[] {
 /** What is wrong with a target of another shape; input and target have changed places if they would fit there. */
 function unfitTarget(input: Tensor, target: Tensor): ShapeError {
   const perSample = sampleShape(input)
-  const areSwapped = dtypeInfo[target.dtype].floating && target.ndim > 0 && sameShape(input.sizes, sampleShape(target))
+  const areSwapped = dtypeInfo[target.dtype].floating && target.ndim > 0 && sameShape(input.symSizes, sampleShape(target))
   return new ShapeError(
-    `${NAME}: target has shape ${formatShape(target.sizes)} (${target.dtype}) but input has shape ${formatShape(input.sizes)}; ` +
-      `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.sizes)}.` +
+    `${NAME}: target has shape ${formatShape(target.symSizes)} (${target.dtype}) but input has shape ${formatShape(input.symSizes)}; ` +
+      `expected integer classes of shape ${formatShape(perSample)} or probabilities of shape ${formatShape(input.symSizes)}.` +
       swappedHint(areSwapped, 'input', 'target', 'input, target'),
   )
 }
@@ -52,7 +52,7 @@ function unfitTarget(input: Tensor, target: Tensor): ShapeError {
 const classWeights = (weight: Tensor, logits: Tensor): Tensor =>
   reshape(
     weight,
-    logits.sizes.map((size, i) => (i === classDim(logits) ? size : 1)),
+    logits.symSizes.map((size, i) => (i === classDim(logits) ? size : 1)),
   )
 
 function probabilityLoss(logits: Tensor, target: Tensor, weight: Tensor | null, reduction: Reduction, labelSmoothing: number): Tensor {
@@ -102,7 +102,7 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
   autocast: 'float32',
   meta: (input, target, _weight, _ignoreIndex, reduction) => {
     const perSample = sampleShape(input)
-    if (!sameShape(target.sizes, perSample) && !sameShape(target.sizes, input.sizes)) {
+    if (!sameShape(target.symSizes, perSample) && !sameShape(target.symSizes, input.symSizes)) {
       throw unfitTarget(input, target)
     }
     return { shape: reduction === 'none' ? perSample : [], dtype: input.dtype }
@@ -112,8 +112,8 @@ export const crossEntropy: OpFunction<(input: Tensor, target: Tensor, options?: 
       throw new ArgumentError(`${NAME}: label_smoothing must be between 0 and 1, got ${labelSmoothing}.`)
     const reduction = checkedReduction(NAME, given)
     const perSample = sampleShape(input)
-    const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.sizes, input.sizes)
-    if (!probabilities && !sameShape(target.sizes, perSample)) {
+    const probabilities = dtypeInfo[target.dtype].floating && sameShape(target.symSizes, input.symSizes)
+    if (!probabilities && !sameShape(target.symSizes, perSample)) {
       throw unfitTarget(input, target)
     }
     if (probabilities) return probabilityLoss(input, target, weight, reduction, labelSmoothing)

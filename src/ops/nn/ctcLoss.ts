@@ -52,7 +52,7 @@ function targetRows(targets: Tensor, lengths: Tensor): Tensor {
   const starts = reshape(sub(cumsum(lengths, 0), lengths), [-1, 1])
   const last = Math.max(0, targets.numel - 1)
   const positions = clamp(add(starts, arange(targets.numel, { dtype: 'int64' })), 0, last)
-  return reshape(gather(to(targets, 'int64'), 0, reshape(positions, [-1])), positions.sizes)
+  return reshape(gather(to(targets, 'int64'), 0, reshape(positions, [-1])), positions.symSizes)
 }
 
 /** log(e^a + e^b + …), where IMPOSSIBLE counts as nothing. */
@@ -132,13 +132,13 @@ export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLength
     decompose: (given, targets, inputs, lengths, blank, reductionName, zeroInfinity) => {
       const reduction = checkedReduction(NAME, reductionName)
       if (given.ndim !== 2 && given.ndim !== 3)
-        throw new ShapeError(`${NAME}: expected log_probs [T, N, C] or [T, C], got shape ${formatShape(given.sizes)}.`)
+        throw new ShapeError(`${NAME}: expected log_probs [T, N, C] or [T, C], got shape ${formatShape(given.symSizes)}.`)
       const logProbs = given.ndim === 2 ? unsqueeze(given, 1) : given
       if (blank < 0 || blank >= sizeAt(logProbs.sizes, 2))
-        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.sizes, 2)} classes, got ${blank}.`)
+        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.symSizes, 2)} classes, got ${blank}.`)
       const targetLengths = lengthsOf('target_lengths', lengths)
-      const all = expand(targetLengths, [sizeAt(logProbs.sizes, 1)])
-      const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.sizes, 1)])
+      const all = expand(targetLengths, [sizeAt(logProbs.symSizes, 1)])
+      const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.symSizes, 1)])
       checkLengths(logProbs, targets, inputLengths, all)
       const losses = add(lossesOf(logProbs, targetRows(targets, all), inputLengths, all, blank), normalized(logProbs, inputLengths))
       const counted = zeroInfinity ? where(eq(losses, Infinity), 0, losses) : losses

@@ -1,7 +1,7 @@
 // Distances and similarities of vectors.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, wrapDim } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -31,10 +31,10 @@ export const cosineSimilarity: Op['cosineSimilarity'] = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (x1, x2, dim, eps) => {
     const op = `${F}.cosine_similarity`
-    const shape = broadcastShapes(op, x1.sizes, x2.sizes)
+    const shape = broadcastShapes(op, x1.symSizes, x2.symSizes)
     const at = wrapDim(op, dim, shape.length)
     // A vector that broadcasting repeats along `dim` is that long.
-    const whole = (x: Tensor): Tensor => (x.ndim === shape.length && x.sizes[at] === shape[at] ? x : expand(x, shape))
+    const whole = (x: Tensor): Tensor => (x.ndim === shape.length && sizeEq(x.symSizes[at], shape[at]) ? x : expand(x, shape))
     const [a, b] = [whole(x1), whole(x2)]
     const limited = (t: Tensor): Tensor => maximum(pNorm(op, t, 2, [at], true), scalarTensor(eps, { dtype: t.dtype }))
     return sum(mul(div(a, limited(a)), div(b, limited(b))), [at])
@@ -56,7 +56,7 @@ export const pairwiseDistance: Op['pairwiseDistance'] = defineOp({
 })
 
 function checkVectors(op: string, x: Tensor): void {
-  if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.sizes)}.`)
+  if (x.ndim < 2) throw new ShapeError(`${op}: expected vectors as rows of at least 2 dimensions, got shape ${formatShape(x.symSizes)}.`)
 }
 
 export interface CdistOptions {
@@ -85,8 +85,8 @@ export const cdist: OpFunction<(x1: Tensor, x2: Tensor, p?: number | CdistOption
     checkVectors('torch.cdist', x1)
     checkVectors('torch.cdist', x2)
     if (!(p >= 0)) throw new ArgumentError(`torch.cdist: p must not be negative, got ${p}.`)
-    if (sizeAt(x1.sizes, -1) !== sizeAt(x2.sizes, -1))
-      throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.sizes)} and ${formatShape(x2.sizes)}.`)
+    if (!sizeEq(sizeAt(x1.symSizes, -1), sizeAt(x2.symSizes, -1)))
+      throw new ShapeError(`torch.cdist: rows must have the same length, got shapes ${formatShape(x1.symSizes)} and ${formatShape(x2.symSizes)}.`)
     return pNorm('torch.cdist', sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, [-1], false)
   },
 })

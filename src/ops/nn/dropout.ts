@@ -41,7 +41,7 @@ export const dropout: OpFunction<{
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   tags: ['random'],
-  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.symSizes, dtype: input.dtype }),
   decompose: (input, p, training, inplace) => {
     if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.dropout: p must be between 0 and 1, got ${p}.`)
     if (!training || p === 0) return input
@@ -80,7 +80,7 @@ function droppedChannels(spatial: number, input: Tensor, p: number, training: bo
   checkProbability(name, p)
   if (input.ndim !== spatial + 1 && input.ndim !== spatial + 2)
     throw new ShapeError(
-      `torch.nn.functional.${name}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`,
+      `torch.nn.functional.${name}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.symSizes)}.`,
     )
   if (!training || p === 0) return input
   // PyTorch takes [N, C, H] of dropout2d for a batch too.

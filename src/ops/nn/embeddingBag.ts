@@ -82,9 +82,9 @@ export const embeddingBag: OpFunction<
     if (mode !== 'sum' && mode !== 'mean' && mode !== 'max')
       throw new ArgumentError(`${NAME}: mode must be 'sum', 'mean' or 'max', got ${valueText(mode)}.`)
     if (factors !== null && mode !== 'sum') throw new ArgumentError(`${NAME}: per_sample_weights are for mode 'sum', not '${mode}'.`)
-    if (factors !== null && !sameShape(factors.sizes, input.sizes))
+    if (factors !== null && !sameShape(factors.symSizes, input.symSizes))
       throw new ShapeError(
-        `${NAME}: per_sample_weights must have the shape of input, got ${formatShape(factors.sizes)} and ${formatShape(input.sizes)}.`,
+        `${NAME}: per_sample_weights must have the shape of input, got ${formatShape(factors.symSizes)} and ${formatShape(input.symSizes)}.`,
       )
     renormalizeRows(weight, input, maxNorm, normType)
     const { count, of } = bagsOf(input, offsets, includeLastOffset)
@@ -94,13 +94,13 @@ export const embeddingBag: OpFunction<
     // What belongs to no bag, and what is only padding, goes into one behind the others.
     const skipped = padding === null ? null : eq(flat, padding < 0 ? padding + sizeAt(weight.sizes, 0) : padding)
     const bags = skipped === null ? of : where(skipped, count, of)
-    const width = sizeAt(weight.sizes, 1)
+    const width = sizeAt(weight.symSizes, 1)
     const empty = zeros([count + 1, width], { dtype: weight.dtype })
-    const bagOfEach = expand(unsqueeze(bags, -1), [flat.numel, width])
+    const bagOfEach = expand(unsqueeze(bags, -1), [flat.symNumel, width])
     const all = mode === 'max' ? scatterReduce(empty, 0, bagOfEach, rows, 'amax', { includeSelf: false }) : indexAdd(empty, 0, bags, rows)
     const out = narrow(all, 0, 0, count)
     if (mode !== 'mean') return out
-    const sizes = indexAdd(zeros([count + 1], { dtype: weight.dtype }), 0, bags, ones([flat.numel], { dtype: weight.dtype }))
+    const sizes = indexAdd(zeros([count + 1], { dtype: weight.dtype }), 0, bags, ones([flat.symNumel], { dtype: weight.dtype }))
     return div(out, unsqueeze(clamp(narrow(sizes, 0, 0, count), 1), -1))
   },
 })

@@ -173,7 +173,7 @@ const numbered = <T extends string>(op: string, name: string, names: readonly T[
 
 function numberedSample(op: string, spatial: number | null, input: Tensor, grid: Tensor, mode: number, padding: number, align: boolean): Tensor {
   if (spatial !== null && input.ndim !== spatial + 2)
-    throw new ShapeError(`${op}: expected an input of ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`)
+    throw new ShapeError(`${op}: expected an input of ${spatial + 2} dimensions, got shape ${formatShape(input.symSizes)}.`)
   return gridSample(input, grid, {
     mode: numbered(op, 'interpolation_mode', MODES, mode),
     paddingMode: numbered(op, 'padding_mode', PADDINGS, padding),
@@ -248,9 +248,9 @@ export const affineGrid: Op['affineGrid'] = defineOp({
     const spatial = size.length - 2
     if (size.some((n) => n < 1)) throw new ArgumentError(`${name}: size must hold positive numbers, got ${valueText(size)}.`)
     const [batch = 0] = size
-    if ((spatial !== 2 && spatial !== 3) || !sameShape(theta.sizes, [batch, spatial, spatial + 1]))
+    if ((spatial !== 2 && spatial !== 3) || !sameShape(theta.symSizes, [batch, spatial, spatial + 1]))
       throw new ShapeError(
-        `${name}: expected theta [N, 2, 3] and size [N, C, H, W], or theta [N, 3, 4] and size [N, C, D, H, W], got shape ${formatShape(theta.sizes)} and size ${valueText(size)}.`,
+        `${name}: expected theta [N, 2, 3] and size [N, C, H, W], or theta [N, 3, 4] and size [N, C, D, H, W], got shape ${formatShape(theta.symSizes)} and size ${valueText(size)}.`,
       )
     const sizes = size.slice(2)
     // [.., places of dimension d, ..], with the last dimension first.

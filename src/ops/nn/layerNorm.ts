@@ -2,6 +2,7 @@
 import { dispatchState } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import { channelsLastHint } from '../../protocol/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -12,7 +13,7 @@ import { to } from '../pointwise/cast.ts'
 import { rsqrt } from '../pointwise/unary.ts'
 import { mean, variance } from '../reduction/mean.ts'
 import { sum } from '../reduction/sum.ts'
-import { checkOperand } from '../shapes.ts'
+import { checkOperand, numbersFor } from '../shapes.ts'
 import { contiguous, reshape } from '../view/reshape.ts'
 import { batchNorm } from './batchNorm.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
@@ -20,31 +21,31 @@ import { narrowTo, wideFor } from './wide.ts'
 
 const NAME = 'torch.nn.functional.layer_norm'
 
-function check(input: Tensor, normalizedShape: readonly number[], weight: Tensor | null, bias: Tensor | null): void {
-  const tail = input.sizes.slice(input.ndim - normalizedShape.length)
+function check(input: Tensor, normalizedShape: readonly Size[], weight: Tensor | null, bias: Tensor | null): void {
+  const tail = input.symSizes.slice(input.ndim - normalizedShape.length)
   if (normalizedShape.length === 0 || !sameShape(tail, normalizedShape)) {
-    throw new ShapeError(`${NAME}: input of shape ${formatShape(input.sizes)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
+    throw new ShapeError(`${NAME}: input of shape ${formatShape(input.symSizes)} must end in normalized_shape ${formatShape(normalizedShape)}.`)
   }
   for (const [name, tensor] of Object.entries({ weight, bias })) {
-    if (tensor !== null && !sameShape(tensor.sizes, normalizedShape)) {
+    if (tensor !== null && !sameShape(tensor.symSizes, normalizedShape)) {
       throw new ShapeError(
-        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
+        `${NAME}: ${name} has shape ${formatShape(tensor.symSizes)} but normalized_shape is ${formatShape(normalizedShape)}; they must be equal.`,
       )
     }
     checkOperand(NAME, name, tensor, normalizedShape, input.dtype)
   }
 }
 
-const lastDims = (shape: readonly number[]): number[] => shape.map((_, i) => i - shape.length)
+const lastDims = (shape: readonly Size[]): number[] => shape.map((_, i) => i - shape.length)
 
 /** The shape of the mean and the deviation of each row. */
-const statShape = (input: Tensor, normalizedShape: readonly number[]): readonly number[] =>
-  input.sizes.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
+const statShape = (input: Tensor, normalizedShape: readonly Size[]): readonly Size[] =>
+  input.symSizes.map((size, i) => (i < input.ndim - normalizedShape.length ? size : 1))
 
-function checkBackward(grad: Tensor, input: Tensor, normalizedShape: readonly number[], mu: Tensor, rstd: Tensor, weight: Tensor | null): void {
+function checkBackward(grad: Tensor, input: Tensor, normalizedShape: readonly Size[], mu: Tensor, rstd: Tensor, weight: Tensor | null): void {
   check(input, normalizedShape, weight, null)
   const stat = statShape(input, normalizedShape)
-  checkOperand(NAME, 'grad', grad, input.sizes, input.dtype)
+  checkOperand(NAME, 'grad', grad, input.symSizes, input.dtype)
   checkOperand(NAME, 'mean', mu, stat, input.dtype)
   checkOperand(NAME, 'rstd', rstd, stat, input.dtype)
 }
@@ -56,7 +57,7 @@ function sizes(input: Tensor, normalizedShape: readonly number[]): readonly [row
 }
 
 /** The rows' means, 1 / sqrt(variance + eps), and the input minus the means, with operators. */
-function statistics(input: Tensor, normalizedShape: readonly number[], eps: number) {
+function statistics(input: Tensor, normalizedShape: readonly Size[], eps: number) {
   const dims = lastDims(normalizedShape)
   const mu = mean(input, dims, true)
   const centered = sub(input, mu)
@@ -66,13 +67,13 @@ function statistics(input: Tensor, normalizedShape: readonly number[], eps: numb
 function backwardFormula(
   grad: Tensor,
   input: Tensor,
-  normalizedShape: readonly number[],
+  normalizedShape: readonly Size[],
   mu: Tensor,
   rstd: Tensor,
   weight: Tensor | null,
 ): readonly [Tensor, Tensor, Tensor] {
   const dims = lastDims(normalizedShape)
-  const lead = input.sizes.map((_, i) => i).slice(0, input.ndim - normalizedShape.length)
+  const lead = input.symSizes.map((_, i) => i).slice(0, input.ndim - normalizedShape.length)
   const normal = mul(sub(input, mu), rstd)
   const weighted = weight === null ? grad : mul(grad, weight)
   const gi = mul(rstd, sub(sub(weighted, mean(weighted, dims, true)), mul(normal, mean(mul(weighted, normal), dims, true))))
@@ -95,7 +96,7 @@ export const nativeLayerNormBackward: Op['nativeLayerNormBackward'] = defineOp({
   meta: (grad, input, normalizedShape, mu, rstd, weight) => {
     checkBackward(grad, input, normalizedShape, mu, rstd, weight)
     const vector = { shape: normalizedShape, dtype: input.dtype }
-    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector]
+    return [{ shape: input.symSizes, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, normalizedShape, mu, rstd, weight): readonly [Tensor, Tensor, Tensor] => {
@@ -132,13 +133,13 @@ export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
   meta: (input, normalizedShape, weight, bias) => {
     check(input, normalizedShape, weight, bias)
     const stat = { shape: statShape(input, normalizedShape), dtype: input.dtype }
-    return [{ shape: input.sizes, dtype: input.dtype }, stat, stat]
+    return [{ shape: input.symSizes, dtype: input.dtype }, stat, stat]
   },
   halvesInFloat32: true,
   kernel: (input, normalizedShape, weight, bias, eps): readonly [Tensor, Tensor, Tensor] => {
     check(input, normalizedShape, weight, bias)
     const { dtype } = input
-    const stat = statShape(input, normalizedShape)
+    const stat = numbersFor(NAME, statShape(input, normalizedShape))
     const [out, mu, rstd] = [Tensor.empty(input.sizes, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
     const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
     launch(layerNormKernel(dtype, weight !== null, bias !== null), [out, mu, rstd, ...operands], [...sizes(input, normalizedShape), eps])
@@ -192,7 +193,7 @@ export const layerNorm: OpFunction<LayerNorm> = defineOp({
   recordAs: 'keywords',
   meta: (input, normalizedShape, weight, bias) => {
     check(input, normalizedShape, weight, bias)
-    return { shape: input.sizes, dtype: input.dtype }
+    return { shape: input.symSizes, dtype: input.dtype }
   },
   decompose: (...args) => nativeLayerNorm(...args)[0],
 })

@@ -1,6 +1,6 @@
 // Losses from likelihoods: Kullback-Leibler divergence, and those of Poisson and normal distributions.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, sameShape } from '../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -97,10 +97,10 @@ export const gaussianNllLoss: OpFunction<(input: Tensor, target: Tensor, varianc
   decompose: (input, target, given, full, eps, reduction) => {
     const op = `${F}.gaussian_nll_loss`
     if (!(eps > 0)) throw new ArgumentError(`${op}: eps must be positive, got ${eps}.`)
-    const shorter = given.ndim > 0 && sameShape([...given.sizes, 1].slice(0, -1), input.sizes.slice(0, -1))
-    const spread = shorter && !sameShape(given.sizes, input.sizes) ? unsqueeze(given, -1) : given
-    if (spread.ndim !== 0 && !spread.sizes.every((size, d) => size === input.sizes[d] || size === 1))
-      throw new ShapeError(`${op}: var of shape ${formatShape(given.sizes)} does not fit input of shape ${formatShape(input.sizes)}.`)
+    const shorter = given.ndim > 0 && sameShape([...given.symSizes, 1].slice(0, -1), input.symSizes.slice(0, -1))
+    const spread = shorter && !sameShape(given.symSizes, input.symSizes) ? unsqueeze(given, -1) : given
+    if (spread.ndim !== 0 && !spread.symSizes.every((size, d) => sizeEq(size, input.symSizes[d]) || sizeEq(size, 1)))
+      throw new ShapeError(`${op}: var of shape ${formatShape(given.symSizes)} does not fit input of shape ${formatShape(input.symSizes)}.`)
     // Limited variances keep their gradient, as in PyTorch.
     const variance = add(spread, detach(sub(clamp(spread, eps), spread)))
     const loss = mul(add(log(variance), div(square(sub(input, target)), variance)), 0.5)

@@ -51,11 +51,11 @@ export const mseLoss: OpFunction<(input: Tensor, target: Tensor, options?: LossO
   autocast: 'float32',
   meta: (input, target, reduction) => pairSpec(`${F}.mse_loss`, input, target, reduction),
   decompose: (input, target, reduction, weight) => {
-    broadcastShapes(`${F}.mse_loss`, input.sizes, target.sizes)
+    broadcastShapes(`${F}.mse_loss`, input.symSizes, target.symSizes)
     const squares = square(sub(input, target))
     if (weight === null || reduction !== 'mean') return reduce(`${F}.mse_loss`, weight === null ? squares : mul(squares, weight), reduction)
     // PyTorch divides by the sum of the weights.
-    return div(sum(mul(squares, weight)), sum(expand(weight, squares.sizes)))
+    return div(sum(mul(squares, weight)), sum(expand(weight, squares.symSizes)))
   },
 })
 
@@ -122,8 +122,10 @@ export const huberLoss: OpFunction<(input: Tensor, target: Tensor, options?: Los
 })
 
 function sameShapes(op: string, input: Tensor, target: Tensor): void {
-  if (!sameShape(input.sizes, target.sizes)) {
-    throw new ShapeError(`${op}: input has shape ${formatShape(input.sizes)} and target has shape ${formatShape(target.sizes)}; they must be equal.`)
+  if (!sameShape(input.symSizes, target.symSizes)) {
+    throw new ShapeError(
+      `${op}: input has shape ${formatShape(input.symSizes)} and target has shape ${formatShape(target.symSizes)}; they must be equal.`,
+    )
   }
 }
 

@@ -183,7 +183,7 @@ export const tripletMarginWithDistanceLoss: OpFunction<
 /** `input` as [N, C], whatever the target has: [N], or [] for a single sample. */
 function samplesOf(op: string, input: Tensor): Tensor {
   if (input.ndim <= 2) return input.ndim === 2 ? input : reshape(input, [1, -1])
-  throw new ShapeError(`${op}: expected an input [N, C] or [C], got shape ${formatShape(input.sizes)}.`)
+  throw new ShapeError(`${op}: expected an input [N, C] or [C], got shape ${formatShape(input.symSizes)}.`)
 }
 
 export interface MultiMarginOptions extends MarginOptions {

@@ -1,5 +1,5 @@
 // The normalizations as PyTorch's autograd has them, with the statistics as further results: torch.native_layer_norm and its like. Captured PyTorch graphs call them.
-import { Tensor, formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -48,10 +48,10 @@ export const nativeGroupNorm: Op['nativeGroupNorm'] = defineOp({
     checkAdmits(op, 'floating', input.dtype)
     if (group < 1 || c % group !== 0) throw new ArgumentError(`${op}: group must divide the ${c} channels, got ${group}.`)
     if (input.numel !== n * c * plane)
-      throw new ShapeError(`${op}: input must have N C HxW = ${n * c * plane} elements, got shape ${formatShape(input.sizes)}.`)
+      throw new ShapeError(`${op}: input must have N C HxW = ${n * c * plane} elements, got shape ${formatShape(input.symSizes)}.`)
     for (const [name, t] of Object.entries({ weight, bias }))
-      if (t !== null && t.numel !== c)
-        throw new ShapeError(`${op}: ${name} must have ${c} elements, one per channel, got shape ${formatShape(t.sizes)}.`)
+      if (t !== null && !sizeEq(t.symNumel, c))
+        throw new ShapeError(`${op}: ${name} must have ${c} elements, one per channel, got shape ${formatShape(t.symSizes)}.`)
     const wide = wideFor(input)
     const rows = reshape(wide(input), [n, group, (c / group) * plane])
     const mu = mean(rows, [-1], true)
@@ -60,7 +60,7 @@ export const nativeGroupNorm: Op['nativeGroupNorm'] = defineOp({
     let out = reshape(mul(centered, rstd), [n, c, plane])
     if (weight !== null) out = mul(out, reshape(wide(weight), [1, c, 1]))
     if (bias !== null) out = add(out, reshape(wide(bias), [1, c, 1]))
-    return [to(reshape(out, input.sizes), input.dtype), to(reshape(mu, [n, group]), input.dtype), to(reshape(rstd, [n, group]), input.dtype)]
+    return [to(reshape(out, input.symSizes), input.dtype), to(reshape(mu, [n, group]), input.dtype), to(reshape(rstd, [n, group]), input.dtype)]
   },
 })
 

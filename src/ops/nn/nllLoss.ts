@@ -19,7 +19,7 @@ import {
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { swappedHint } from '../../protocol/index.ts'
-import { formatShape, numelOf, sameShape, Tensor } from '../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -47,24 +47,29 @@ const NAME = 'torch.nn.functional.nll_loss'
 
 /** The end of a message if scores and classes have changed places. */
 const orderHint = (self: Tensor, target: Tensor): string =>
-  swappedHint(target.ndim > 1 && sameShape(self.sizes, [sizeAt(target.sizes, 0), ...target.sizes.slice(2)]), 'self', 'target', 'self, target')
+  swappedHint(
+    target.ndim > 1 && sameShape(self.symSizes, [sizeAt(target.symSizes, 0), ...target.symSizes.slice(2)]),
+    'self',
+    'target',
+    'self, target',
+  )
 
 function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
-  const [images, classes, ...plane] = self.sizes
+  const [images, classes, ...plane] = self.symSizes
   if (images === undefined || classes === undefined)
     throw new ShapeError(
-      `${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.sizes)}.${orderHint(self, target)}`,
+      `${NAME}: input must have at least 2 dimensions [batch, classes, ..], got shape ${formatShape(self.symSizes)}.${orderHint(self, target)}`,
     )
   const expected = [images, ...plane]
-  if (!sameShape(target.sizes, expected)) {
+  if (!sameShape(target.symSizes, expected)) {
     throw new ShapeError(
-      `${NAME}: target has shape ${formatShape(target.sizes)} but input has shape ${formatShape(self.sizes)}; target holds a class per element: expected ${formatShape(expected)}.${orderHint(self, target)}`,
+      `${NAME}: target has shape ${formatShape(target.symSizes)} but input has shape ${formatShape(self.symSizes)}; target holds a class per element: expected ${formatShape(expected)}.${orderHint(self, target)}`,
     )
   }
   checkIndexType(NAME, 'target', target)
-  if (weight !== null && (weight.ndim !== 1 || weight.sizes[0] !== classes)) {
+  if (weight !== null && (weight.ndim !== 1 || !sizeEq(weight.symSizes[0], classes))) {
     throw new ShapeError(
-      `${NAME}: weight has shape ${formatShape(weight.sizes)} but input has ${classes} classes (shape ${formatShape(self.sizes)}); expected [${classes}].`,
+      `${NAME}: weight has shape ${formatShape(weight.symSizes)} but input has ${classes} classes (shape ${formatShape(self.symSizes)}); expected [${classes}].`,
     )
   }
   checkOperand(NAME, 'weight', weight, [classes], self.dtype)
@@ -72,7 +77,7 @@ function check(self: Tensor, target: Tensor, weight: Tensor | null): void {
 
 function checkBackward(scaled: Tensor, self: Tensor, target: Tensor, weight: Tensor | null): void {
   check(self, target, weight)
-  checkOperand(NAME, 'scaled', scaled, target.sizes, self.dtype)
+  checkOperand(NAME, 'scaled', scaled, target.symSizes, self.dtype)
 }
 
 /** [batch, classes, plane] sizes. */
@@ -147,7 +152,7 @@ function classMask(self: Tensor, target: Tensor, ignoreIndex: number): Tensor {
 const weightView = (weight: Tensor, self: Tensor): Tensor =>
   reshape(
     weight,
-    self.sizes.map((size, i) => (i === 1 ? size : 1)),
+    self.symSizes.map((size, i) => (i === 1 ? size : 1)),
   )
 
 /**
@@ -165,7 +170,7 @@ export const nllLossBackward: Op['nllLossBackward'] = defineOp({
   vmap: { folded: ['self', 'scaled', 'target'], rank: 2 },
   meta: (scaled, self, target, weight) => {
     checkBackward(scaled, self, target, weight)
-    return { shape: self.sizes, dtype: self.dtype }
+    return { shape: self.symSizes, dtype: self.dtype }
   },
   indices: {
     argument: 'target',
@@ -268,7 +273,7 @@ export const nllLoss: OpFunction<{
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   autocast: 'float32',
-  meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.sizes : [], dtype: self.dtype }),
+  meta: (self, target, _weight, _ignoreIndex, reduction) => ({ shape: reduction === 'none' ? target.symSizes : [], dtype: self.dtype }),
   decompose: (self, target, weight, ignoreIndex, given) => {
     const reduction = checkedReduction(NAME, given)
     if (self.ndim === 1 && target.ndim === 0) {

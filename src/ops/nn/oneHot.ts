@@ -2,6 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
+import { sizeEq } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { checkIndexType, checkedIndices } from '../indices.ts'
@@ -27,11 +28,11 @@ export const oneHot: Op['oneHot'] = defineOp({
   namespace: 'torch.nn.functional',
   meta: (self, numClasses) => {
     if (numClasses < 0) throw new ArgumentError(`${NAME}: without data the number of classes is not known; give numClasses.`)
-    return { shape: [...self.sizes, numClasses], dtype: 'int64' }
+    return { shape: [...self.symSizes, numClasses], dtype: 'int64' }
   },
   decompose: (self, numClasses) => {
     checkIndexType(NAME, 'self', self)
-    const count = numClasses >= 0 ? numClasses : self.numel === 0 ? 0 : Number(self.max().item()) + 1
+    const count = numClasses >= 0 ? numClasses : sizeEq(self.symNumel, 0) ? 0 : Number(self.max().item()) + 1
     return to(eq(unsqueeze(checkedIndices(self, count, null, NAME, 'self'), -1), arange(count, { dtype: 'int32' })), 'int64')
   },
 })

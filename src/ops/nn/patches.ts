@@ -114,7 +114,7 @@ export const fold: OpFunction<
     const { taps, count, amounts, positions } = patchesOf(op, size, { kernel, dilation, padding, stride })
     if ((input.ndim !== 2 && input.ndim !== 3) || sizeAt(input.sizes, -2) % taps !== 0 || sizeAt(input.sizes, -1) !== count)
       throw new ShapeError(
-        `${op}: expected ${count} columns whose size is a multiple of ${taps}, [N, C * ${taps}, ${count}] or [C * ${taps}, ${count}], for images of size [${size.join(', ')}], got shape ${formatShape(input.sizes)}.`,
+        `${op}: expected ${count} columns whose size is a multiple of ${taps}, [N, C * ${taps}, ${count}] or [C * ${taps}, ${count}], for images of size [${size.join(', ')}], got shape ${formatShape(input.symSizes)}.`,
       )
     const lead = [...input.sizes.slice(0, -2), sizeAt(input.sizes, -2) / taps]
     const [left = 0, right = 0, top = 0, bottom = 0] = amounts

@@ -9,7 +9,7 @@ import { permute } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
 
 function check(op: string, self: Tensor, fits: boolean, needed: string): void {
-  if (self.ndim < 3 || !fits) throw new ShapeError(`${op}: expected ${needed}, got shape ${formatShape(self.sizes)}.`)
+  if (self.ndim < 3 || !fits) throw new ShapeError(`${op}: expected ${needed}, got shape ${formatShape(self.symSizes)}.`)
 }
 
 /**

@@ -1,8 +1,9 @@
 // Pooling over images: maximum (with positions), mean, and adaptive mean.
 import { channelsLastHint, valueText } from '../../protocol/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { isWatched } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, numelOf, Tensor } from '../../tensor/index.ts'
+import { formatShape, numbersOf, numelOf, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -34,7 +35,7 @@ type PoolCall = readonly [input: Tensor, kernelSize: unknown, stride: unknown, p
 function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, ceilMode]: PoolCall): PoolGeometry {
   if (input.ndim !== 4 && input.ndim !== 3) {
     throw new ShapeError(
-      `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.sizes)}.`,
+      `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.symSizes)}.`,
     )
   }
   const [kernelH, kernelW] = windowPair(op, 'kernel_size', kernelSize, 1)
@@ -55,7 +56,7 @@ function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, c
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
   if (outHeight < 1 || outWidth < 1) {
     throw new ShapeError(
-      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.sizes)} with padding [${padH}, ${padW}].` +
+      `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.symSizes)} with padding [${padH}, ${padW}].` +
         // An image with fewer columns than an image has colours is not an image.
         (width <= 4 && height > width ? channelsLastHint('input', input.sizes, width, input.ndim - 3) : ''),
     )
@@ -76,12 +77,12 @@ function maxSpec(...call: PoolCall): readonly [TensorSpec, TensorSpec] {
   ]
 }
 
-function backwardSpec(grad: Tensor, indices: Tensor, height: number, width: number): TensorSpec {
+function backwardSpec(grad: Tensor, indices: Tensor, height: Size, width: Size): TensorSpec<Size> {
   if (grad.ndim < 2)
-    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.sizes)}.`)
+    throw new ShapeError(`${MAX}: argument 'grad' must have at least 2 dimensions [.., OH, OW], got shape ${formatShape(grad.symSizes)}.`)
   checkIndexType(MAX, 'indices', indices)
-  checkOperand(MAX, 'indices', indices, grad.sizes, indices.dtype)
-  return { shape: [...grad.sizes.slice(0, -2), height, width], dtype: grad.dtype }
+  checkOperand(MAX, 'indices', indices, grad.symSizes, indices.dtype)
+  return { shape: [...grad.symSizes.slice(0, -2), height, width], dtype: grad.dtype }
 }
 
 /**
@@ -101,8 +102,8 @@ export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
   meta: backwardSpec,
   halvesInFloat32: true,
   kernel: (grad, indices, height, width) => {
-    const out = Tensor.empty(backwardSpec(grad, indices, height, width).shape, grad.dtype)
-    if (out.numel === 0) return out
+    const out = Tensor.empty(numbersOf(backwardSpec(grad, indices, height, width)).shape, grad.dtype)
+    if (sizeEq(out.symNumel, 0)) return out
     const planes = planesOf(grad)
     const outPlane = planes === 0 ? 0 : grad.numel / planes
     launch(
@@ -113,9 +114,9 @@ export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
     return out
   },
   derivative: ([g], { args: [grad, indices] }) => {
-    const lead = grad.sizes.slice(0, -2)
+    const lead = grad.symSizes.slice(0, -2)
     const flat = reshape(g, [...lead, numelOf(planeOf(g))])
-    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(planeOf(grad))])), grad.sizes), null, null, null]
+    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(planeOf(grad))])), grad.symSizes), null, null, null]
   },
 })
 
@@ -284,7 +285,7 @@ export const avgPool2dBackward: OpFunction<
   autocast: 'as is',
   meta: (grad, input, kernelSize, stride, padding, ceilMode) => {
     checkOperand(AVG, 'grad', grad, outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)), input.dtype)
-    return { shape: input.sizes, dtype: input.dtype }
+    return { shape: input.symSizes, dtype: input.dtype }
   },
   halvesInFloat32: true,
   kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
@@ -358,7 +359,7 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
     avgPool2dBackward(
       g,
       // Only the shape matters: a graph of the backward need not keep the input.
-      expand(zeros([], { dtype: input.dtype }), input.sizes),
+      expand(zeros([], { dtype: input.dtype }), input.symSizes),
       ...checkedAvg(kernelSize, stride, padding),
       ceilMode,
       countIncludePad,
@@ -378,7 +379,7 @@ function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, num
     if (h > 0 && w > 0) return [h, w]
   }
   throw new ArgumentError(
-    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.sizes)} and ${valueText(outputSize)}.`,
+    `torch.nn.functional.adaptive_avg_pool2d: expected input [.., height, width] and a positive output size, got shape ${formatShape(input.symSizes)} and ${valueText(outputSize)}.`,
   )
 }
 
@@ -410,7 +411,7 @@ export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | re
   schema: 'adaptive_avg_pool2d(Tensor self, any output_size) -> Tensor',
   autocast: 'untouched',
   namespace: 'torch.nn.functional',
-  meta: (input, outputSize) => ({ shape: [...input.sizes.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
+  meta: (input, outputSize) => ({ shape: [...input.symSizes.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
   decompose: (input, outputSize) => {
     const [h, w] = adaptiveSize(input, outputSize)
     const [height, width] = planeOf(input)

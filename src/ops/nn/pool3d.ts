@@ -1,6 +1,6 @@
 // Pooling over lines and volumes, adaptive pooling, and pooling by powers.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, hasNoElements } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -58,8 +58,8 @@ export const maxPool1d: OpFunction<MaxPoolNd> = defineOp({
   decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
     const op = `${F}.max_pool1d`
     spatialSizes(op, input, 1)
-    if (input.sizes.slice(input.ndim - 2).includes(0))
-      throw new ShapeError(`${op}: only the batch may be empty, got an input of shape ${formatShape(input.sizes)}.`)
+    if (hasNoElements(input.symSizes.slice(input.ndim - 2)))
+      throw new ShapeError(`${op}: only the batch may be empty, got an input of shape ${formatShape(input.symSizes)}.`)
     const kernel = single(op, 'kernel_size', kernelSize, 1)
     const [values, indices] = maxPool2d(
       unsqueeze(input, -2),

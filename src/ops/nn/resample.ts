@@ -33,7 +33,7 @@ import { kernelCache, launch, scratchMemory } from '../eager/launch.ts'
 import { constantIndices } from '../indices.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { matmul } from '../linalg/matmul.ts'
-import { dimAndSize, linesOf, sizeAt } from '../shapes.ts'
+import { dimAndSize, linesOf, numbersFor, sizeAt } from '../shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
 import { transpose } from '../view/permute.ts'
 import { clone, contiguous, reshape } from '../view/reshape.ts'
@@ -269,7 +269,7 @@ function passesOf(self: Tensor, dims: readonly number[], size: readonly number[]
 /** The entries of tap `t` as constants: positions, and weights that multiply the elements of dimension `dim`. */
 function tapOf(self: Tensor, dim: number, { out, positions, weights }: ResampleTable, t: number): readonly [Tensor, Tensor | null] {
   const [start, end] = [t * out, (t + 1) * out]
-  const along = self.sizes.map((_, d) => (d === dim ? -1 : 1))
+  const along = self.symSizes.map((_, d) => (d === dim ? -1 : 1))
   return [
     constantIndices(Array.from(positions.subarray(start, end))),
     weights === null ? null : reshape(constantOf(weights.subarray(start, end), [out], self.dtype), along),
@@ -320,9 +320,10 @@ export const resample: OpFunction<Resample> = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (self, dims, size) => resizedSpec(self, dims, size),
+  meta: (self, dims, size) => resizedSpec(self, dims, numbersFor(NAME, size)),
   kernel: (self, dims, size, ...how) => inPasses(self, passesOf(self, dims, size, how)),
-  decompose: (self, dims, size, ...how) => passesOf(self, dims, size, how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
+  decompose: (self, dims, size, ...how) =>
+    passesOf(self, dims, numbersFor(NAME, size), how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
   derivative: ([g], { args: [self, dims, , ...how] }) => [resampleBackward(g, dims, ownSizes(self, dims), ...how), ...NO_GRADIENTS],
 })
 
@@ -340,9 +341,9 @@ export const resampleBackward: OpFunction<Resample> = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (grad, dims, size) => resizedSpec(grad, dims, size),
+  meta: (grad, dims, size) => resizedSpec(grad, dims, numbersFor(NAME, size)),
   kernel: (grad, dims, size, ...how) => inPasses(grad, passesOf(grad, dims, size, how, true)),
   decompose: (grad, dims, size, ...how) =>
-    passesOf(grad, dims, size, how, true).reduce((out, { axis, table }) => byOperators(out, axis, table), grad),
+    passesOf(grad, dims, numbersFor(NAME, size), how, true).reduce((out, { axis, table }) => byOperators(out, axis, table), grad),
   derivative: ([g], { args: [grad, dims, , ...how] }) => [resample(g, dims, ownSizes(grad, dims), ...how), null, null, null, null, null, null],
 })

@@ -14,7 +14,7 @@ import { mean } from '../reduction/mean.ts'
 import { unfold } from '../view/arrange.ts'
 
 /** The amounts for a padding of dimension 1 alone. */
-const aroundChannels = (x: Tensor, before: number, after: number): readonly number[] => [...x.sizes.slice(2).flatMap(() => [0, 0]), before, after]
+const aroundChannels = (x: Tensor, before: number, after: number): readonly number[] => [...x.symSizes.slice(2).flatMap(() => [0, 0]), before, after]
 
 /**
  * Divides by the root mean square over the last dimensions, to whose square `eps` is added, and multiplies by `weight`. Without `eps` it is the precision of the dtype.
@@ -30,10 +30,10 @@ export const rmsNorm: Op['rmsNorm'] = defineOp({
   schema: 'rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (input, shape, weight, eps) => {
-    const own = input.sizes.slice(Math.max(0, input.ndim - shape.length))
-    if (shape.length === 0 || !sameShape(own, shape) || (weight !== null && !sameShape(weight.sizes, shape)))
+    const own = input.symSizes.slice(Math.max(0, input.ndim - shape.length))
+    if (shape.length === 0 || !sameShape(own, shape) || (weight !== null && !sameShape(weight.symSizes, shape)))
       throw new ShapeError(
-        `torch.nn.functional.rms_norm: the input must end in normalized_shape ${formatShape(shape)}, which is the shape of the weight, got shapes ${[input, ...(weight === null ? [] : [weight])].map((t) => formatShape(t.sizes)).join(' and ')}.`,
+        `torch.nn.functional.rms_norm: the input must end in normalized_shape ${formatShape(shape)}, which is the shape of the weight, got shapes ${[input, ...(weight === null ? [] : [weight])].map((t) => formatShape(t.symSizes)).join(' and ')}.`,
       )
     const x = to(input, accumulatedIn(input.dtype))
     const dims = shape.map((_, d) => d - shape.length)
@@ -56,7 +56,8 @@ export const localResponseNorm: Op['localResponseNorm'] = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, size, alpha, beta, k) => {
     const name = 'torch.nn.functional.local_response_norm'
-    if (input.ndim < 3) throw new ShapeError(`${name}: the input must have at least 3 dimensions [N, C, ..], got shape ${formatShape(input.sizes)}.`)
+    if (input.ndim < 3)
+      throw new ShapeError(`${name}: the input must have at least 3 dimensions [N, C, ..], got shape ${formatShape(input.symSizes)}.`)
     if (size < 1) throw new ArgumentError(`${name}: size must be a positive number of channels, got ${size}.`)
     const x = to(input, accumulatedIn(input.dtype))
     const squares = constantPadNd(square(x), aroundChannels(x, Math.floor(size / 2), Math.floor((size - 1) / 2)))

@@ -39,7 +39,7 @@ function unpooled(
     given.size === null
       ? own.map((size, d) => (size - 1) * (stride[d] ?? 1) - 2 * (padding[d] ?? 0) + (kernel[d] ?? 1))
       : sizesOf(op, 'output_size', Array.isArray(given.size) ? given.size.slice(-spatial) : given.size, spatial, 1)
-  const lead = input.sizes.slice(0, -spatial)
+  const lead = input.symSizes.slice(0, -spatial)
   const flat = (t: Tensor): Tensor => reshape(t, [...lead, numelOf(own)])
   const empty = zeros([...lead, numelOf(sizes)], { dtype: input.dtype })
   return reshape(scatterValues(empty, -1, flat(indices), flat(input), 'set'), [...lead, ...sizes])

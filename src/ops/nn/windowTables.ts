@@ -52,7 +52,7 @@ export function sizesOf(op: string, name: string, value: unknown, count: number,
 /** The last `spatial` sizes. Throws ShapeError unless there are one or two dimensions before them. */
 export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
   if (input.ndim !== spatial + 1 && input.ndim !== spatial + 2)
-    throw new ShapeError(`${op}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.sizes)}.`)
+    throw new ShapeError(`${op}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.symSizes)}.`)
   return input.sizes.slice(-spatial)
 }
 
@@ -71,7 +71,7 @@ export function steppedWindows(op: string, input: Tensor, options: WindowOptions
     const [k = 1, step = 1, pad = 0, apart = 1] = [kernel[d], stride[d], padding[d], dilation[d]]
     if (pad > k / 2) throw new ArgumentError(`${op}: padding must be at most half of the kernel size ${k}, got ${pad}.`)
     const count = windowCount(size, k, step, pad, apart, ceilMode)
-    if (count < 1) throw new ShapeError(`${op}: a window of size ${k} does not fit into the input of shape ${formatShape(input.sizes)}.`)
+    if (count < 1) throw new ShapeError(`${op}: a window of size ${k} does not fit into the input of shape ${formatShape(input.symSizes)}.`)
     return range(count).map((i) =>
       range(k).map((j) => {
         const at = i * step + j * apart - pad
@@ -162,7 +162,7 @@ function windowsOf(flat: Tensor, tables: readonly WindowTable[], fill: number): 
 
 /** The maximum over each window, and its flat position in the plane: [values, indices]. */
 export function maxOver(input: Tensor, sizes: readonly number[], tables: readonly WindowTable[]): readonly [Tensor, Tensor] {
-  const lead = input.sizes.slice(0, input.ndim - sizes.length)
+  const lead = input.symSizes.slice(0, input.ndim - sizes.length)
   const flat = reshape(input, [...lead, numelOf(sizes)])
   const { elements, table } = windowsOf(flat, tables, input.isFloatingPoint() ? -Infinity : 0)
   const indices = squeeze(gather(table, -1, unsqueeze(argmax(elements, -1), -1)), -1)
@@ -172,7 +172,7 @@ export function maxOver(input: Tensor, sizes: readonly number[], tables: readonl
 
 /** The sum over each window divided by its entry of `divisors`. */
 export function meanOver(input: Tensor, sizes: readonly number[], table: WindowTable, divisors: readonly number[]): Tensor {
-  const lead = input.sizes.slice(0, input.ndim - sizes.length)
+  const lead = input.symSizes.slice(0, input.ndim - sizes.length)
   const { elements } = windowsOf(reshape(input, [...lead, numelOf(sizes)]), [table], 0)
   const means = div(
     sum(elements, [-1]),

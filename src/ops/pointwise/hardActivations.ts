@@ -3,7 +3,7 @@ import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { channelsLastHint } from '../../protocol/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { reshape } from '../view/reshape.ts'
@@ -162,12 +162,12 @@ export const prelu: Op['prelu'] = defineOp({
   method: true,
   autocast: 'half',
   decompose: (self, weight) => {
-    const channels = self.ndim > 1 ? self.sizes[1] : 1
-    if (weight.numel !== 1 && (weight.ndim !== 1 || weight.numel !== channels))
+    const channels = self.ndim > 1 ? self.symSizes[1] : 1
+    if (!sizeEq(weight.symNumel, 1) && (weight.ndim !== 1 || !sizeEq(weight.symNumel, channels)))
       throw new ShapeError(
         `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.sizes)}.${channelsLastHint('self', self.sizes, weight.numel)}`,
       )
-    const slope = reshape(weight, self.ndim < 2 ? (weight.numel === 1 ? [] : [-1]) : [1, -1, ...self.sizes.slice(2).map(() => 1)])
+    const slope = reshape(weight, self.ndim < 2 ? (sizeEq(weight.symNumel, 1) ? [] : [-1]) : [1, -1, ...self.symSizes.slice(2).map(() => 1)])
     return where(gt(self, 0), self, mul(slope, self))
   },
 })

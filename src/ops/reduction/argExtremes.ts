@@ -20,7 +20,7 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { Tensor, wrapDim } from '../../tensor/index.ts'
+import { sizeEq, Tensor, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -29,8 +29,8 @@ import { linesOf } from '../shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 
 function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec {
-  if (self.numel === 0) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.sizes.join(', ')}]).`)
-  if (dim === null) return { shape: keepdim ? self.sizes.map(() => 1) : [], dtype: 'int64' }
+  if (sizeEq(self.symNumel, 0)) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.symSizes.join(', ')}]).`)
+  if (dim === null) return { shape: keepdim ? self.symSizes.map(() => 1) : [], dtype: 'int64' }
   const wrapped = wrapDim(op, dim, self.ndim)
   return { shape: self.sizes.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
 }

@@ -71,7 +71,7 @@ export const renorm: Op['renorm'] = defineOp({
   inPlace: 'method',
   decompose: (self, p, dim, maxnorm) => {
     const at = wrapDim('torch.renorm', dim, self.ndim)
-    const others = self.sizes.map((_, d) => d).filter((d) => d !== at)
+    const others = self.symSizes.map((_, d) => d).filter((d) => d !== at)
     const length = pNorm('torch.renorm', self, p, others, true)
     return mul(self, where(gt(length, maxnorm), mul(reciprocal(add(length, 1e-7)), maxnorm), 1))
   },

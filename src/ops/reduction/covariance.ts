@@ -1,7 +1,7 @@
 // Covariances and correlations.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { realDType } from '../../kernels/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -43,7 +43,7 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
   schema: 'cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor',
   method: true,
   decompose: (self, correction, fweights, aweights) => {
-    if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim > 2) throw new ShapeError(`torch.cov: expected at most 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
     const matrix = self.ndim === 2 ? self : reshape(self, [1, -1])
     const x = to(matrix, asFloating(matrix.dtype))
     checkWeights('fweights', fweights, x, 'integer')
@@ -63,14 +63,14 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
 })
 
 /** The covariance of a single variable is a number. */
-const shaped = (self: Tensor, matrix: Tensor): Tensor => (self.ndim === 2 && self.sizes[0] !== 1 ? matrix : reshape(matrix, []))
+const shaped = (self: Tensor, matrix: Tensor): Tensor => (self.ndim === 2 && !sizeEq(self.symSizes[0], 1) ? matrix : reshape(matrix, []))
 
 /** Throws unless the weights fit the observations, the columns of `x`. */
 function checkWeights(name: string, weights: Tensor | null, x: Tensor, kind: 'integer' | 'floating'): void {
   if (weights === null) return
-  if (weights.ndim > 1 || weights.numel !== sizeAt(x.sizes, 1))
+  if (weights.ndim > 1 || !sizeEq(weights.symNumel, sizeAt(x.symSizes, 1)))
     throw new ShapeError(
-      `torch.cov: argument '${name}' must have one dimension with a number for each of the ${sizeAt(x.sizes, 1)} observations, got shape ${formatShape(weights.sizes)}.`,
+      `torch.cov: argument '${name}' must have one dimension with a number for each of the ${sizeAt(x.symSizes, 1)} observations, got shape ${formatShape(weights.symSizes)}.`,
     )
   if (!admits(kind, weights.dtype))
     throw new DTypeError(

@@ -69,7 +69,7 @@ export const cumsum: OpFunction<(self: Tensor, dim: number | CastAlongDim, optio
   inPlace: 'method',
   meta: (self, dim) => {
     wrapDim('torch.cumsum', dim, self.ndim)
-    return { shape: self.sizes, dtype: summedType(self.dtype) }
+    return { shape: self.symSizes, dtype: summedType(self.dtype) }
   },
   kernel: (self, dim) => {
     const out = Tensor.empty(self.sizes, summedType(self.dtype))

@@ -1,6 +1,6 @@
 // Greatest and least values over dimensions: amax, amin, any, all, max, min.
 import { ArgumentError } from '../../errors/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { sizeEq, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { div, maximum, minimum, mul } from '../pointwise/arithmetic.ts'
@@ -62,7 +62,7 @@ export const any: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepd
   schema: 'any(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self, dim, keepdim) =>
-    self.numel === 0 ? ne(sum(self, dim, keepdim), 0) : to(amax(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
+    sizeEq(self.symNumel, 0) ? ne(sum(self, dim, keepdim), 0) : to(amax(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
 })
 
 /**
@@ -77,7 +77,7 @@ export const all: OpFunction<(self: Tensor, dim?: Dims | ReductionOptions, keepd
   schema: 'all(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor',
   method: true,
   decompose: (self, dim, keepdim) =>
-    self.numel === 0 ? eq(sum(self, dim, keepdim), 0) : to(amin(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
+    sizeEq(self.symNumel, 0) ? eq(sum(self, dim, keepdim), 0) : to(amin(to(to(self, 'bool'), 'int32'), dim, keepdim), 'bool'),
 })
 
 type Extreme = {

@@ -1,7 +1,7 @@
 // torch.gradient: slopes between samples.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import { cat } from '../join.ts'
@@ -53,7 +53,7 @@ export const gradient: OpFunction<(self: Tensor, options?: GradientOptions) => r
   schema: 'gradient(Tensor self, *, any? spacing=1, int[]? dim=None, int edge_order=1) -> Tensor[]',
   decompose: (self, spacing, dim, edgeOrder) => {
     if (edgeOrder !== 1 && edgeOrder !== 2) throw new ArgumentError(`torch.gradient: edgeOrder must be 1 or 2, got ${edgeOrder}.`)
-    const dims = dim ?? self.sizes.map((_, i) => i)
+    const dims = dim ?? self.symSizes.map((_, i) => i)
     const list: readonly unknown[] = Array.isArray(spacing) ? spacing : dims.map(() => spacing ?? 1)
     if (list.length !== dims.length)
       throw new ArgumentError(`torch.gradient: spacing must be a number, or a list of ${dims.length}, one for each dimension; got ${list.length}.`)
@@ -61,15 +61,15 @@ export const gradient: OpFunction<(self: Tensor, options?: GradientOptions) => r
       const [at, size] = dimAndSize('torch.gradient', self, given)
       if (size < edgeOrder + 1)
         throw new ShapeError(
-          `torch.gradient: each dimension needs at least ${edgeOrder + 1} samples for edgeOrder ${edgeOrder}, got shape ${formatShape(self.sizes)}.`,
+          `torch.gradient: each dimension needs at least ${edgeOrder + 1} samples for edgeOrder ${edgeOrder}, got shape ${formatShape(self.symSizes)}.`,
         )
       const distance = list[i]
       if (typeof distance === 'number') return slopes(self, at, size, distance, edgeOrder)
       if (!(distance instanceof Tensor)) throw new ArgumentError(`torch.gradient: spacing must be numbers or Tensors, got ${valueText(distance)}.`)
-      if (distance.ndim !== 1 || distance.sizes[0] !== size)
-        throw new ShapeError(`torch.gradient: the coordinates of dimension ${at} must have shape [${size}], got ${formatShape(distance.sizes)}.`)
+      if (distance.ndim !== 1 || !sizeEq(distance.symSizes[0], size))
+        throw new ShapeError(`torch.gradient: the coordinates of dimension ${at} must have shape [${size}], got ${formatShape(distance.symSizes)}.`)
       const gaps = sub(narrow(distance, 0, 1, size - 1), narrow(distance, 0, 0, size - 1))
-      const along = self.sizes.map((_, d) => (d === at ? size - 1 : 1))
+      const along = self.symSizes.map((_, d) => (d === at ? size - 1 : 1))
       return slopes(self, at, size, reshape(gaps, along), edgeOrder)
     })
   },

@@ -172,9 +172,9 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const [sorted] = sort(movedim(line, at, -1), -1)
   const missing = isnan(sorted)
   const last = ignoreNaN ? clamp(sub(sum(to(logicalNot(missing), sorted.dtype), [-1], true), 1), 0) : scalarTensor(size - 1, { dtype: sorted.dtype })
-  const lead = sorted.sizes.slice(0, -1)
+  const lead = sorted.symSizes.slice(0, -1)
   // [.., quantiles]: the rank of each in its line.
-  const rank = expand(mul(reshape(q, [-1]), last), [...lead, q.numel])
+  const rank = expand(mul(reshape(q, [-1]), last), [...lead, q.symNumel])
   const at_ = (position: Tensor): Tensor => gather(sorted, -1, to(position, 'int64'))
   const [low, high] = [at_(floor(rank)), at_(ceil(rank))]
   const between =
@@ -188,9 +188,9 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const values = ignoreNaN ? between : where(any(missing, [-1], true), NaN, between)
   // The dimension of the quantiles stands first, or not at all for a single one.
   const first = movedim(values, -1, 0)
-  const rest = line.sizes.filter((_, d) => d !== at)
-  const kept = dim === null ? self.sizes.map(() => 1) : flat.ndim === 0 ? [] : line.sizes.with(at, 1)
-  return reshape(first, [...q.sizes, ...(keepdim ? kept : dim === null ? [] : rest)])
+  const rest = line.symSizes.filter((_, d) => d !== at)
+  const kept = dim === null ? self.symSizes.map(() => 1) : flat.ndim === 0 ? [] : line.symSizes.with(at, 1)
+  return reshape(first, [...q.symSizes, ...(keepdim ? kept : dim === null ? [] : rest)])
 }
 
 type Quantile = (self: Tensor, q: number | Tensor, dim?: number | null | QuantileOptions, keepdim?: boolean, options?: QuantileOptions) => Tensor

@@ -76,9 +76,9 @@ function runningExtreme(op: string, self: Tensor, dim: number, wins: (later: Ten
   const [at, size] = dimAndSize(op, self, dim)
   const along = reshape(
     arange(size, { dtype: 'int64' }),
-    self.sizes.map((_, d) => (d === at ? size : 1)),
+    self.symSizes.map((_, d) => (d === at ? size : 1)),
   )
-  const indices = scan(op, expand(along, self.sizes), at, (earlier, later) => {
+  const indices = scan(op, expand(along, self.symSizes), at, (earlier, later) => {
     const [before, after] = [gather(self, at, earlier), gather(self, at, later)]
     return where(logicalOr(isnan(after), wins(after, before)), later, earlier)
   })
@@ -166,7 +166,7 @@ function areas(op: string, y: Tensor, x: Tensor | null, dx: number, dim: number)
   const sums = add(narrow(y, at, Math.min(1, size), n), narrow(y, at, 0, n))
   if (x === null) return [mul(sums, dx), at]
   if (x.ndim !== 1 && x.ndim !== y.ndim)
-    throw new ShapeError(`${op}: x must have 1 dimension or those of y ${formatShape(y.sizes)}, got shape ${formatShape(x.sizes)}.`)
+    throw new ShapeError(`${op}: x must have 1 dimension or those of y ${formatShape(y.symSizes)}, got shape ${formatShape(x.symSizes)}.`)
   if (x.ndim !== 1) return [mul(sums, diff(x, 1, at)), at]
   const steps = diff(x)
   return [
@@ -174,7 +174,7 @@ function areas(op: string, y: Tensor, x: Tensor | null, dx: number, dim: number)
       sums,
       reshape(
         steps,
-        y.sizes.map((_, d) => (d === at ? steps.numel : 1)),
+        y.symSizes.map((_, d) => (d === at ? steps.symNumel : 1)),
       ),
     ),
     at,

@@ -1,7 +1,8 @@
 // Softmax, its logarithm, and the logarithm of a sum of exponentials.
 import { isStrict } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { wrapDim } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { sizeEq, wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -19,10 +20,10 @@ import { softmaxOfLines } from './softmaxKernels.ts'
 import { castFirst, sum } from './sum.ts'
 import type { ReductionOptions } from './sum.ts'
 
-function spec(op: string, self: Tensor, dim: number): TensorSpec {
+function spec(op: string, self: Tensor, dim: number): TensorSpec<Size> {
   wrapDim(op, dim, self.ndim)
   checkAdmits(op, 'floating', self.dtype)
-  return { shape: self.sizes, dtype: self.dtype }
+  return { shape: self.symSizes, dtype: self.dtype }
 }
 
 /** The options of softmax. */
@@ -63,7 +64,7 @@ export const softmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, option
   },
   decompose: (self, dim) => {
     checkAdmits('torch.softmax', 'floating', self.dtype)
-    if (self.numel === 0) return mul(self, 1)
+    if (sizeEq(self.symNumel, 0)) return mul(self, 1)
     const x = widened(self)
     const e = exp(sub(x, amax(x, dim, true)))
     const total = sum(e, dim, true)
@@ -113,7 +114,7 @@ export const logSoftmax: OpFunction<(self: Tensor, dim: number | SoftmaxDim, opt
   },
   decompose: (self, dim) => {
     checkAdmits('torch.log_softmax', 'floating', self.dtype)
-    if (self.numel === 0) return mul(self, 1)
+    if (sizeEq(self.symNumel, 0)) return mul(self, 1)
     const x = widened(self)
     const shifted = sub(x, amax(x, dim, true))
     return to(sub(shifted, log(sum(exp(shifted), dim, true))), self.dtype)
@@ -135,11 +136,11 @@ export const logsumexp: OpFunction<(self: Tensor, dim: number | readonly number[
   decompose: (self, dim, keepdim) => {
     const x = widened(to(self, asFloating(self.dtype)))
     // Nothing has the sum 0.
-    if (x.numel === 0) return to(log(sum(exp(x), dim, keepdim)), asFloating(self.dtype))
+    if (sizeEq(x.symNumel, 0)) return to(log(sum(exp(x), dim, keepdim)), asFloating(self.dtype))
     const peak = detach(amax(x, dim, true))
     // Subtracting an infinite peak from infinite values would give NaN.
     const top = where(eq(abs(peak), Infinity), 0, peak)
     const total = log(sum(exp(sub(x, top)), dim, keepdim))
-    return to(add(total, keepdim ? top : reshape(top, total.sizes)), asFloating(self.dtype))
+    return to(add(total, keepdim ? top : reshape(top, total.symSizes)), asFloating(self.dtype))
   },
 })

@@ -1,7 +1,7 @@
 // Sums and products over dimensions, and sumToSize, which undoes broadcasting.
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { Tensor, sameShape } from '../../tensor/index.ts'
+import { sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -40,7 +40,7 @@ export function castFirst(args: readonly Arg[]): readonly Arg[] {
 
 /** The gradient of a reduction, spread over the reduced dimensions again. */
 export function spread(grad: Tensor, like: Tensor, dim: Dims, keepdim: boolean): Tensor {
-  return expand(withReducedDims(grad, like, dim, keepdim), like.sizes)
+  return expand(withReducedDims(grad, like, dim, keepdim), like.symSizes)
 }
 
 /** A reduction's result (or gradient) with its reduced dimensions put back, with size 1. */
@@ -50,7 +50,7 @@ export function withReducedDims(value: Tensor, like: Tensor, dim: Dims, keepdim:
   const reduced = new Set(list.map((d) => (d < 0 ? d + like.ndim : d)))
   return reshape(
     value,
-    like.sizes.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)),
+    like.symSizes.map((size, i) => (reduced.size === 0 || reduced.has(i) ? 1 : size)),
   )
 }
 
@@ -98,8 +98,8 @@ export const prod: OpFunction<
 
 /** `self` with the reduced dimensions last, as one: [.., n]. */
 function asLines(self: Tensor, reduced: readonly number[]): Tensor {
-  const kept = self.sizes.flatMap((_, d) => (reduced.includes(d) ? [] : [d]))
-  return reshape(permute(self, [...kept, ...reduced]), [...kept.map((d) => sizeAt(self.sizes, d)), -1])
+  const kept = self.symSizes.flatMap((_, d) => (reduced.includes(d) ? [] : [d]))
+  return reshape(permute(self, [...kept, ...reduced]), [...kept.map((d) => sizeAt(self.symSizes, d)), -1])
 }
 
 /**
@@ -165,10 +165,10 @@ export const sumToSize: Op['sumToSize'] = defineOp({
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size) => {
-    if (sameShape(self.sizes, size)) return self
+    if (sameShape(self.symSizes, size)) return self
     const lead = self.ndim - size.length
-    const dims = self.sizes.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && n !== 1) ? [i] : []))
+    const dims = self.symSizes.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && !sizeEq(n, 1)) ? [i] : []))
     const summed = dims.length === 0 ? self : sum(self, dims, true)
-    return sameShape(summed.sizes, size) ? summed : reshape(summed, size)
+    return sameShape(summed.symSizes, size) ? summed : reshape(summed, size)
   },
 })

@@ -2,7 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, inverseOrder, sameShape } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, inverseOrder, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import { full } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -32,15 +32,15 @@ function perDimension(op: string, self: Tensor, given: unknown): readonly (Tenso
       found.push(item)
       continue
     }
-    const covered = self.sizes.slice(found.length, found.length + item.ndim)
-    if (!sameShape(covered, item.sizes))
+    const covered = self.symSizes.slice(found.length, found.length + item.ndim)
+    if (!sameShape(covered, item.symSizes))
       throw new ShapeError(
-        `${op}: a mask of shape ${formatShape(item.sizes)} does not fit dimensions ${found.length} and following of self, of shape ${formatShape(self.sizes)}.`,
+        `${op}: a mask of shape ${formatShape(item.symSizes)} does not fit dimensions ${found.length} and following of self, of shape ${formatShape(self.symSizes)}.`,
       )
     found.push(...nonzero(item, { asTuple: true }))
   }
   if (found.length > self.ndim)
-    throw new ArgumentError(`${op}: ${found.length} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}).`)
+    throw new ArgumentError(`${op}: ${found.length} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.symSizes)}).`)
   return found
 }
 
@@ -121,7 +121,7 @@ export const index: OpFunction<(self: Tensor, indices: TensorIndices) => Tensor>
     const { order, rest, count, shape, flat, at } = plan
     // One indexed dimension stays where it is.
     if (rest.length === self.ndim - 1)
-      return reshape(indexSelect(self, at, flat), [...self.sizes.slice(0, at), ...shape, ...self.sizes.slice(at + 1)])
+      return reshape(indexSelect(self, at, flat), [...self.symSizes.slice(0, at), ...shape, ...self.symSizes.slice(at + 1)])
     const chosen = reshape(indexSelect(reshape(permute(self, order), [count, ...rest]), 0, flat), [...shape, ...rest])
     return at === 0 ? chosen : contiguous(permute(chosen, fromFront(shape.length, at, chosen.ndim)))
   },
@@ -145,15 +145,15 @@ export const indexPut: OpFunction<
   inPlace: 'function',
   decompose: (self, indices, values, accumulate) => {
     const plan = planOf('torch.index_put', self, indices)
-    if (plan === null) return accumulate ? add(self, values) : expand(values, self.sizes)
+    if (plan === null) return accumulate ? add(self, values) : expand(values, self.symSizes)
     const { order, rest, count, shape, flat, at } = plan
     const layout = fromFront(shape.length, at, shape.length + rest.length)
     const wanted = layout.map((d) => [...shape, ...rest][d] ?? 1)
-    const source = reshape(permute(expand(values, wanted), inverseOrder(layout)), [flat.numel, ...rest])
+    const source = reshape(permute(expand(values, wanted), inverseOrder(layout)), [flat.symNumel, ...rest])
     const target = permute(self, order)
     const lines = reshape(target, [count, ...rest])
     const written = accumulate ? indexAdd(lines, 0, flat, source) : indexCopy(lines, 0, flat, source)
-    return permute(reshape(written, target.sizes), inverseOrder(order))
+    return permute(reshape(written, target.symSizes), inverseOrder(order))
   },
 })
 
@@ -176,7 +176,7 @@ export const unsafeMaskedIndex: OpFunction<(self: Tensor, mask: Tensor, indices:
   schema: '_unsafe_masked_index(Tensor self, Tensor mask, any indices, Scalar fill) -> Tensor',
   decompose: (self, mask, indices, fill) => {
     const places = clamped('torch._unsafe_masked_index', self, mask, indices)
-    if (self.numel === 0) return full(mask.sizes, fill, { dtype: self.dtype })
+    if (sizeEq(self.symNumel, 0)) return full(mask.symSizes, fill, { dtype: self.dtype })
     return maskedFill(index(self, places), logicalNot(mask), fill)
   },
 })
@@ -194,6 +194,6 @@ export const unsafeMaskedIndexPutAccumulate: OpFunction<(self: Tensor, mask: Ten
   schema: '_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, any indices, Tensor values) -> Tensor',
   decompose: (self, mask, indices, values) => {
     const places = clamped('torch._unsafe_masked_index_put_accumulate', self, mask, indices)
-    return self.numel === 0 ? clone(self) : indexPut(self, places, maskedFill(values, logicalNot(mask), 0), true)
+    return sizeEq(self.symNumel, 0) ? clone(self) : indexPut(self, places, maskedFill(values, logicalNot(mask), 0), true)
   },
 })

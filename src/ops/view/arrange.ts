@@ -1,6 +1,6 @@
 // Other orders and shapes of the same elements: movedim, unflatten, rot90, tile and more, composed of permute, reshape, flip and repeat.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { Tensor, formatShape, windowOf, wrapDim } from '../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, Tensor, windowOf, wrapDim } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange } from '../creation.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
@@ -35,8 +35,8 @@ export const movedim: OpFunction<(self: Tensor, source: Dims, destination: Dims)
       throw new ArgumentError(
         `torch.movedim: source [${source.join(', ')}] and destination [${destination.join(', ')}] must name as many dimensions, each once.`,
       )
-    const rest = self.sizes.flatMap((_, d) => (from.includes(d) ? [] : [d]))
-    const order = self.sizes.map((_, d) => (to.includes(d) ? (from[to.indexOf(d)] ?? d) : (rest.shift() ?? d)))
+    const rest = self.symSizes.flatMap((_, d) => (from.includes(d) ? [] : [d]))
+    const order = self.symSizes.map((_, d) => (to.includes(d) ? (from[to.indexOf(d)] ?? d) : (rest.shift() ?? d)))
     return permute(self, order)
   },
 })
@@ -114,7 +114,7 @@ export const unflatten: Op['unflatten'] = defineOp({
     const full = sizes.map((s) => (s === -1 ? size / known : s))
     if (full.reduce((a, b) => a * b, 1) !== size || full.some((s) => !Number.isInteger(s)))
       throw new ShapeError(`torch.unflatten: the sizes [${sizes.join(', ')}] do not multiply to ${size}, the size of dimension ${dim}.`)
-    return reshape(self, [...self.sizes.slice(0, at), ...full, ...self.sizes.slice(at + 1)])
+    return reshape(self, [...self.symSizes.slice(0, at), ...full, ...self.symSizes.slice(at + 1)])
   },
 })
 
@@ -144,7 +144,7 @@ export const viewAs: Op['viewAs'] = defineOp({
   schema: 'view_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => view(self, other.sizes),
+  decompose: (self, other) => view(self, other.symSizes),
 })
 
 /**
@@ -159,7 +159,7 @@ export const reshapeAs: Op['reshapeAs'] = defineOp({
   schema: 'reshape_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => reshape(self, other.sizes),
+  decompose: (self, other) => reshape(self, other.symSizes),
 })
 
 /**
@@ -174,7 +174,7 @@ export const expandAs: Op['expandAs'] = defineOp({
   schema: 'expand_as(Tensor self, Tensor other) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, other) => expand(self, other.sizes),
+  decompose: (self, other) => expand(self, other.symSizes),
 })
 
 /**
@@ -252,7 +252,7 @@ export const rot90: Op['rot90'] = defineOp({
 export const tile: OpFunction<(self: Tensor, ...dims: readonly (number | readonly number[])[]) => Tensor> = defineOp({
   schema: 'tile(Tensor self, int[] dims) -> Tensor',
   method: true,
-  decompose: (self, dims) => repeat(self, [...self.sizes.slice(0, Math.max(0, self.ndim - dims.length)).map(() => 1), ...dims]),
+  decompose: (self, dims) => repeat(self, [...self.symSizes.slice(0, Math.max(0, self.ndim - dims.length)).map(() => 1), ...dims]),
 })
 
 /**
@@ -272,7 +272,7 @@ export const unfold: Op['unfold'] = defineOp({
     const [at, length] = dimAndSize('torch.Tensor.unfold', self, dimension)
     if (!(size >= 0 && size <= length && step > 0))
       throw new ArgumentError(
-        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.sizes)}).`,
+        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.symSizes)}).`,
       )
     const count = Math.floor((length - size) / step) + 1
     const positions = add(mul(unsqueeze(arange(count, { dtype: 'int64' }), 1), step), arange(size, { dtype: 'int64' }))
@@ -307,9 +307,9 @@ export const repeatInterleave: OpFunction<
   method: true,
   decompose: (self, repeats, dim, outputSize) => {
     const out = repeated(self, repeats, dim)
-    const size = sizeAt(out.sizes, dim ?? 0)
-    if (outputSize !== null && outputSize !== size)
-      throw new ArgumentError(`torch.repeat_interleave: output_size is ${outputSize}, but the repeats give ${size} slices.`)
+    const size = sizeAt(out.symSizes, dim ?? 0)
+    if (outputSize !== null && !sizeEq(outputSize, size))
+      throw new ArgumentError(`torch.repeat_interleave: output_size is ${outputSize}, but the repeats give ${String(size)} slices.`)
     return out
   },
 })
@@ -317,14 +317,14 @@ export const repeatInterleave: OpFunction<
 /** What {@link repeatInterleave} gives. */
 function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
   if (repeats === null) {
-    if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.symSizes)}.`)
     return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
   }
   const flat = dim === null ? reshape(self, -1) : self
   const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
-  if (repeats instanceof Tensor && repeats.numel !== 1) {
-    if (repeats.sizes.join() !== String(size))
-      throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.sizes)}.`)
+  if (repeats instanceof Tensor && !sizeEq(repeats.symNumel, 1)) {
+    if (!sameShape(repeats.symSizes, [size]))
+      throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.symSizes)}.`)
     const counts = Array.from(repeats.toTypedArray(), Number)
     const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
     if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
@@ -340,6 +340,6 @@ function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
   const times = repeats instanceof Tensor ? repeats.item() : repeats
   if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
     throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
-  const spread = expand(unsqueeze(flat, at + 1), [...flat.sizes.slice(0, at + 1), times, ...flat.sizes.slice(at + 1)])
-  return reshape(spread, flat.sizes.with(at, size * times))
+  const spread = expand(unsqueeze(flat, at + 1), [...flat.symSizes.slice(0, at + 1), times, ...flat.symSizes.slice(at + 1)])
+  return reshape(spread, flat.symSizes.with(at, size * times))
 }

@@ -1,6 +1,7 @@
 // Diagonals of matrices: the view, its scatter and its gradient.
 import { ShapeError } from '../../errors/index.ts'
-import { formatShape, wrapDim } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, sizeAdd, sizeEq, sizeMax, sizeMin, sizeMul, sizeSub, wrapDim } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
@@ -12,16 +13,17 @@ import { scatterInto, scatterSpec } from './scatterWindow.ts'
 import { narrow } from './slicing.ts'
 import { viewSpec } from './strides.ts'
 
-function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number): TensorSpec {
+function diagonalSpec(self: Tensor, offset: number, dim1: number, dim2: number): TensorSpec<Size> {
+  const [sizes, steps] = [self.symSizes, self.symSteps]
   const [a, b] = [wrapDim('torch.diagonal', dim1, self.ndim), wrapDim('torch.diagonal', dim2, self.ndim)]
   if (a === b || self.ndim < 2)
-    throw new ShapeError(`torch.diagonal: dim1 and dim2 must be two dimensions of self, got ${dim1} and ${dim2} (shape ${formatShape(self.sizes)}).`)
+    throw new ShapeError(`torch.diagonal: dim1 and dim2 must be two dimensions of self, got ${dim1} and ${dim2} (shape ${formatShape(sizes)}).`)
   const [down, right] = [Math.max(0, -offset), Math.max(0, offset)]
-  const length = Math.max(0, Math.min(sizeAt(self.sizes, a) - down, sizeAt(self.sizes, b) - right))
-  const [strideA, strideB] = [sizeAt(self.steps, a), sizeAt(self.steps, b)]
-  const others = (_: number, i: number): boolean => i !== a && i !== b
-  const start = length === 0 ? 0 : down * strideA + right * strideB
-  return viewSpec(self, [...self.sizes.filter(others), length], [...self.steps.filter(others), strideA + strideB], self.offset + start)
+  const length = sizeMax(0, sizeMin(sizeSub(sizeAt(sizes, a), down), sizeSub(sizeAt(sizes, b), right)))
+  const [strideA, strideB] = [sizeAt(steps, a), sizeAt(steps, b)]
+  const others = (_: Size, i: number): boolean => i !== a && i !== b
+  const start = sizeEq(length, 0) ? 0 : sizeAdd(sizeMul(down, strideA), sizeMul(right, strideB))
+  return viewSpec(self, [...sizes.filter(others), length], [...steps.filter(others), sizeAdd(strideA, strideB)], sizeAdd(self.symOffset, start))
 }
 
 /**
@@ -41,7 +43,7 @@ export const diagonalScatter: Op['diagonalScatter'] = defineOp({
   meta: (self, src, offset, dim1, dim2) => scatterSpec('torch.diagonal_scatter', self, src, diagonalSpec(self, offset, dim1, dim2)),
   kernel: (self, src, offset, dim1, dim2) => scatterInto('torch.diagonal_scatter', self, src, (whole) => diagonalSpec(whole, offset, dim1, dim2)),
   derivative: ([g], { args: [, src, offset, dim1, dim2], needs }) => [
-    needs[0] ? diagonalScatter(g, zeros(src.sizes, { dtype: g.dtype }), offset, dim1, dim2) : null,
+    needs[0] ? diagonalScatter(g, zeros(src.symSizes, { dtype: g.dtype }), offset, dim1, dim2) : null,
     needs[1] ? diagonal(g, offset, dim1, dim2) : null,
     null,
     null,
@@ -66,7 +68,7 @@ export const diagonal: Op['diagonal'] = defineOp({
   autocast: 'as is',
   meta: diagonalSpec,
   derivative: ([g], { args: [self, offset, dim1, dim2] }) => [
-    diagonalScatter(zeros(self.sizes, { dtype: g.dtype }), g, offset, dim1, dim2),
+    diagonalScatter(zeros(self.symSizes, { dtype: g.dtype }), g, offset, dim1, dim2),
     null,
     null,
     null,

@@ -32,7 +32,7 @@ export function getitem(self: Tensor, index: IndexItem | readonly IndexItem[]): 
   const items = isList(index) ? index : [index]
   const named = items.reduce<number>((n, item) => n + dimensionsOf(item), 0)
   if (named > self.ndim)
-    throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}).`)
+    throw new ArgumentError(`getitem: ${named} indices for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.symSizes)}).`)
   let out = self
   let dim = 0
   // Positions by dimension of `out`; they are looked up at the end, together.
@@ -112,7 +112,7 @@ function reversed(self: unknown): Tensor {
   if (!(self instanceof Tensor)) throw new ArgumentError('T: the receiver must be a Tensor.')
   return permute(
     self,
-    self.sizes.map((_, i) => self.ndim - 1 - i),
+    self.symSizes.map((_, i) => self.ndim - 1 - i),
   )
 }
 

@@ -3,7 +3,7 @@
 import { anyRequiresGrad, becomeView, dispatchState } from '../../dispatch/index.ts'
 import { DTypeError, ShapeError, UnsupportedError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { contiguousStrides, formatShape, numelOf, sameShape } from '../../tensor/index.ts'
+import { contiguousStrides, formatShape, numelOf, sameShape, sizeLess } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { empty } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -173,17 +173,17 @@ const resized = (self: Tensor, size: readonly number[]): TensorSpec => ({ shape:
 function resize(qualname: string, self: Tensor, size: readonly number[]): Tensor {
   if (self.requiresGrad)
     throw new UnsupportedError(`${qualname}: a tensor that requires grad cannot be resized. Use a new tensor: reshape(…), narrow(…) or torch.cat(…).`)
-  if (sameShape(self.sizes, size)) return self
+  if (sameShape(self.symSizes, size)) return self
   checkSizes(qualname, size)
   return becomeView(
     qualname,
     self,
     (was) => {
       const needed = was.offset + numelOf(size)
-      if (needed > storedElementsOf(was)) {
+      if (sizeLess(storedElementsOf(was), needed)) {
         if (was.storage === null || dispatchState.mode !== null)
           throw new UnsupportedError(
-            `${qualname}: a tensor of shape ${formatShape(was.sizes)} cannot grow to ${formatShape(size)} while the program is traced, since a graph has no memory that could grow. Use a new tensor of that size.`,
+            `${qualname}: a tensor of shape ${formatShape(was.symSizes)} cannot grow to ${formatShape(size)} while the program is traced, since a graph has no memory that could grow. Use a new tensor of that size.`,
           )
         was.realize().growTo(needed * dtypeInfo[was.dtype].size)
       }
@@ -214,7 +214,7 @@ export const set_: Op['set_'] = defineOp({
   tags: ['mutates'],
   meta: (self, source, offset, size, stride) => {
     if (source === null) return { shape: [0], dtype: self.dtype }
-    return size === null ? viewSpec(source, source.sizes, source.steps) : windowSpec(source, size, stride ?? contiguousStrides(size), offset)
+    return size === null ? viewSpec(source, source.symSizes, source.symSteps) : windowSpec(source, size, stride ?? contiguousStrides(size), offset)
   },
   decompose: (self, source, offset, size, stride) => {
     const from = source ?? empty([0], { dtype: self.dtype })

@@ -2,7 +2,7 @@
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { at, bufferParam, compileKernel, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Expr, LoopVar, Size, Stmt } from '../../kernels/index.ts'
-import { Tensor, collapseDims, formatShape, wrapDim } from '../../tensor/index.ts'
+import { collapseDims, formatShape, sizeEq, sizeLess, Tensor, wrapDim } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -17,10 +17,10 @@ import { expand } from './windows.ts'
 export function checkIndex(op: string, self: Tensor, dim: number, index: Tensor): number {
   const wrapped = wrapDim(op, dim, self.ndim)
   checkIndexType(op, 'index', index)
-  if (index.numel === 0) return wrapped
-  if (Math.max(index.ndim, 1) !== Math.max(self.ndim, 1) || index.sizes.some((s, i) => i !== wrapped && s > (self.sizes[i] ?? 1))) {
+  if (sizeEq(index.symNumel, 0)) return wrapped
+  if (Math.max(index.ndim, 1) !== Math.max(self.ndim, 1) || index.symSizes.some((s, i) => i !== wrapped && sizeLess(self.symSizes[i] ?? 1, s))) {
     throw new ShapeError(
-      `${op}: argument 'index' has shape ${formatShape(index.sizes)}, which does not fit self of shape ${formatShape(self.sizes)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
+      `${op}: argument 'index' has shape ${formatShape(index.symSizes)}, which does not fit self of shape ${formatShape(self.symSizes)}: same number of dimensions, and no size above self's but in dimension ${dim}.`,
     )
   }
   return wrapped
@@ -111,19 +111,19 @@ export const gather: Op['gather'] = defineOp({
   autocast: 'as is',
   meta: (self, dim, index) => {
     checkIndex('torch.gather', self, dim, index)
-    return { shape: index.sizes, dtype: self.dtype }
+    return { shape: index.symSizes, dtype: self.dtype }
   },
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.gather', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index) => {
     const wrapped = checkIndex('torch.gather', self, dim, index)
     const out = Tensor.empty(index.sizes, self.dtype)
-    if (index.numel === 0) return out
+    if (sizeEq(index.symNumel, 0)) return out
     // Lines must be as wide as the index in every other dimension.
     const [from, at] = [lineOf(self), lineOf(index)]
     launchLines('gather', 'torch.gather', out, contiguous(trimmed(from, at, wrapped)), at, wrapped, sizeAt(from.sizes, wrapped))
     return out
   },
-  derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.sizes, { dtype: g.dtype }), dim, index, g), null, null],
+  derivative: ([g], { args: [self, dim, index] }) => [scatterAdd(zeros(self.symSizes, { dtype: g.dtype }), dim, index, g), null, null],
 })
 
 /** `self` cut to the sizes of `index` in every dimension but `dim`; a view. */
@@ -136,7 +136,7 @@ export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tens
   if (src.dtype !== self.dtype) throw new DTypeError(`${op}: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
   if (index.numel > 0 && (Math.max(src.ndim, 1) !== Math.max(index.ndim, 1) || index.sizes.some((s, i) => s > (src.sizes[i] ?? 1)))) {
     throw new ShapeError(
-      `${op}: argument 'src' has shape ${formatShape(src.sizes)}, which is smaller than index's shape ${formatShape(index.sizes)}.`,
+      `${op}: argument 'src' has shape ${formatShape(src.symSizes)}, which is smaller than index's shape ${formatShape(index.symSizes)}.`,
     )
   }
   return wrapped
@@ -144,18 +144,18 @@ export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tens
 
 /** The gradient of the elements of `src` that the index reaches; that of the others is 0. */
 export function widened(grad: Tensor, src: Tensor): Tensor {
-  if (grad.numel === 0) return zeros(src.sizes, { dtype: grad.dtype })
-  if (grad.ndim !== src.ndim) return reshape(widened(lineOf(grad), lineOf(src)), src.sizes)
-  return src.sizes.reduce((out, size, d) => {
-    const n = sizeAt(out.sizes, d)
-    return n < size ? sliceBackward(out, out.sizes.with(d, size), d, 0, n, 1) : out
+  if (sizeEq(grad.symNumel, 0)) return zeros(src.symSizes, { dtype: grad.dtype })
+  if (grad.ndim !== src.ndim) return reshape(widened(lineOf(grad), lineOf(src)), src.symSizes)
+  return src.symSizes.reduce((out, size, d) => {
+    const n = sizeAt(out.symSizes, d)
+    return sizeLess(n, size) ? sliceBackward(out, out.symSizes.with(d, size), d, 0, n, 1) : out
   }, grad)
 }
 
 /** A copy of `self` with `src` written or combined at `index` along `dim`, which are checked. */
 export function writeLines(kind: 'scatter' | ScatterKind, op: string, self: Tensor, dim: number, index: Tensor, src: Tensor): Tensor {
   const out = clone(self)
-  if (index.numel === 0) return out
+  if (sizeEq(index.symNumel, 0)) return out
   const wrapped = wrapDim(op, dim, self.ndim)
   const [into, at, from] = [lineOf(out), lineOf(index), lineOf(src)]
   // The part of the result that the index reaches.
@@ -185,7 +185,7 @@ export const scatterAdd: Op['scatterAdd'] = defineOp({
   autocast: 'as is',
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src)
-    return { shape: self.sizes, dtype: self.dtype }
+    return { shape: self.symSizes, dtype: self.dtype }
   },
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter_add', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src) => {
@@ -211,12 +211,14 @@ export const indexSelect: Op['indexSelect'] = defineOp({
   method: true,
   decompose: (self, dim, index) => {
     const wrapped = wrapDim('torch.index_select', dim, self.ndim)
-    if (index.ndim > 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
-    if (self.ndim === 0 && index.numel !== 1)
-      throw new ShapeError(`torch.index_select: self has no dimensions, so that index must have one element, got shape ${formatShape(index.sizes)}.`)
+    if (index.ndim > 1) throw new ShapeError(`torch.index_select: argument 'index' must have 1 dimension, got shape ${formatShape(index.symSizes)}.`)
+    if (self.ndim === 0 && !sizeEq(index.symNumel, 1))
+      throw new ShapeError(
+        `torch.index_select: self has no dimensions, so that index must have one element, got shape ${formatShape(index.symSizes)}.`,
+      )
     const line = lineOf(self)
-    const along = line.sizes.map((_, i) => (i === wrapped ? index.numel : 1))
-    const chosen = gather(line, wrapped, expand(reshape(index, along), line.sizes.with(wrapped, index.numel)))
+    const along = line.symSizes.map((_, i) => (i === wrapped ? index.symNumel : 1))
+    const chosen = gather(line, wrapped, expand(reshape(index, along), line.symSizes.with(wrapped, index.symNumel)))
     return self.ndim === 0 ? reshape(chosen, []) : chosen
   },
 })

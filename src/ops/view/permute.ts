@@ -1,5 +1,6 @@
 // Dimensions in another order.
 import { ShapeError } from '../../errors/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -34,8 +35,8 @@ export const permute: OpFunction<(self: Tensor, ...dims: readonly (number | read
       )
     return viewSpec(
       self,
-      order.map((d) => sizeAt(self.sizes, d)),
-      order.map((d) => sizeAt(self.steps, d)),
+      order.map((d) => sizeAt(self.symSizes, d)),
+      order.map((d) => sizeAt(self.symSteps, d)),
     )
   },
   derivative: ([g], { args: [, dims] }) => [unpermuted(g, dims), null],
@@ -69,8 +70,8 @@ export const transpose: Op['transpose'] = defineOp({
   meta: (self, dim0, dim1) => {
     const a = wrapDim('torch.transpose', dim0, self.ndim)
     const b = wrapDim('torch.transpose', dim1, self.ndim)
-    const swap = (list: readonly number[]): number[] => list.map((v, i) => (i === a ? (list[b] ?? v) : i === b ? (list[a] ?? v) : v))
-    return viewSpec(self, swap(self.sizes), swap(self.steps))
+    const swap = (list: readonly Size[]): Size[] => list.map((v, i) => (i === a ? (list[b] ?? v) : i === b ? (list[a] ?? v) : v))
+    return viewSpec(self, swap(self.symSizes), swap(self.symSteps))
   },
   derivative: ([g], { args: [, dim0, dim1] }) => [transpose(g, dim0, dim1), null, null],
   scatter: (value, _self, dim0, dim1) => transpose(value, dim0, dim1),
@@ -88,7 +89,8 @@ export const t: Op['t'] = defineOp({
   schema: 't(Tensor self) -> Tensor',
   method: true,
   decompose: (self) => {
-    if (self.ndim > 2) throw new ShapeError(`torch.t: expected at most 2 dimensions, got shape ${formatShape(self.sizes)}; use transpose or permute.`)
+    if (self.ndim > 2)
+      throw new ShapeError(`torch.t: expected at most 2 dimensions, got shape ${formatShape(self.symSizes)}; use transpose or permute.`)
     return self.ndim < 2 ? self : transpose(self, 0, 1)
   },
 })

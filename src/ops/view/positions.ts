@@ -1,7 +1,8 @@
 // Reading and writing at positions, composed of gather and scatter: indexAdd, indexCopy, take, put, masks, nonzero.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, numelOf, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { broadcastShapes, formatShape, numelOf, sameShape, sizeLess, Tensor, tensorFromValues, wrapDim } from '../../tensor/index.ts'
 import type { ComplexNumber } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -34,19 +35,19 @@ interface Slices {
  */
 function writeSlices(op: string, self: Tensor, dim: number, index: Tensor, source: Tensor | null, write: (slices: Slices) => Tensor): Tensor {
   const at = wrapDim(op, dim, self.ndim)
-  if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.sizes)}.`)
+  if (index.ndim > 1) throw new ShapeError(`${op}: argument 'index' must have 1 dimension, got shape ${formatShape(index.symSizes)}.`)
   const line = self.ndim === 0 ? reshape(self, [1]) : self
   const along = reshape(
     index,
-    line.sizes.map((_, d) => (d === at ? index.numel : 1)),
+    line.symSizes.map((_, d) => (d === at ? index.symNumel : 1)),
   )
   const values = source === null ? line : source.ndim === 0 && line.ndim === 1 ? reshape(source, [1]) : source
-  const sizes = line.sizes.with(at, index.numel)
-  if (source !== null && formatShape(values.sizes) !== formatShape(sizes))
+  const sizes = line.symSizes.with(at, index.symNumel)
+  if (source !== null && !sameShape(values.symSizes, sizes))
     throw new ShapeError(
-      `${op}: argument 'source' has shape ${formatShape(source.sizes)}, but ${index.numel} slices of self (shape ${formatShape(self.sizes)}) have shape ${formatShape(sizes)}.`,
+      `${op}: argument 'source' has shape ${formatShape(source.symSizes)}, but ${index.symNumel} slices of self (shape ${formatShape(self.symSizes)}) have shape ${formatShape(sizes)}.`,
     )
-  return reshape(write({ line, at, full: expand(along, sizes), values }), self.sizes)
+  return reshape(write({ line, at, full: expand(along, sizes), values }), self.symSizes)
 }
 
 /** Positions in a dimension of `size` elements, negative ones counted from its end. */
@@ -115,7 +116,7 @@ export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, va
     if (typeof value !== 'number' && typeof value !== 'boolean' && !(value instanceof Tensor && value.ndim === 0))
       throw new ArgumentError(`torch.index_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
     return writeSlices('torch.index_fill', self, dim, index, null, ({ line, at, full }) => {
-      const filled = value instanceof Tensor ? expand(to(value, self.dtype), full.sizes) : fullLike(full, Number(value), { dtype: self.dtype })
+      const filled = value instanceof Tensor ? expand(to(value, self.dtype), full.symSizes) : fullLike(full, Number(value), { dtype: self.dtype })
       return scatterValues(line, at, full, filled, 'set')
     })
   },
@@ -180,7 +181,7 @@ export const put: Op['put'] = defineOp({
   inPlace: 'method',
   decompose: (self, index, source, accumulate) => {
     const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
-    return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.sizes)
+    return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.symSizes)
   },
 })
 
@@ -235,8 +236,8 @@ export const nonzero: OpFunction<{
   },
 })
 
-function rowCount(size: number): number {
-  if (size < 0) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size}.`)
+function rowCount<S extends Size>(size: S): S {
+  if (sizeLess(size, 0)) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${String(size)}.`)
   return size
 }
 
@@ -289,7 +290,7 @@ export const maskedSelect: Op['maskedSelect'] = defineOp({
   method: true,
   decompose: (self, mask) => {
     checkMask('torch.masked_select', mask)
-    const shape = broadcastShapes('torch.masked_select', self.sizes, mask.sizes)
+    const shape = broadcastShapes('torch.masked_select', self.symSizes, mask.symSizes)
     const positions = flatPositions(expand(mask, shape))
     return indexSelect(reshape(expand(self, shape), -1), 0, tensorFromValues(positions, [positions.length], 'int64'))
   },
@@ -310,10 +311,10 @@ export const maskedScatter: Op['maskedScatter'] = defineOp({
   inPlace: 'method',
   decompose: (self, mask, source) => {
     checkMask('torch.masked_scatter', mask)
-    const shape = broadcastShapes('torch.masked_scatter', self.sizes, mask.sizes)
+    const shape = broadcastShapes('torch.masked_scatter', self.symSizes, mask.symSizes)
     const positions = flatPositions(expand(mask, shape))
     if (source.numel < positions.length)
-      throw new ShapeError(`torch.masked_scatter: the mask holds ${positions.length} places, but source has only ${source.numel} elements.`)
+      throw new ShapeError(`torch.masked_scatter: the mask holds ${positions.length} places, but source has only ${source.symNumel} elements.`)
     const index = tensorFromValues(positions, [positions.length], 'int64')
     return reshape(scatterValues(reshape(expand(self, shape), -1), 0, index, narrow(reshape(source, -1), 0, 0, positions.length), 'set'), shape)
   },

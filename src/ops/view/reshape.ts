@@ -1,7 +1,8 @@
 // Other shapes for the same elements: a view if the layout allows it, otherwise a copy.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, numelOf, sameShape, wrapDim } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, sameShape, sizeEq, sizeMul, sizeProduct, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -51,7 +52,7 @@ export const contiguous: OpFunction<(self: Tensor, options?: FormatOptions) => T
  * @throws ShapeError if the number of elements differs, or the layout would need a copy (use reshape).
  * @example torch.arange(6).view(2, -1).toArray() // [[0, 1, 2], [3, 4, 5]]
  */
-export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readonly number[])[]) => Tensor> = defineOp({
+export const view: OpFunction<(self: Tensor, ...shape: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
   schema: 'view(Tensor self, SymInt[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -64,12 +65,12 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
     const strides = viewStrides(self, shape)
     if (strides === null)
       throw new ShapeError(
-        `torch.Tensor.view: self of shape ${formatShape(self.sizes)} and strides ${formatShape(self.steps)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`,
+        `torch.Tensor.view: self of shape ${formatShape(self.symSizes)} and strides ${formatShape(self.symSteps)} cannot be seen as ${formatShape(shape)} without a copy; use reshape.`,
       )
     return viewSpec(self, shape, strides)
   },
-  derivative: ([g], { args: [self] }) => [reshape(g, self.sizes), null],
-  scatter: (value, self) => reshape(value, self.sizes),
+  derivative: ([g], { args: [self] }) => [reshape(g, self.symSizes), null],
+  scatter: (value, self) => reshape(value, self.symSizes),
 })
 
 /**
@@ -80,12 +81,12 @@ export const view: OpFunction<(self: Tensor, ...shape: readonly (number | readon
  * @throws ShapeError if the number of elements differs.
  * @example torch.reshape(torch.tensor([[1, 2], [3, 4]]).t(), [4]).toArray() // [1, 3, 2, 4]
  */
-export const reshape: OpFunction<(self: Tensor, ...shape: readonly (number | readonly number[])[]) => Tensor> = defineOp({
-  schema: 'reshape(Tensor self, int[] shape) -> Tensor',
+export const reshape: OpFunction<(self: Tensor, ...shape: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
+  schema: 'reshape(Tensor self, SymInt[] shape) -> Tensor',
   method: true,
   decompose: (self, shape) => {
     const target = inferShape('torch.reshape', self, shape)
-    if (sameShape(self.sizes, target)) return self
+    if (sameShape(self.symSizes, target)) return self
     return view(viewStrides(self, target) === null ? clone(self) : self, target)
   },
 })
@@ -104,9 +105,10 @@ export const flatten: Op['flatten'] = defineOp({
   decompose: (self, startDim, endDim) => {
     const from = wrapDim('torch.flatten', startDim, self.ndim)
     const to = wrapDim('torch.flatten', endDim, self.ndim)
-    if (from > to) throw new ShapeError(`torch.flatten: start_dim ${startDim} comes after end_dim ${endDim} (shape ${formatShape(self.sizes)}).`)
+    if (from > to) throw new ShapeError(`torch.flatten: start_dim ${startDim} comes after end_dim ${endDim} (shape ${formatShape(self.symSizes)}).`)
     if (self.ndim === 0) return reshape(self, [1])
-    return reshape(self, [...self.sizes.slice(0, from), numelOf(self.sizes.slice(from, to + 1)), ...self.sizes.slice(to + 1)])
+    const sizes = self.symSizes
+    return reshape(self, [...sizes.slice(0, from), sizeProduct(sizes.slice(from, to + 1)), ...sizes.slice(to + 1)])
   },
 })
 
@@ -127,8 +129,9 @@ export const unsqueeze: Op['unsqueeze'] = defineOp({
   autocast: 'as is',
   meta: (self, dim) => {
     const at = wrapDim('torch.unsqueeze', dim, self.ndim + 1)
-    const stride = at < self.ndim ? sizeAt(self.sizes, at) * sizeAt(self.steps, at) : 1
-    return viewSpec(self, self.sizes.toSpliced(at, 0, 1), self.steps.toSpliced(at, 0, stride))
+    const [sizes, steps] = [self.symSizes, self.symSteps]
+    const stride = at < self.ndim ? sizeMul(sizeAt(sizes, at), sizeAt(steps, at)) : 1
+    return viewSpec(self, sizes.toSpliced(at, 0, 1), steps.toSpliced(at, 0, stride))
   },
   derivative: ([g], { args: [, dim] }) => [squeeze(g, dim), null],
   scatter: (value, _self, dim) => squeeze(value, dim),
@@ -162,9 +165,10 @@ export const squeeze: OpFunction<(self: Tensor, dim?: number | readonly number[]
   autocast: 'as is',
   meta: (self, dim) => {
     const dims = squeezedDims(self, dim)
-    const stays = (_: number, i: number): boolean => self.sizes[i] !== 1 || (dims !== null && !dims.includes(i))
-    return viewSpec(self, self.sizes.filter(stays), self.steps.filter(stays))
+    const sizes = self.symSizes
+    const stays = (_: Size, i: number): boolean => (dims !== null && !dims.includes(i)) || !sizeEq(sizes[i] ?? 1, 1)
+    return viewSpec(self, sizes.filter(stays), self.symSteps.filter(stays))
   },
-  derivative: ([g], { args: [self] }) => [reshape(g, self.sizes), null],
-  scatter: (value, self) => reshape(value, self.sizes),
+  derivative: ([g], { args: [self] }) => [reshape(g, self.symSizes), null],
+  scatter: (value, self) => reshape(value, self.symSizes),
 })

@@ -34,7 +34,7 @@ export const scatterValues: OpFunction<(self: Tensor, dim: number, index: Tensor
   autocast: 'as is',
   meta: (self, dim, index, src) => {
     checkScatter(self, dim, index, src, 'torch.scatter')
-    return { shape: self.sizes, dtype: self.dtype }
+    return { shape: self.symSizes, dtype: self.dtype }
   },
   indices: { argument: 'index', check: (self, dim, index) => checkIndexRange('torch.scatter', 'index', index, self.sizes.at(dim) ?? 1) },
   kernel: (self, dim, index, src, kind) => {
@@ -145,7 +145,7 @@ export const scatterReduce: OpFunction<
     if (kind !== undefined) return scatterValues(start, dim, index, src, kind)
     const total = scatterAdd(start, dim, index, src)
     if (reduce === 'sum') return total
-    const counts = scatterAdd(fullLike(self, includeSelf ? 1 : 0), dim, index, ones(index.sizes, { dtype: self.dtype }))
+    const counts = scatterAdd(fullLike(self, includeSelf ? 1 : 0), dim, index, ones(index.symSizes, { dtype: self.dtype }))
     return self.isFloatingPoint() ? div(total, clamp(counts, 1)) : div(total, clamp(counts, 1), { roundingMode: 'floor' })
   },
 })

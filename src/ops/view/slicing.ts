@@ -1,36 +1,45 @@
 // Parts of a dimension: select, slice, narrow, and the gradients that put a part back into zeros.
 import { ArgumentError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { Tensor, sizeAdd, sizeCeilDiv, sizeLess, sizeMul, sizeSub } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { checkOperand, dimAndSize, sizeAt } from '../shapes.ts'
+import { checkOperand, dimAndSize, sizeAt, symDimAndSize } from '../shapes.ts'
 import { clone } from './reshape.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
 
-function selectSpec(self: Tensor, dim: number, index: number): TensorSpec {
-  const [at, size] = dimAndSize('torch.select', self, dim)
-  if (index < -size || index >= size) throw new ArgumentError(`torch.select: index ${index} is out of range for dimension ${dim} with size ${size}.`)
-  const i = index < 0 ? index + size : index
-  return viewSpec(self, self.sizes.toSpliced(at, 1), self.steps.toSpliced(at, 1), self.offset + i * sizeAt(self.steps, at))
+function selectSpec(self: Tensor, dim: number, index: Size): TensorSpec<Size> {
+  const [at, size] = symDimAndSize('torch.select', self, dim)
+  const i = sizeLess(index, 0) ? sizeAdd(index, size) : index
+  if (sizeLess(i, 0) || !sizeLess(i, size))
+    throw new ArgumentError(`torch.select: index ${String(index)} is out of range for dimension ${dim} with size ${String(size)}.`)
+  const [sizes, steps] = [self.symSizes, self.symSteps]
+  return viewSpec(self, sizes.toSpliced(at, 1), steps.toSpliced(at, 1), sizeAdd(self.symOffset, sizeMul(i, sizeAt(steps, at))))
 }
 
-function sliceSpec(self: Tensor, dim: number, start: number | null, end: number | null, step: number): TensorSpec {
-  const [at, size] = dimAndSize('torch.Tensor.slice', self, dim)
-  if (step < 1) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${step}.`)
-  const clip = (v: number): number => Math.min(size, Math.max(0, v < 0 ? v + size : v))
-  const [from, until] = [clip(start ?? 0), clip(end ?? size)]
-  const count = Math.max(0, Math.ceil((until - from) / step))
-  const stride = sizeAt(self.steps, at)
-  return viewSpec(self, self.sizes.with(at, count), self.steps.with(at, stride * step), self.offset + from * stride)
+/** A bound of a slice, which counts from the end if it is negative, as one from 0 to `size`. */
+function clipped(bound: Size, size: Size): Size {
+  const from = sizeLess(bound, 0) ? sizeAdd(bound, size) : bound
+  return sizeLess(from, 0) ? 0 : sizeLess(size, from) ? size : from
+}
+
+function sliceSpec(self: Tensor, dim: number, start: Size | null, end: Size | null, step: Size): TensorSpec<Size> {
+  const [at, size] = symDimAndSize('torch.Tensor.slice', self, dim)
+  if (sizeLess(step, 1)) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${String(step)}.`)
+  const [from, until] = [clipped(start ?? 0, size), clipped(end ?? size, size)]
+  const count = sizeLess(from, until) ? sizeCeilDiv(sizeSub(until, from), step) : 0
+  const [sizes, steps] = [self.symSizes, self.symSteps]
+  const stride = sizeAt(steps, at)
+  return viewSpec(self, sizes.with(at, count), steps.with(at, sizeMul(stride, step)), sizeAdd(self.symOffset, sizeMul(from, stride)))
 }
 
 /** Zeros of `shape` with `grad` in the window that `windowOf` cuts from a tensor of that shape. */
-function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec): Tensor {
+function putBack(op: string, grad: Tensor, shape: readonly number[], windowOf: (whole: Tensor) => TensorSpec<Size>): Tensor {
   const whole = zeros(shape, { dtype: grad.dtype })
   checkOperand(op, 'grad', grad, windowOf(whole).shape, grad.dtype)
   return fillWindow(whole, grad, windowOf)
@@ -96,7 +105,7 @@ export const selectScatter: Op['selectScatter'] = defineOp({
   meta: (self, src, dim, index) => scatterSpec(SELECT_SCATTER, self, src, selectSpec(self, dim, index)),
   kernel: (self, src, dim, index) => scatterInto(SELECT_SCATTER, self, src, (whole) => selectSpec(whole, dim, index)),
   derivative: ([g], { args: [, src, dim, index], needs }) => [
-    needs[0] ? selectScatter(g, zeros(src.sizes, { dtype: g.dtype }), dim, index) : null,
+    needs[0] ? selectScatter(g, zeros(src.symSizes, { dtype: g.dtype }), dim, index) : null,
     needs[1] ? select(g, dim, index) : null,
     null,
     null,
@@ -121,7 +130,7 @@ export const sliceScatter: Op['sliceScatter'] = defineOp({
   meta: (self, src, dim, start, end, step) => scatterSpec(SLICE_SCATTER, self, src, sliceSpec(self, dim, start, end, step)),
   kernel: (self, src, dim, start, end, step) => scatterInto(SLICE_SCATTER, self, src, (whole) => sliceSpec(whole, dim, start, end, step)),
   derivative: ([g], { args: [, src, dim, start, end, step], needs }) => [
-    needs[0] ? sliceScatter(g, zeros(src.sizes, { dtype: g.dtype }), dim, start, end, step) : null,
+    needs[0] ? sliceScatter(g, zeros(src.symSizes, { dtype: g.dtype }), dim, start, end, step) : null,
     needs[1] ? slice(g, dim, start, end, step) : null,
     null,
     null,
@@ -147,7 +156,7 @@ export const select: Op['select'] = defineOp({
   onnx: 'select',
   autocast: 'as is',
   meta: selectSpec,
-  derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.sizes, dim, index), null, null],
+  derivative: ([g], { args: [self, dim, index] }) => [selectBackward(g, self.symSizes, dim, index), null, null],
   scatter: (value, self, dim, index) => selectScatter(self, value, dim, index),
 })
 
@@ -169,7 +178,7 @@ export const slice: Op['slice'] = defineOp({
   onnx: 'slice',
   autocast: 'as is',
   meta: sliceSpec,
-  derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.sizes, dim, start, end, step), null, null, null, null],
+  derivative: ([g], { args: [self, dim, start, end, step] }) => [sliceBackward(g, self.symSizes, dim, start, end, step), null, null, null, null],
   scatter: (value, self, dim, start, end, step) => sliceScatter(self, value, dim, start, end, step),
 })
 

@@ -1,12 +1,13 @@
 // Windows on the storage with any strides: asStrided, and its scatter.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
-import { formatShape, inverseOrder, memoryOrder, numelOf } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, inverseOrder, memoryOrder, numelOf, sizeAdd, sizeLess, sizeSub } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { arange, zeros } from '../creation.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
-import { sizeAt } from '../shapes.ts'
+import { numbersFor, sizeAt } from '../shapes.ts'
 import { indexSelect, scatterAdd } from './indexing.ts'
 import { permute } from './permute.ts'
 import { clone, contiguous, reshape } from './reshape.ts'
@@ -36,8 +37,8 @@ export const asStridedScatter: Op['asStridedScatter'] = defineOp({
   derivative: ([g], { args: [, src, size, stride, offset], needs }) => {
     const whole = contiguous(g)
     return [
-      needs[0] ? asStridedScatter(whole, zeros(src.sizes, { dtype: g.dtype }), size, stride, offset) : null,
-      needs[1] ? asStrided(whole, size, stride, whole.offset + (offset ?? 0)) : null,
+      needs[0] ? asStridedScatter(whole, zeros(src.symSizes, { dtype: g.dtype }), size, stride, offset) : null,
+      needs[1] ? asStrided(whole, size, stride, sizeAdd(whole.symOffset, offset ?? 0)) : null,
       null,
       null,
       null,
@@ -46,8 +47,8 @@ export const asStridedScatter: Op['asStridedScatter'] = defineOp({
 })
 
 /** A window on a contiguous tensor of the shape of `self`. */
-function windowOf(self: Tensor, size: readonly number[], stride: readonly number[], offset: number | null): TensorSpec {
-  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.numel, `self (shape ${formatShape(self.sizes)})`)
+function windowOf(self: Tensor, size: readonly Size[], stride: readonly Size[], offset: Size | null): TensorSpec<Size> {
+  checkWindow(AS_STRIDED_SCATTER, size, stride, offset ?? 0, self.symNumel, `self (shape ${formatShape(self.symSizes)})`)
   return viewSpec(self, size, stride, offset ?? 0)
 }
 
@@ -83,19 +84,19 @@ function windowGradient(g: Tensor, self: Tensor, size: readonly number[], stride
   const order = memoryOrder(self.sizes, self.steps)
   if (order === null)
     throw new UnsupportedError(
-      `backward of torch.as_strided: self of shape ${formatShape(self.sizes)} has gaps in its memory, or elements that share a place; call contiguous() first.`,
+      `backward of torch.as_strided: self of shape ${formatShape(self.symSizes)} has gaps in its memory, or elements that share a place; call contiguous() first.`,
     )
   const covering = coveringOrder(size, stride, self.numel)
   const added = (): Tensor =>
-    scatterAdd(zeros([self.numel], { dtype: g.dtype }), 0, reshape(windowPlaces(size, stride, first), [-1]), reshape(g, [-1]))
+    scatterAdd(zeros([self.symNumel], { dtype: g.dtype }), 0, reshape(windowPlaces(size, stride, first), [-1]), reshape(g, [-1]))
   const inMemory = covering === null ? added() : clone(permute(g, covering))
-  const sizes = order.map((dim) => sizeAt(self.sizes, dim))
+  const sizes = order.map((dim) => sizeAt(self.symSizes, dim))
   return permute(reshape(inMemory, sizes), inverseOrder(order))
 }
 
 /** The layout of a window on the storage of `self`. Throws ShapeError unless it lies inside. Strides may be negative. */
-export function windowSpec(self: Tensor, size: readonly number[], stride: readonly number[], offset: number): TensorSpec {
-  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.sizes)})`)
+export function windowSpec(self: Tensor, size: readonly Size[], stride: readonly Size[], offset: Size): TensorSpec<Size> {
+  checkWindow(AS_STRIDED, size, stride, offset, storedElementsOf(self), `the storage of self (shape ${formatShape(self.symSizes)})`)
   return viewSpec(self, size, stride, offset)
 }
 
@@ -116,12 +117,18 @@ export const asStrided: Op['asStrided'] = defineOp({
   onnx: 'positions',
   autocast: 'as is',
   meta: (self, size, stride, offset) => {
-    if (stride.some((s) => s < 0))
+    if (stride.some((s) => sizeLess(s, 0)))
       throw new ArgumentError(`${AS_STRIDED}: argument 'stride' must hold integers of at least 0, got ${formatShape(stride)}.`)
-    return windowSpec(self, size, stride, offset ?? self.offset)
+    return windowSpec(self, size, stride, offset ?? self.symOffset)
   },
   derivative: ([g], { args: [self, size, stride, offset] }) => [
-    windowGradient(g, self, size, stride, (offset ?? self.offset) - self.offset),
+    windowGradient(
+      g,
+      self,
+      numbersFor(AS_STRIDED, size),
+      numbersFor(AS_STRIDED, stride),
+      sizeAt(numbersFor(AS_STRIDED, [sizeSub(offset ?? self.symOffset, self.symOffset)]), 0),
+    ),
     null,
     null,
     null,

@@ -9,7 +9,7 @@ import { transpose } from './permute.ts'
 function matrixOf(self: unknown, name: string, one = false): Tensor {
   if (self instanceof Tensor && (one ? self.ndim === 2 : self.ndim >= 2)) return self
   throw new ShapeError(
-    `x.${name}: expected a matrix${one ? '' : ' or a batch of them'}, got ${self instanceof Tensor ? `shape ${formatShape(self.sizes)}` : valueText(self)}.`,
+    `x.${name}: expected a matrix${one ? '' : ' or a batch of them'}, got ${self instanceof Tensor ? `shape ${formatShape(self.symSizes)}` : valueText(self)}.`,
   )
 }
 

@@ -1,6 +1,7 @@
 // Views that repeat elements, or cut off history: expand, detach.
 import { ShapeError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, sizeEq, sizeLess } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -16,7 +17,7 @@ import { viewSpec } from './strides.ts'
  * @throws ShapeError if a dimension of another size would have to grow, or `size` has too few dimensions.
  * @example torch.tensor([[1], [2]]).expand(2, 3).toArray() // [[1, 1, 1], [2, 2, 2]]
  */
-export const expand: OpFunction<(self: Tensor, ...size: readonly (number | readonly number[])[]) => Tensor> = defineOp({
+export const expand: OpFunction<(self: Tensor, ...size: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
   schema: 'expand(Tensor self, SymInt[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
@@ -26,21 +27,23 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (number | reado
   autocast: 'as is',
   meta: (self, size) => {
     const lead = size.length - self.ndim
-    if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(self.sizes)} has more dimensions than ${formatShape(size)}.`)
-    const shape = size.map((s, i) => (s === -1 ? (self.sizes[i - lead] ?? s) : s))
+    const [sizes, steps] = [self.symSizes, self.symSteps]
+    if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(sizes)} has more dimensions than ${formatShape(size)}.`)
+    const shape = size.map((s, i) => (s === -1 ? (sizes[i - lead] ?? s) : s))
     const strides = shape.map((s, i) => {
-      const [own = 1, stride = 0] = [self.sizes[i - lead], self.steps[i - lead]]
-      if (s < 0 || (own !== s && own !== 1))
+      const [own = 1, stride = 0] = [sizes[i - lead], steps[i - lead]]
+      const isSame = sizeEq(own, s)
+      if (sizeLess(s, 0) || (!isSame && !sizeEq(own, 1)))
         throw new ShapeError(
-          `torch.Tensor.expand: shape ${formatShape(self.sizes)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`,
+          `torch.Tensor.expand: shape ${formatShape(sizes)} does not expand to ${formatShape(size)}: only dimensions of size 1 can grow.`,
         )
-      return own === s ? stride : 0
+      return isSame ? stride : 0
     })
     return viewSpec(self, shape, strides)
   },
   // Autograd sums a gradient over the dimensions that were broadcast.
   derivative: ([g]) => [g, null],
-  scatter: (value, self) => reshape(value, self.sizes),
+  scatter: (value, self) => reshape(value, self.symSizes),
 })
 
 /**
@@ -58,6 +61,6 @@ export const detach: Op['detach'] = defineOp({
   vmap: { leading: ['self'] },
   onnx: 'identity',
   autocast: 'as is',
-  meta: (self) => viewSpec(self, self.sizes, self.steps),
+  meta: (self) => viewSpec(self, self.symSizes, self.symSteps),
   scatter: (value) => value,
 })

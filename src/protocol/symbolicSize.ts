@@ -1,0 +1,25 @@
+// A size that a symbolic trace knows as an expression, as far as rooms below and beside src/symbols know it.
+
+/** true on every symbolic size. */
+export const SYMBOLIC: unique symbol = Symbol('tensorfx.symbolicSize')
+
+export type SizeOperation = 'add' | 'subtract' | 'multiply' | 'floorDivide' | 'remainder' | 'min' | 'max'
+export type SizeRelation = 'Eq' | 'Lt' | 'Le'
+
+/** A symbolic size; SymInt of src/symbols is one. */
+export interface SymbolicSize {
+  readonly [SYMBOLIC]: true
+  /** The result of an operation on two sizes, at least one of which is symbolic; a number if it is one. */
+  combined(operation: SizeOperation, a: Size, b: Size): Size
+  /** Whether a relation between two sizes holds in this run, with a guard unless it always does. */
+  holds(relation: SizeRelation, a: Size, b: Size): boolean
+  /** Whether a relation between two sizes holds for all values that are possible. Makes no guard. */
+  alwaysHolds(relation: SizeRelation, a: Size, b: Size): boolean
+  /** The value of this run, with a guard that the size is this one. PyTorch's `int(s)`. */
+  toInt(): number
+}
+
+/** A size: a number, or a symbolic one. PyTorch's SymInt. */
+export type Size = number | SymbolicSize
+
+export const isSymbolicSize = (value: unknown): value is SymbolicSize => typeof value === 'object' && value !== null && SYMBOLIC in value

@@ -1,0 +1,105 @@
+// Sizes as rules of operators compute with them: numbers, or symbols in a symbolic trace. The first line of every function is the case of two numbers, so that eager operators pay
+// next to nothing. The symbols themselves are in src/symbols, of which this file knows the interface only.
+import { InternalError } from '../errors/index.ts'
+import type { Size, SizeOperation, SymbolicSize } from '../protocol/index.ts'
+
+/** Whether all sizes of a list are numbers. */
+export function areNumbers(list: readonly Size[]): list is readonly number[] {
+  for (let i = 0; i < list.length; i++) if (typeof list[i] !== 'number') return false
+  return true
+}
+
+/** The symbolic one of two sizes. */
+const symbolicOf = (a: Size, b: Size): SymbolicSize => {
+  if (typeof a !== 'number') return a
+  if (typeof b !== 'number') return b
+  throw new InternalError('neither of two sizes is symbolic')
+}
+const combined = (operation: SizeOperation, a: Size, b: Size): Size => symbolicOf(a, b).combined(operation, a, b)
+
+export function sizeAdd(a: number, b: number): number
+export function sizeAdd(a: Size, b: Size): Size
+export function sizeAdd(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? a + b : combined('add', a, b)
+}
+
+export function sizeSub(a: number, b: number): number
+export function sizeSub(a: Size, b: Size): Size
+export function sizeSub(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : combined('subtract', a, b)
+}
+
+export function sizeMul(a: number, b: number): number
+export function sizeMul(a: Size, b: Size): Size
+export function sizeMul(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? a * b : combined('multiply', a, b)
+}
+
+/** The quotient, rounded down. */
+export function sizeFloorDiv(a: number, b: number): number
+export function sizeFloorDiv(a: Size, b: Size): Size
+export function sizeFloorDiv(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? Math.floor(a / b) : combined('floorDivide', a, b)
+}
+
+/** The quotient, rounded up. */
+export function sizeCeilDiv(a: number, b: number): number
+export function sizeCeilDiv(a: Size, b: Size): Size
+export function sizeCeilDiv(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? Math.ceil(a / b) : sizeFloorDiv(sizeSub(sizeAdd(a, b), 1), b)
+}
+
+/** What is left of `a`, which is at least 0, after division by `b`. */
+export function sizeMod(a: number, b: number): number
+export function sizeMod(a: Size, b: Size): Size
+export function sizeMod(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? a % b : combined('remainder', a, b)
+}
+
+export function sizeMin(a: number, b: number): number
+export function sizeMin(a: Size, b: Size): Size
+export function sizeMin(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? Math.min(a, b) : combined('min', a, b)
+}
+
+export function sizeMax(a: number, b: number): number
+export function sizeMax(a: Size, b: Size): Size
+export function sizeMax(a: Size, b: Size): Size {
+  return typeof a === 'number' && typeof b === 'number' ? Math.max(a, b) : combined('max', a, b)
+}
+
+/** Whether two sizes are equal; undefined, for a dimension that is not there, equals itself only. A symbolic trace guards on the answer, unless it is the same for all values. */
+export function sizeEq(a: Size | undefined, b: Size | undefined): boolean {
+  if (typeof a === 'number' && typeof b === 'number') return a === b
+  return a === undefined || b === undefined ? a === b : symbolicOf(a, b).holds('Eq', a, b)
+}
+
+/** Whether `a < b`, with a guard as {@link sizeEq}. */
+export function sizeLess(a: Size, b: Size): boolean {
+  return typeof a === 'number' && typeof b === 'number' ? a < b : symbolicOf(a, b).holds('Lt', a, b)
+}
+
+/** Whether `a <= b`, with a guard as {@link sizeEq}. */
+export function sizeAtMost(a: Size, b: Size): boolean {
+  return typeof a === 'number' && typeof b === 'number' ? a <= b : symbolicOf(a, b).holds('Le', a, b)
+}
+
+/** Whether two sizes are equal for all values of their symbols. Makes no guard: where false takes a path that is right as well. */
+export function sizeAlwaysEq(a: Size, b: Size): boolean {
+  return typeof a === 'number' && typeof b === 'number' ? a === b : symbolicOf(a, b).alwaysHolds('Eq', a, b)
+}
+
+/** The product of sizes; 1 for none. */
+export function sizeProduct(list: readonly number[]): number
+export function sizeProduct(list: readonly Size[]): Size
+export function sizeProduct(list: readonly Size[]): Size {
+  let product: Size = 1
+  for (let i = 0; i < list.length; i++) product = sizeMul(product, list[i] ?? 1)
+  return product
+}
+
+/** Whether one of the sizes is 0. */
+export function hasNoElements(shape: readonly Size[]): boolean {
+  for (let i = 0; i < shape.length; i++) if (sizeEq(shape[i] ?? 1, 0)) return true
+  return false
+}

@@ -1,0 +1,82 @@
+// Fake tensors whose sizes are symbols. Rules of operators that hold for symbols read `symSizes`, `symSteps`, `symOffset` and `symNumel`, which any tensor has; what reads numbers of
+// such a tensor has no rule for symbols, and is refused.
+import { InternalError, UnsupportedError } from '../errors/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { checkedSizes, contiguousStrides, isContiguous } from './shape.ts'
+import { areNumbers, sizeProduct } from './size.ts'
+import { Tensor } from './tensor.ts'
+import type { TensorSpec } from './tensor.ts'
+
+/** A fake tensor with symbolic sizes, strides or offset. */
+export class SymbolicTensor extends Tensor {
+  readonly #layout: Required<TensorSpec<Size>>
+  #numel: Size | null = null
+
+  /** Throws ShapeError if a size is negative. */
+  constructor(spec: TensorSpec<Size>) {
+    // The numbers of the base class are never read.
+    super(
+      spec.shape.map(() => 1),
+      spec.dtype,
+      null,
+    )
+    checkedSizes(spec.shape)
+    this.#layout = { shape: spec.shape, dtype: spec.dtype, strides: spec.strides ?? contiguousStrides(spec.shape), offset: spec.offset ?? 0 }
+  }
+
+  override get symSizes(): readonly Size[] {
+    return this.#layout.shape
+  }
+  override get symSteps(): readonly Size[] {
+    return this.#layout.strides
+  }
+  override get symOffset(): Size {
+    return this.#layout.offset
+  }
+  override get symNumel(): Size {
+    return (this.#numel ??= sizeProduct(this.#layout.shape))
+  }
+  override get contiguousLayout(): boolean {
+    return isContiguous(this.#layout.shape, this.#layout.strides)
+  }
+
+  override get sizes(): readonly number[] {
+    throw needsNumbers('sizes')
+  }
+  override get steps(): readonly number[] {
+    throw needsNumbers('strides')
+  }
+  override get shape(): readonly number[] {
+    throw needsNumbers('sizes')
+  }
+  override get strides(): readonly number[] {
+    throw needsNumbers('strides')
+  }
+  override get offset(): number {
+    throw needsNumbers('offset')
+  }
+  override get numel(): number {
+    throw needsNumbers('numel')
+  }
+}
+
+/** A rule read numbers of a tensor whose sizes are symbols. */
+export class NumbersNeeded extends UnsupportedError {}
+
+const needsNumbers = (what: string): NumbersNeeded =>
+  new NumbersNeeded(`the ${what} of a tensor are symbols, and numbers are needed here: there is no rule for symbolic sizes yet.`)
+
+/** Whether all sizes, strides and the offset are numbers. */
+export function hasNumbers(spec: TensorSpec<Size>): spec is TensorSpec {
+  const { shape, strides, offset } = spec
+  return areNumbers(shape) && (strides === undefined || areNumbers(strides)) && (offset === undefined || typeof offset === 'number')
+}
+
+/** `spec`, which a rule has made of tensors whose sizes are numbers. Throws InternalError if there is a symbol in it. */
+export function numbersOf(spec: TensorSpec<Size>): TensorSpec {
+  if (hasNumbers(spec)) return spec
+  throw new InternalError('a rule returned a symbolic size for tensors whose sizes are numbers')
+}
+
+/** A fake tensor, symbolic if there is a symbol in its layout. */
+export const makeFake = (spec: TensorSpec<Size>): Tensor => (hasNumbers(spec) ? Tensor.fake(spec) : new SymbolicTensor(spec))
