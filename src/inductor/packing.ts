@@ -1,5 +1,5 @@
-// Packed weights: an input of a compiled program whose data stays, such as a parameter in inference, is packed once for the product that reads it, and kept with the
-// program. Each call compares a counter of the input's memory; whatever changes the data raises it. Where there is no room, the product packs in each call.
+// Packed weights: an input of a compiled program whose data stays, such as a parameter in inference, is packed once for the product or the convolution that reads it, and kept with the
+// program. Each call compares a counter of the input's memory; whatever changes the data raises it. Where there is no room, the kernel packs in each call.
 import { PackedCopies, PackedCopy } from '../kernels/index.ts'
 import type { CompiledKernel, PackedKernel } from '../kernels/index.ts'
 import type { Storage, Tensor } from '../tensor/index.ts'
@@ -46,7 +46,7 @@ export class PackedWeight {
     const to = this.#copy.make(this.#kernel.bytes)
     if (to === 0) return
     this.#compiled ??= this.#kernel.compile()
-    this.#compiled.pack.run(address, to)
+    this.#compiled.pack(address, to)
   }
 }
 

@@ -56,8 +56,10 @@ export class PackedCopies implements Reclaimable {
   }
 
   #room(bytes: number): Block | null {
-    const outer = allocating.operator
+    const { operator, composite } = allocating
+    // The memory does not belong to the call that happens to make the copy.
     allocating.operator = this.#use
+    allocating.composite = null
     try {
       const block = newBlock(bytes, [bytes / 4], 'float32')
       if (block.ptr !== 0) return block
@@ -67,7 +69,8 @@ export class PackedCopies implements Reclaimable {
       if (error instanceof OutOfMemoryError) return null
       throw error
     } finally {
-      allocating.operator = outer
+      allocating.operator = operator
+      allocating.composite = composite
     }
   }
 }

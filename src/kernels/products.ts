@@ -50,7 +50,7 @@ export function packedProduct(spec: GemmSpec): PackedKernel | null {
   const compile: PackedKernel['compile'] = () =>
     withAccuracy(accuracy, () => {
       const { pack, product } = compilePacked(spec)
-      return { pack, run: product.run }
+      return { pack: (from, to) => pack.run(from, to), run: product.run }
     })
   return { operand: spec.b.buffer, bytes: 4 * elements, compile }
 }

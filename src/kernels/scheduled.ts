@@ -27,10 +27,10 @@ export interface SpareKernel {
 export interface PackedKernel {
   /** The operand. Its parameter of `run` points to the packed elements. */
   readonly operand: BufferParam
-  /** What these take. */
+  /** What these take, and what packing needs beside them. */
   readonly bytes: number
-  /** Compiles it, and the kernel that packs: it takes the address of the operand, and that of the packed elements. */
-  readonly compile: () => { readonly pack: CompiledKernel; readonly run: CompiledKernel['run'] }
+  /** Compiles it, and what packs: it takes the address of the operand, and that of the packed elements. */
+  readonly compile: () => { readonly pack: (from: number, to: number) => void; readonly run: CompiledKernel['run'] }
 }
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */

@@ -39,6 +39,20 @@ describe('packed weights', () => {
     }
   })
 
+  test.each(Object.entries(changesOfWeights))('of a convolution are transformed anew after %s', (_, change) => {
+    const [x, w] = [torch.randn([1, 64, 10, 12]), torch.randn([128, 64, 3, 3])]
+    const read = (input: Tensor, weight: Tensor): Tensor => F.relu(F.conv2d(input, weight, { padding: 1 }))
+    const f = compile(read)
+    for (let round = 0; round < 3; round++) {
+      if (round < 2) pack(f, x, w)
+      const before = f(x, w).clone()
+      noGrad(() => change(w))
+      const expected = noGrad(() => read(x, w.clone()))
+      expect(expected.equal(before)).toBe(false)
+      for (let i = 0; i < 5; i++) expect(noGrad(() => f(x, w)).equal(expected), `call ${i}`).toBe(true)
+    }
+  })
+
   test('belong to one tensor: others of the same shape, and other parts of its memory, are not taken for it', () => {
     const both = torch.randn([2, TO, FROM])
     const [x, w, other, alone] = [torch.randn([ROWS, FROM]), both.select(0, 0), both.select(0, 1), torch.randn([TO, FROM])]

@@ -45,7 +45,7 @@ const folder = new URL('../../src/kernels/schedules/', import.meta.url)
 /** What the folder of schedules exports that is one, or builds a kernel. */
 const schedules = readdirSync(folder)
   .flatMap((file) => [
-    ...readFileSync(new URL(file, folder), 'utf8').matchAll(/^export (?:const (\w+): Schedule<|function (\w+)\([^)]*\): Kernel\b)/gm),
+    ...readFileSync(new URL(file, folder), 'utf8').matchAll(/^export (?:const (\w+): \w*Schedule\b|function (\w+)\([^)]*\): Kernel\b)/gm),
   ])
   .map(([, schedule, builder]) => schedule ?? builder ?? '')
 

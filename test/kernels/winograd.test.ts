@@ -2,10 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { ConvolutionSizes } from '../../src/kernels/schedules/convolution.ts'
-import { fastWinograd, takesFastWinograd, takesWinograd, winograd } from '../../src/kernels/schedules/winograd.ts'
+import { fastWinograd, keptWeightBytes, packedWinograd, takesFastWinograd, takesWinograd, winograd } from '../../src/kernels/schedules/winograd.ts'
 import type { WinogradSchedule } from '../../src/kernels/schedules/winograd.ts'
 import { F23, F43 } from '../../src/kernels/schedules/winogradTransforms.ts'
 import type { WinogradAlgorithm } from '../../src/kernels/schedules/winogradTransforms.ts'
+import { scratchBytes } from '../../src/kernels/scratchLayout.ts'
 import { emitKernel } from '../../src/kernels/wasm/emit.ts'
 import { runWasm } from './harness.ts'
 import { sizesOf } from './problems/convolutionSizes.ts'
@@ -70,6 +71,24 @@ describe.each(algorithms)('convolutions by %s', (_, schedule, { side, window }, 
     for (const tile of tiles) {
       const result = runWasm(schedule.build(schedule.spec(problem), tile), args)['out'] ?? []
       expect(error(Array.from(result, Number))).toBeLessThan(errors * error(direct))
+    }
+  })
+
+  test('have the same bits with weights that were transformed before, which take no more than is said', () => {
+    for (const sizes of [
+      {},
+      { channels: 17, features: 21, height: 13, width: 15, batch: 3 },
+      { channels: 32, features: 48, height: 17, width: 16 },
+    ]) {
+      const { problem, args } = caseOf(sizesOf(sizes), () => int(1e6) / 1e6 - 0.5)
+      for (const tile of tiles) {
+        const { pack, scratchAt, convolution } = packedWinograd(schedule.spec(problem), tile)
+        const scratch = scratchBytes(pack, () => NaN)
+        expect(scratchAt + scratch).toBeLessThanOrEqual(keptWeightBytes(schedule, problem.sizes) ?? 0)
+        const { packed } = runWasm(pack, { ...args, packed: new Float32Array(scratchAt / 4) })
+        const { out } = runWasm(convolution, { ...args, weight: packed ?? 0 })
+        expect(out).toEqual(runWasm(schedule.build(schedule.spec(problem), tile), args)['out'])
+      }
     }
   })
 

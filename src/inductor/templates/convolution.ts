@@ -5,6 +5,7 @@ import {
   direct,
   directWeight,
   isStrict,
+  packedConvolution,
   spareOf,
   strictOrder,
   takesDirect,
@@ -138,7 +139,8 @@ const problemOf = (io: TemplateIo, sizes: ConvolutionSizes): Omit<ConvolutionPro
 /** The kernel of a schedule, and the direct one where there is no room for its scratch memory; the direct one alone if there is no other. */
 function emitConvolution(problem: DirectProblem, schedule: WinogradSchedule | null): ScheduledKernel {
   const plain = spareOf(direct, problem)
-  return schedule === null ? { ...plain, compiled: plain.compile() } : withSpare(spareOf(schedule, problem), plain)
+  if (schedule === null) return { ...plain, compiled: plain.compile() }
+  return { ...withSpare(spareOf(schedule, problem), plain), packed: packedConvolution(schedule, problem) }
 }
 
 interface WeightGradient {

@@ -5,25 +5,26 @@
 // Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Where the transformed windows of all
 // images stay in the cache, groups of features are computed one after the other, else blocks of rows of tiles. Results go by way of scratch memory in the layout of the result, where the
 // epilogue reads them.
-import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { bufferParam, call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
+import type { Expr, Kernel, LoopVar, Memory, Scratch, Stmt } from '../loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import { byWayOfMemory, fromLines, onBothSides, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
-import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
+import { QUAD, from, largestDivisor, nest, up } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 import { F23, F43 } from './winogradTransforms.ts'
 import type { WinogradAlgorithm } from './winogradTransforms.ts'
+import { GAP, transformWeights } from './winogradWeights.ts'
+import type { TransformedWeights } from './winogradWeights.ts'
 
-/** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
-const GAP = 16
 const BYTES = 4
 /** Values that a transform may keep in registers; V8 has 16 for vectors. */
 const REGISTERS = 16
-/** Weights of a window that fill whole vectors; there is one more. */
-const NEIGHBOURS = 8
+
+/** Features of a panel of transformed weights. */
+const COLUMNS = 8
 
 /** With fewer channels or tiles the transforms cost what the products save; of smaller planes, tiles reach too far beyond the edge. */
 const LEAST_CHANNELS = 16
@@ -78,23 +79,57 @@ export const takesFastWinograd = (sizes: ConvolutionSizes): boolean =>
   takes(F43, sizes) && 4 * F43.products * tilesOf(sizes, F43.side) <= 3 * F23.products * tilesOf(sizes, F23.side)
 
 /** A schedule of convolutions by one of Winograd’s algorithms. */
-export type WinogradSchedule = Schedule<ConvolutionProblem, WinogradSpec, WinogradTile>
+export type WinogradSchedule = Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> & { readonly algorithm: WinogradAlgorithm }
 
 const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: ConvolutionSizes) => boolean): WinogradSchedule => ({
   name,
+  algorithm,
   match: ({ sizes }) => takes(sizes),
   spec: (problem) => {
     const { outHeight, outWidth } = problem.sizes
     return { algorithm, problem, tileRows: Math.ceil(outHeight / algorithm.side), tileColumns: Math.ceil(outWidth / algorithm.side) }
   },
-  tiles: () => [{ rows: 4, columns: 8, windowBytes: 1536 * 1024, windowsOfWeights: 1, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
+  tiles: () => [{ rows: 4, columns: COLUMNS, windowBytes: 1536 * 1024, windowsOfWeights: 1, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
   build: (spec, tile) => new Winograd(spec, tile).kernel(),
 })
 
 /** The schedule of 3x3 convolutions by Winograd’s F(2,3). */
-export const winograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = scheduleOf('winograd', F23, takesWinograd)
+export const winograd: WinogradSchedule = scheduleOf('winograd', F23, takesWinograd)
 /** The schedule of 3x3 convolutions by Winograd’s F(4,3). */
-export const fastWinograd: Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> = scheduleOf('winograd_fast', F43, takesFastWinograd)
+export const fastWinograd: WinogradSchedule = scheduleOf('winograd_fast', F43, takesFastWinograd)
+
+/** With more tiles than that, transforming the weights in each call takes less than a fiftieth of the time: it is not worth a copy of them. */
+const MOST_TILES = 512
+/** Larger transformed weights come from memory, which takes about as long as transforming the weights. */
+const MOST_WEIGHT_BYTES = 8 * 2 ** 20
+/** Behind the weights, for the kernel that transforms them: a vector for each product. */
+const PACK_SCRATCH_BYTES = BYTES * F43.products * QUAD + 2 * 64
+
+/** Where that begins. */
+const packScratchAt = ({ products }: WinogradAlgorithm, { features, channels }: Pick<ConvolutionSizes, 'features' | 'channels'>): number =>
+  up(BYTES * products * (up(features, COLUMNS) * channels + GAP), 64)
+
+/** The bytes of transformed weights that are kept for many calls; null where that does not pay. */
+export function keptWeightBytes({ algorithm }: WinogradSchedule, sizes: ConvolutionSizes): number | null {
+  const bytes = packScratchAt(algorithm, sizes)
+  return sizes.batch * tilesOf(sizes, algorithm.side) > MOST_TILES || bytes > MOST_WEIGHT_BYTES ? null : bytes + PACK_SCRATCH_BYTES
+}
+
+/**
+ * A convolution whose weights were transformed before: the kernel that transforms them, from the weights' parameter to another, which needs scratch memory `scratchAt` bytes behind that,
+ * and the convolution, whose parameter for the weights points to the transformed ones.
+ */
+export interface PackedWinograd {
+  readonly pack: Kernel
+  readonly scratchAt: number
+  readonly convolution: Kernel
+}
+
+/** The kernels for weights that are transformed before. */
+export function packedWinograd(spec: WinogradSpec, tile: WinogradTile): PackedWinograd {
+  const winograd = new Winograd(spec, tile, spec.problem.weight.buffer)
+  return { pack: winograd.packs(), scratchAt: packScratchAt(spec.algorithm, spec.problem.sizes), convolution: winograd.kernel() }
+}
 
 class Winograd {
   readonly #s: WinogradSpec
@@ -111,14 +146,17 @@ class Winograd {
   readonly #line: number
   /** Whether the epilogue runs once per image though there are blocks: where the last row of tiles reaches beyond the plane. */
   readonly #late: boolean
-  readonly #weights: Scratch
+  readonly #weights: Memory
+  /** Whether they were transformed before. */
+  readonly #isPacked: boolean
   readonly #windows: Scratch
   readonly #products: Scratch
   readonly #plane: Scratch
   /** What transforms keep between columns and rows; null where that is in registers. */
   readonly #half: Scratch | null
 
-  constructor(spec: WinogradSpec, tile: WinogradTile) {
+  /** `packed`: where the transformed weights of all features lie, if they were transformed before. */
+  constructor(spec: WinogradSpec, tile: WinogradTile, packed: Memory | null = null) {
     const { algorithm, problem, tileRows, tileColumns } = spec
     const { side, products } = algorithm
     const overlap = algorithm.window - side
@@ -144,7 +182,8 @@ class Winograd {
     this.#tiles = up((isGrouped ? batch : 1) * this.#tilesOfImage, tile.rows)
     this.#line = this.#together % 16 === 0 ? 16 : 8
     this.#late = rows < tileRows && tileRows * side > outHeight
-    this.#weights = scratch('weights', 'float32', products * this.#weightStride, isGrouped ? 'thread' : 'call')
+    this.#isPacked = packed !== null
+    this.#weights = packed ?? scratch('weights', 'float32', products * this.#weightStride, isGrouped ? 'thread' : 'call')
     this.#windows = scratch('windows', 'float32', products * this.#windowStride, isGrouped ? 'call' : 'thread')
     // The last tiles of a vector may begin with the last one.
     this.#products = scratch('products', 'float32', products * this.#productStride + this.#together, 'thread')
@@ -158,7 +197,8 @@ class Winograd {
   }
 
   get #weightStride(): number {
-    return this.#together * this.#s.problem.sizes.channels + GAP
+    const { channels, features } = this.#s.problem.sizes
+    return (this.#isPacked ? up(features, this.#tile.columns) : this.#together) * channels + GAP
   }
 
   get #windowStride(): number {
@@ -197,7 +237,32 @@ class Winograd {
   kernel(): Kernel {
     const { name, params } = this.#s.problem
     const parts = [this.#weights, this.#images.memory, this.#windows, this.#products, this.#plane, ...(this.#half === null ? [] : [this.#half])]
-    return { name, params, scratch: parts, body: this.#group === null ? this.#byBlocks() : this.#byGroups(this.#group) }
+    return {
+      name,
+      params,
+      scratch: parts.filter((memory) => memory.kind === 'scratch'),
+      body: this.#group === null ? this.#byBlocks() : this.#byGroups(this.#group),
+    }
+  }
+
+  /** The kernel that transforms the weights for this one. */
+  packs(): Kernel {
+    const { problem } = this.#s
+    const memory = bufferParam('packed', 'float32', 'write')
+    const body = this.#weightsOf({ memory, stride: this.#weightStride, features: problem.sizes.features, groups: [] })
+    return { name: `${problem.name}_weights`, params: [problem.weight.buffer, memory], scratch: this.#half === null ? [] : [this.#half], body }
+  }
+
+  #weightsOf(target: TransformedWeights): readonly Stmt[] {
+    const { algorithm, problem } = this.#s
+    return transformWeights({ algorithm, problem, columns: this.#tile.columns, half: this.#half }, target)
+  }
+
+  /** Transforms the weights of all features, or of a group, unless that was done before. */
+  #transformWeights(): readonly Stmt[] {
+    if (this.#isPacked) return []
+    const features = this.#group === null ? this.#s.problem.sizes.features : this.#together
+    return this.#weightsOf({ memory: this.#weights, stride: this.#weightStride, features, groups: this.#group === null ? [] : [this.#group] })
   }
 
   /** All weights are transformed; then blocks of rows of tiles of an image come one after the other. */
@@ -219,59 +284,6 @@ class Winograd {
         forLoop(images, 'serial', [...this.#transformProducts(), ...this.#epilogue()]),
       ]),
     ]
-  }
-
-  // ---- weights ----
-
-  /** Panels of the register tile's columns: [product][features of a panel][channel][feature]. */
-  #transformWeights(): readonly Stmt[] {
-    const features = this.#group === null ? this.#s.problem.sizes.features : this.#together
-    const whole = down(features, this.#tile.columns)
-    return [...this.#weightPanels(0, whole, QUAD), ...this.#weightPanels(whole, features - whole, 1)]
-  }
-
-  /** `extent` features from `first` on, `lanes` at a time. Where the nine weights of a window are neighbours, all but the last are transposed from vectors. */
-  #weightPanels(first: number, extent: number, lanes: number): readonly Stmt[] {
-    if (extent === 0) return []
-    const { weights, window } = this.#s.algorithm
-    const { weight } = this.#s.problem
-    const { channels } = this.#s.problem.sizes
-    const { outer, channel, row, col } = weight
-    const { columns } = this.#tile
-    const inPanel = Math.min(extent, columns)
-    const [panel, part] = [loopVar('panel', extent, inPanel), loopVar('part', inPanel, lanes)]
-    const [c, o, k] = [loopVar('channel', channels), loopVar('o', lanes), loopVar('k', NEIGHBOURS)]
-    const start = weight.start + first * outer
-    const loaded = (base: number, line: Line, stride: number): Expr =>
-      load(weight.buffer, fromLines(base, ...this.#groups(outer), [panel, outer], [part, outer], [o, outer], [c, channel], [line, stride]))
-    const areNeighbours = lanes === QUAD && row === 3 * col && Math.abs(col) === 1
-    const lowest = start + Math.min(0, NEIGHBOURS * col)
-    const windows = localArray('windows', 'float32', [QUAD, NEIGHBOURS])
-    const gather = [
-      declareArray(windows, constant('float32', 0)),
-      forLoop(o, 'unroll', [forLoop(k, 'lanes', [setElement(windows, [o, k], loaded(lowest, k, 1))])]),
-    ]
-    const taken = (y: number, x: Line): Expr => {
-      const place = typeof x === 'number' ? start + y * row + x * col : null
-      return areNeighbours && place !== null && place < lowest + NEIGHBOURS ? element(windows, o, place - lowest) : loaded(start + y * row, x, col)
-    }
-    const put = (y: Line, x: number, value: Expr): Stmt =>
-      store(
-        this.#weights,
-        fromLines(
-          x * this.#weightStride + first * channels,
-          ...([
-            [y, window * this.#weightStride],
-            [panel, channels],
-            [part, 1],
-            [c, columns],
-            [o, 1],
-          ] as const),
-        ),
-        value,
-      )
-    const transform = transformed({ transform: weights, lane: o, half: this.#half, at: taken, put, columns: areNeighbours ? 'unroll' : 'serial' })
-    return nest('serial', [panel, part, c], [...(areNeighbours ? gather : []), ...transform])
   }
 
   // ---- images ----
@@ -331,7 +343,8 @@ class Winograd {
     const [r, o] = [loopVar('r', rows), loopVar('o', columns)]
     const sums = localArray('sums', 'float32', [rows, columns])
     const window = load(this.#windows, from(0, [k, this.#windowStride], [tile, this.#channels], [r, this.#channels], [c, 1]))
-    const weight = load(this.#weights, from(0, [k, this.#weightStride], [panel, channels], [c, columns], [o, 1]))
+    const group = this.#isPacked ? this.#groups(channels) : []
+    const weight = load(this.#weights, from(0, ...group, [k, this.#weightStride], [panel, channels], [c, columns], [o, 1]))
     const product = from(0, [k, this.#productStride], [tile, this.#together], [r, this.#together], [panel, 1], [o, 1])
     return forLoop(k, 'serial', [
       forLoop(panel, 'serial', [

@@ -3,7 +3,7 @@
 /** Where floats are turned into bytes. */
 const floats = new DataView(new ArrayBuffer(8))
 
-/** Up to so many values are copied one by one, which takes less time than a call that copies them at once. */
+/** Up to this many values are copied one by one, which takes less time than a call that copies them at once. */
 const FEW = 16
 
 /** A growing byte string with the encodings of WebAssembly. */

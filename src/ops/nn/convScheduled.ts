@@ -6,11 +6,13 @@ import {
   at,
   bufferParam,
   call,
+  compilePackedConvolution,
   compileScheduled,
   direct,
   directWeight,
   isStrict,
   kernelBytes,
+  keptWeightBytes,
   kernelsByCall,
   knownScratchBytes,
   load,
@@ -26,13 +28,17 @@ import type {
   BufferParam,
   CompiledKernel,
   ConvolutionOperand,
-  ConvolutionSizes,
+  ConvolutionProblem,
   Expr,
+  ConvolutionSizes,
+  PackedConvolution,
   WeightGradientProblem,
   WinogradSchedule,
 } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { cacheKey, launch, scratchMemory } from '../eager/launch.ts'
+import { launchOnCopy, packedCopy } from '../eager/packedWeights.ts'
+import type { PackedForm } from '../eager/packedWeights.ts'
 import { quadrupleOf } from '../shapes.ts'
 import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 
@@ -40,6 +46,15 @@ import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 interface Run {
   readonly kernel: CompiledKernel
   readonly tensors: readonly Tensor[]
+  readonly kept?: Kept | null
+}
+
+/** The same with weights that are kept transformed. */
+interface Kept {
+  readonly weight: Tensor
+  readonly form: PackedForm
+  readonly pack: (from: number, to: number) => void
+  readonly convolution: () => CompiledKernel
 }
 
 type Operands<D> = Extract<ConvOperands, { readonly direction: D }>
@@ -84,15 +99,23 @@ type Way = WinogradSchedule | null
 
 const nameOf = (way: Way): string => way?.name ?? 'direct'
 
-/** The convolution of images with a contiguous weight, or the gradient of images: with a weight that is turned, or as a transposed convolution. */
-function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradient: boolean, hasBias: boolean): CompiledKernel {
+/** A convolution: of images with a contiguous weight, or the gradient of images, with a weight that is turned, or as a transposed convolution. */
+interface Convolution {
+  readonly way: Way
+  readonly sizes: ConvGeometry
+  readonly steps: Steps
+  readonly isGradient: boolean
+  readonly hasBias: boolean
+}
+
+function problemOf({ way, sizes, steps, isGradient, hasBias }: Convolution): ConvolutionProblem {
   const { batch, groups, channels, features: count, kernelHeight, kernelWidth } = sizes
   const [plane, area] = [sizes.outHeight * sizes.outWidth, kernelHeight * kernelWidth]
   const [images, features, pixels] = [loopVar('image', batch), loopVar('feature', groups * count), loopVar('pixel', plane)]
   const plain = { buffer: WEIGHT, start: 0, outer: area * channels, channel: area, row: kernelWidth, col: 1 }
   const swapped = { buffer: WEIGHT, start: 0, outer: area, channel: area * count, row: kernelWidth, col: 1 }
   const turned = { ...swapped, start: area - 1, row: -kernelWidth, col: -1 }
-  const problem = {
+  return {
     ...{ name: `conv_${nameOf(way)}`, sizes, images, features, pixels, image: operandOf(IMAGE, steps) },
     weight: !isGradient ? plain : way === null ? swapped : turned,
     epilogue: (sum: Expr) => [
@@ -104,7 +127,36 @@ function convolutionKernel(way: Way, sizes: ConvGeometry, steps: Steps, isGradie
     ],
     params: [OUT, IMAGE, WEIGHT, ...(hasBias ? [BIAS] : [])],
   }
-  return way === null ? compileScheduled(direct, { ...problem, groups, transposed: isGradient }) : compileScheduled(way, problem)
+}
+
+/** What kernels of the same sizes differ by. */
+const whatOf = ({ way, isGradient, hasBias }: Convolution): string => `${isGradient ? 'input' : hasBias ? 'biased' : ''} ${nameOf(way)}`
+
+/** The kernel of a convolution. */
+function convolutionKernel(of: Convolution): CompiledKernel {
+  const { way, sizes, steps, isGradient } = of
+  const compile = (): CompiledKernel => {
+    const problem = problemOf(of)
+    return way === null ? compileScheduled(direct, { ...problem, groups: sizes.groups, transposed: isGradient }) : compileScheduled(way, problem)
+  }
+  return kernelFor(whatOf(of), sizes, steps, compile)
+}
+
+/** What reads transformed weights in this file. */
+const READER = {}
+
+/** The convolution with weights that are kept transformed; null where that does not pay. */
+function keptOf(of: Convolution, weight: Tensor): Kept | null {
+  const { way, sizes, isGradient } = of
+  const bytes = way === null ? null : keptWeightBytes(way, sizes)
+  if (way === null || bytes === null) return null
+  const numbers = [sizes.features, sizes.channels, way.algorithm.products, isGradient ? 1 : 0]
+  const compile = (): PackedConvolution => compilePackedConvolution(way, problemOf(of))
+  return {
+    ...{ weight, form: { reader: READER, numbers, bytes } },
+    pack: (from, to) => compile().pack(from, to),
+    convolution: () => kernelFor(`kept ${whatOf(of)}`, sizes, of.steps, () => compile().convolution),
+  }
 }
 
 /** The gradient of a weight: of strict code, in the order of the images. */
@@ -125,11 +177,11 @@ function weightKernel(way: 'winograd' | 'direct', sizes: ConvGeometry, steps: St
 function forward(sizes: ConvGeometry, { out, input, weight, bias }: Operands<'forward'>): Run | null {
   const way = sizes.groups === 1 ? winogradFor(sizes) : null
   if (way === null && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
-  const steps = stepsOf(input)
-  const build = (): CompiledKernel => convolutionKernel(way, sizes, steps, false, bias !== null)
+  const of = { way, sizes, steps: stepsOf(input), isGradient: false, hasBias: bias !== null }
   return {
-    kernel: kernelFor(bias === null ? nameOf(way) : `biased ${nameOf(way)}`, sizes, steps, build),
+    kernel: convolutionKernel(of),
     tensors: bias === null ? [out, input, weight] : [out, input, weight, bias],
+    kept: keptOf(of, weight),
   }
 }
 
@@ -142,9 +194,8 @@ function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'inpu
   const turned = { ...sizes, padH: g.kernelHeight - 1 - g.padH, padW: g.kernelWidth - 1 - g.padW }
   const way = g.groups === 1 && turned.padH >= 0 && turned.padW >= 0 ? winogradFor(turned) : null
   if (way === null && !isDirect(sizes, true, g.outHeight * g.outWidth)) return null
-  const steps = stepsOf(gradOut)
-  const build = (): CompiledKernel => convolutionKernel(way, way === null ? sizes : turned, steps, true, false)
-  return { kernel: kernelFor(`input ${nameOf(way)}`, sizes, steps, build), tensors: [out, gradOut, weight] }
+  const of = { way, sizes: way === null ? sizes : turned, steps: stepsOf(gradOut), isGradient: true, hasBias: false }
+  return { kernel: convolutionKernel(of), tensors: [out, gradOut, weight], kept: keptOf(of, weight) }
 }
 
 function weightGradient(sizes: ConvGeometry, { out, input, gradOut }: Operands<'weight'>): Run | null {
@@ -165,10 +216,23 @@ function runOf(g: ConvGeometry, operands: ConvOperands): Run | null {
   }
 }
 
+/** The place of the weight among the tensors. */
+const WEIGHT_AT = 2
+
+/** Runs a convolution on weights that were transformed in an earlier call, or are in this one; returns false where they are not. */
+function runKept({ weight, form, pack, convolution }: Kept, tensors: readonly Tensor[]): boolean {
+  const copy = packedCopy(weight, form, pack)
+  if (copy === null) return false
+  const kernel = convolution()
+  return launchOnCopy(kernel, tensors, [], { copy, position: WEIGHT_AT }, knownScratchBytes(kernel))
+}
+
 /** Runs one direction by a schedule; returns false, and does nothing, where none takes it, and where there is no room for its memory. */
 export function runScheduled(g: ConvGeometry, operands: ConvOperands): boolean {
   const run = runOf(g, operands)
   if (run === null) return false
+  const { kept = null } = run
+  if (kept !== null && runKept(kept, run.tensors)) return true
   let scratch: number
   try {
     scratch = scratchMemory(knownScratchBytes(run.kernel))
