@@ -20,6 +20,11 @@ const COPIED = [
   'test/data/fixtures',
   'scripts/fuzz/random.mjs',
   'scripts/kills',
+  'examples/data',
+  'examples/gpt',
+  'examples/lstm',
+  'examples/resnet18',
+  'examples/unet',
 ]
 
 const HOUR = 3_600_000

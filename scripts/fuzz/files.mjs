@@ -34,11 +34,10 @@ export async function builtApi() {
   const parts = (...modules) => Promise.all(modules.map(at)).then((found) => Object.assign({}, ...found))
   const [front, ...rest] = await Promise.all(names.map(at))
   const fsdp = await at('entries/distributed/fsdp')
-  const checkpoint = await at('entries/distributed/checkpoint')
   const data = await parts('entries/data', 'data/npy', 'data/idx')
-  const training = await parts('checkpoint/load', 'checkpoint/parts', 'checkpoint/save')
+  const training = await parts(...['load', 'parts', 'save', 'byRanks', 'folder', 'team'].map((name) => `checkpoint/${name}`))
   await (await at('entries/distributed')).initProcessGroup({ backend: 'single' })
-  return Object.assign({}, ...rest.toReversed(), front, { fsdp, checkpoint, data, training })
+  return Object.assign({}, ...rest.toReversed(), front, { fsdp, data, training })
 }
 
 async function child() {

@@ -58,7 +58,6 @@ export async function loadSurface(load) {
     'data',
     'distributed',
     'distributed/fsdp',
-    'distributed/checkpoint',
   ]
   const entries = {}
   for (const name of names) entries[name.replace('/', '_')] = await load(name)

@@ -53,7 +53,7 @@ export const layers = [
   { place: 'aot', holds: '`makeFx`, joint forward and backward graphs', imports: aot },
   { place: 'interop', holds: 'safetensors, GraphModules as files and as folders of code', imports: [...capture, 'formats', 'nn'] },
   { place: 'interop/onnx', holds: 'GraphModules as ONNX models', imports: [...capture, 'aot', 'interop', 'version'] },
-  { place: 'checkpoint', holds: 'the state of a training in one file', imports: [...capture, 'formats', 'nn', 'interop', 'version'] },
+  { place: 'checkpoint', holds: 'the state of a training in files', imports: [...capture, 'formats', 'nn', 'interop', 'version'] },
   { place: 'vision', holds: 'files of images as tensors, and transforms of images', imports: [...capture, 'formats', 'nn', 'interop'] },
   { place: 'data', holds: 'datasets, samplers, DataLoader, files as datasets', imports: [...capture, 'formats', 'nn', 'interop', 'vision'] },
   {
@@ -64,7 +64,7 @@ export const layers = [
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
   { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
-  { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop'] },
+  { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop', 'checkpoint'] },
   {
     place: 'train',
     holds: 'a training loop of parts: metrics, early stopping, writers',

@@ -4,7 +4,7 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { nn, optim, torch } from 'tensorfx'
 import { allReduce, destroyProcessGroup, getRank, getWorldSize, initProcessGroup } from 'tensorfx/distributed'
-import { loadShardedCheckpoint, saveShardedCheckpoint } from 'tensorfx/distributed/checkpoint'
+import { loadCheckpoint, saveCheckpoint } from 'tensorfx/checkpoint'
 import { DistributedDataParallel } from 'tensorfx/distributed'
 import { FullyShardedDataParallel, ModuleWrapPolicy, fullyShard, summonFullParams } from 'tensorfx/distributed/fsdp'
 
@@ -60,11 +60,12 @@ let isSaving = false
 function killAtFiles(step) {
   if (plan.kind !== 'file' || plan.rank !== getRank() || plan.step !== step) return
   const fs = process.getBuiltinModule('node:fs')
-  for (const name of ['mkdirSync', 'openSync', 'writeFileSync', 'fsyncSync', 'renameSync', 'rmSync']) {
+  for (const name of ['mkdirSync', 'openSync', 'writeSync', 'writeFileSync', 'fsyncSync', 'renameSync', 'rmSync']) {
     const usual = fs[name]
     fs[name] = (...args) => {
       if (!isSaving || ++calls !== plan.call) return usual.apply(fs, args)
       // Half of the file is on the disk.
+      if (name === 'writeSync') usual.call(fs, args[0], args[1].subarray(0, args[1].length / 2))
       if (name === 'writeFileSync') usual.call(fs, args[0], args[1].slice(0, args[1].length / 2))
       die()
     }
@@ -77,8 +78,8 @@ const model = wrappers[way](net)
 const optimizer = new optim.AdamW(model.parameters(), { lr: 0.05 })
 const write = (line) => getRank() === 0 && appendFileSync(join(folder, 'log.jsonl'), `${JSON.stringify(line)}\n`)
 
-const loaded = loadShardedCheckpoint(join(folder, 'checkpoints'), { model, optimizer })
-const first = loaded?.values.step ?? 0
+const loaded = await loadCheckpoint(join(folder, 'checkpoints'), { model, optimizer })
+const first = loaded?.extra.step ?? 0
 write({ resumes: first, ranks: getWorldSize() })
 if (plan.kind === 'backward' && plan.rank === getRank()) {
   let passes = 0
@@ -101,7 +102,7 @@ for (let step = first; step < Number(steps); step++) {
   write({ step, loss: mean.item() })
   killAtFiles(step)
   isSaving = true
-  saveShardedCheckpoint(join(folder, 'checkpoints'), { model, optimizer }, { values: { step: step + 1 } })
+  await saveCheckpoint(join(folder, 'checkpoints'), { model, optimizer, extra: { step: step + 1 } }, { keep: 2 })
   isSaving = false
   write({ saved: step + 1 })
 }

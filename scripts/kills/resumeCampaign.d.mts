@@ -1,4 +1,6 @@
 export declare function killAndResume(options: {
+  readonly training: string
+  readonly backend?: 'threads' | 'mpi'
   readonly kills: number
   readonly seed: number
   readonly steps?: number

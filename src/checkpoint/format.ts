@@ -1,8 +1,5 @@
-// The file of a checkpoint: safetensors, whose metadata say what it is and hold the state as JSON.
+// What a checkpoint says of itself, and its state as JSON: among the texts of a safetensors file, or in the manifest of a folder that several ranks wrote.
 import { ArgumentError } from '../errors/index.ts'
-import { withParts } from '../interop/fileSource.ts'
-import type { FileSource } from '../interop/fileSource.ts'
-import { readHeader } from '../formats/safetensors.ts'
 import type { Safetensors } from '../interop/safetensors.ts'
 import { VERSION } from '../version.ts'
 
@@ -24,7 +21,7 @@ export const metadataOf = (json: unknown, { score, mode }: About): Record<string
   state: JSON.stringify(json),
 })
 
-/** What the metadata of a file say. Throws ArgumentError for a file of another kind, and of a newer version. */
+/** What the texts of a checkpoint say. Throws ArgumentError for those of another kind, and of a newer version. */
 export function readMetadata(where: string, metadata: Safetensors['metadata']): { readonly about: About; readonly state: string } {
   const { format, version, state, score, mode, tensorfx } = metadata
   if (format !== FORMAT || state === undefined)
@@ -37,7 +34,3 @@ export function readMetadata(where: string, metadata: Safetensors['metadata']): 
     )
   return { about: { score: score === undefined ? null : Number(score), mode: mode === 'max' ? 'max' : 'min' }, state }
 }
-
-/** What a file says of itself, of which only the header is read. */
-export const aboutFile = async (where: string, source: FileSource): Promise<About> =>
-  readMetadata(where, (await withParts(where, source, readHeader)).metadata).about

@@ -4,12 +4,17 @@ import { writeWhole } from '../interop/atomicFile.ts'
 import { safetensorsParts } from '../interop/safetensors.ts'
 import type { FileParts } from '../interop/safetensors.ts'
 import { checkCount, checkOptions, isFunction, isObject, valueText } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import { saveByRanks } from './byRanks.ts'
 import { CheckpointFiles } from './folder.ts'
-import { aboutFile, metadataOf } from './format.ts'
+import { metadataOf } from './format.ts'
 import type { About } from './format.ts'
-import { checkParts, partsOf } from './parts.ts'
+import { checkParts, modelsOf, partsOf } from './parts.ts'
 import type { CheckpointParts } from './parts.ts'
 import { encodeState } from './stateTree.ts'
+import type { EncodedState } from './stateTree.ts'
+import { ranksOrNull, teamOrNull } from './team.ts'
+import type { RankGroup, Team } from './team.ts'
 
 /** What to save. */
 export interface CheckpointState extends CheckpointParts {
@@ -27,6 +32,8 @@ export interface SaveCheckpointOptions {
   readonly score?: number
   /** Whether the best score is the least or the greatest. Default `'min'`, as of a loss. */
   readonly mode?: 'min' | 'max'
+  /** The ranks that save together. Default: all ranks, if a model is one of DistributedDataParallel or FSDP; otherwise this process alone. */
+  readonly group?: RankGroup
 }
 
 /** A file of a browser's private file system, as `directory.getFileHandle(name, { create: true })` gives it. */
@@ -37,7 +44,7 @@ export interface WritableHandle {
 const isHandle = (target: unknown): target is WritableHandle => isObject(target) && isFunction(Reflect.get(target, 'createWritable'))
 
 function checkedOptions(where: string, options: SaveCheckpointOptions): Required<Pick<SaveCheckpointOptions, 'keep' | 'mode'>> & About {
-  checkOptions(where, options, { number: 'number', keep: 'number', score: 'number', mode: true })
+  checkOptions(where, options, { number: 'number', keep: 'number', score: 'number', mode: true, group: true })
   const { keep = 3, mode = 'min', number, score } = options
   if (!Number.isSafeInteger(keep) || keep < 1) throw new ArgumentError(`${where}: keep must be an integer from 1 on, got ${valueText(keep)}.`)
   if (mode !== 'min' && mode !== 'max') throw new ArgumentError(`${where}: mode must be 'min' or 'max', got ${valueText(mode)}.`)
@@ -52,7 +59,18 @@ export function filePartsOf(where: string, state: CheckpointState, about: About)
   const states: Record<string, unknown> = {}
   for (const part of partsOf(where, state)) states[part.name] = part.read()
   const { json, tensors } = encodeState(where, { parts: states, extra: state.extra })
-  return safetensorsParts(where, tensors, metadataOf(json, about))
+  return safetensorsParts(where, wholeTensors(where, tensors), metadataOf(json, about))
+}
+
+/** Tensors that one process has. Throws ArgumentError for one of which ranks hold parts. */
+function wholeTensors(where: string, tensors: EncodedState['tensors']): Map<string, Tensor> {
+  return new Map(
+    [...tensors].map(([name, value]) => {
+      if (!(value instanceof Tensor))
+        throw new ArgumentError(`${where}: ${name} is ${valueText(value)}, of which this rank has a part only. Save on all ranks, with { group }.`)
+      return [name, value]
+    }),
+  )
 }
 
 /**
@@ -63,7 +81,11 @@ export function filePartsOf(where: string, state: CheckpointState, about: About)
  *
  * Tensors are written one after the other, without a second copy of all. PyTorch's `torch.save` of a dict of state dicts.
  *
- * @throws ArgumentError for a part without a state, and for values that a file cannot hold. UnsupportedError for a path where there is no file system: write to a handle, or take {@link checkpointBlob}.
+ * With a model of DistributedDataParallel or FSDP, or with `group`, all ranks call it together, and the target is a folder that all can write to. A checkpoint is a folder there: each rank writes a
+ * file with its parts of the models and of their optimizers' states, its random numbers and the place of its DataLoader; the first writes the rest, and at the end the manifest that makes it a
+ * checkpoint. Any number of ranks, and one process, can load it. PyTorch's `torch.distributed.checkpoint.save`.
+ *
+ * @throws ArgumentError for a part without a state, and for values that a file cannot hold. DistributedError if another rank cannot save. UnsupportedError for a path where there is no file system: write to a handle, or take {@link checkpointBlob}.
  * @example
  * await saveCheckpoint('checkpoints', { model, optimizer, schedulers: schedule, data: loader, extra: { epoch } }, { score: loss })
  */
@@ -75,16 +97,14 @@ export async function saveCheckpoint(
   checkCount('saveCheckpoint', arguments, 3)
   const where = 'saveCheckpoint'
   const { keep, mode, score } = checkedOptions(where, options)
+  const team = teamOrNull(where, modelsOf(state), options.group)
+  if (team !== null) return saveTogether(where, target, state, options, team)
   const file = filePartsOf(where, state, { score, mode })
   if (isHandle(target)) {
     await writeToHandle(target, file)
     return null
   }
-  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
-  if (fs === undefined)
-    throw new UnsupportedError(
-      `${where}: there is no file system here; give the handle of a file of navigator.storage.getDirectory(), or take checkpointBlob(state).`,
-    )
+  const fs = fileSystem(where)
   const path = pathOf(where, target)
   const write = (name: string): void =>
     writeWhole(fs, name, (draft) => {
@@ -94,12 +114,40 @@ export async function saveCheckpoint(
     write(path)
     return path
   }
-  const folder = new CheckpointFiles(fs, path)
+  const folder = new CheckpointFiles(fs, where, path)
   folder.make()
-  const name = folder.pathOf(options.number ?? (folder.numbers()[0] ?? 0) + 1)
+  const name = folder.pathOf(options.number ?? folder.next())
   write(name)
-  await folder.prune(keep, (one) => aboutFile(where, one))
+  folder.prune(keep, name)
   return name
+}
+
+/** Throws UnsupportedError where there are no files. */
+function fileSystem(where: string): typeof import('node:fs') {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs')
+  if (fs === undefined)
+    throw new UnsupportedError(
+      `${where}: there is no file system here; give the handle of a file of navigator.storage.getDirectory(), or take checkpointBlob(state).`,
+    )
+  return fs
+}
+
+/** Several ranks save. */
+function saveTogether(where: string, target: unknown, state: CheckpointState, options: SaveCheckpointOptions, team: Team): string {
+  const { keep, mode, score } = checkedOptions(where, options)
+  checkParts(where, state, { extra: true })
+  const path = pathOf(where, target)
+  if (path.endsWith('.safetensors'))
+    throw new ArgumentError(`${where}: several ranks write a file each; argument 'target' must be the path of a folder, got ${valueText(target)}.`)
+  const fs = fileSystem(where)
+  const files = new CheckpointFiles(fs, where, path)
+  const saved = { parts: partsOf(where, state, ranksOrNull()), extra: state.extra, about: { score, mode } }
+  const written = saveByRanks(where, team, files, saved, options.number)
+  team.first(where, 'remove older checkpoints', () => {
+    files.prune(keep, written)
+    return true
+  })
+  return written
 }
 
 /** The path of a target. Throws ArgumentError for anything else. */

@@ -19,7 +19,7 @@ export function writeWhole(fs: Fs, file: string, write: (draft: number) => void)
 }
 
 /** A new name is on the disk when its folder is. Windows cannot open folders, and needs no such thing. */
-function syncFolder(fs: Fs, path: string): void {
+export function syncFolder(fs: Fs, path: string): void {
   if (globalThis.process.platform === 'win32') return
   const folder = fs.openSync(path, 'r')
   try {

@@ -147,7 +147,8 @@ export async function streamSafetensors(file: PartReader): Promise<Safetensors> 
   }
 }
 
-function tensorOf({ name, dtype, shape, other }: Entry, bytes: Uint8Array): Tensor {
+/** A tensor of a file, from its bytes. */
+export function tensorOf({ name, dtype, shape, other }: Entry, bytes: Uint8Array): Tensor {
   if (other === null) return tensorFromBytes(bytes, shape, dtype)
   try {
     return tensorFromBytes(other.convert(bytes), shape, dtype)

@@ -2,7 +2,9 @@
 import { autocast as withAutocast, noGrad } from '../autograd/index.ts'
 import { loadCheckpoint, saveCheckpoint } from '../checkpoint/index.ts'
 import type { CheckpointParts, HasState } from '../checkpoint/index.ts'
-import { allGatherObject, barrier, getRank, isInitialized } from '../distributed/index.ts'
+import { allGatherObject, getRank, isInitialized } from '../distributed/index.ts'
+import { groupOr } from '../distributed/processGroup.ts'
+import type { ProcessGroup } from '../distributed/processGroup.ts'
 import { compile } from '../dynamo/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { onEvent } from '../events/index.ts'
@@ -27,8 +29,6 @@ interface Saved {
   readonly step: number
   readonly history: readonly EpochReport[]
   readonly stopping: EarlyStoppingState | null
-  /** Within an epoch: the sums so far. */
-  readonly pass: PassState | null
 }
 
 /** A step with the norms of its gradients, if they were asked for. */
@@ -79,6 +79,15 @@ function overRanks(values: readonly number[]): readonly number[] {
   const all = allGatherObject(values).map((one) => (Array.isArray(one) ? one.map(Number) : []))
   return values.map((_, i) => all.reduce((sum, one) => sum + (one[i] ?? 0), 0))
 }
+
+/** A model that ranks divide has its own way: the norm is that of all parts. */
+function clipGradients(model: Module, maxNorm: number): void {
+  if ('clipGradNorm_' in model && isFunction(model.clipGradNorm_)) Reflect.apply(model.clipGradNorm_, model, [maxNorm])
+  else clipGradNorm_(model.parameters(), maxNorm)
+}
+
+/** All ranks save and load together. */
+const allRanks = (): { readonly group?: ProcessGroup } => (isInitialized() ? { group: groupOr(undefined) } : {})
 
 class Fit<B, M extends Module> {
   readonly #options: FitOptions<B, M>
@@ -291,7 +300,7 @@ class Fit<B, M extends Module> {
     if (updates) {
       if (clipGradNorm !== undefined || watched) scaler?.unscale_(optimizer)
       if (watched) norms = gradNorms(model)
-      if (clipGradNorm !== undefined) clipGradNorm_(model.parameters(), clipGradNorm)
+      if (clipGradNorm !== undefined) clipGradients(model, clipGradNorm)
       if (scaler === null) optimizer.step()
       else {
         scaler.step(optimizer)
@@ -307,46 +316,44 @@ class Fit<B, M extends Module> {
     }
   }
 
-  /** The parts of the training, as a checkpoint has them. */
-  #parts(): CheckpointParts {
+  /** The parts of the training, as a checkpoint has them. `pass`: how far this rank is in an epoch; where another one was is set by loading. */
+  #parts(pass: PassState | null): CheckpointParts {
     const { model, optimizer, data, schedulers = [], stepSchedulers = [] } = this.#options
     const averaged = this.#averaged
+    // A checkpoint has it as it has the data: of each rank.
+    const progress = { stateDict: () => ({ pass }), loadStateDict: (state: { readonly pass: PassState | null }) => void (this.#resumed = state.pass) }
     return {
       model: averaged === null ? { model } : { model, averaged },
       optimizer,
       ...(schedulers.length + stepSchedulers.length === 0 ? {} : { schedulers: [...schedulers, ...stepSchedulers] }),
       ...(this.#scaler === null ? {} : { scaler: this.#scaler }),
-      ...(hasState(data) ? { data } : {}),
+      data: hasState(data) ? { data, progress } : { progress },
     }
   }
 
   async #resume(): Promise<void> {
     if (this.#checkpoints === null || this.#checkpoints.resume === false) return
-    const loaded = await loadCheckpoint<Saved>(this.#checkpoints.folder, this.#parts())
+    const loaded = await loadCheckpoint<Saved>(this.#checkpoints.folder, this.#parts(null), allRanks())
     if (loaded === null) return
-    const { epoch, step, history, stopping, pass } = loaded.extra
+    const { epoch, step, history, stopping } = loaded.extra
     this.#epoch = epoch
     this.#step = step
     this.#history.push(...history)
-    this.#resumed = pass
     if (stopping !== null) this.#options.earlyStopping?.loadStateDict(stopping)
     this.#log.resumed(loaded.path ?? '', epoch, step)
   }
 
-  /** Saves the training; the first rank does. `pass`: how far the epoch is, null at its end. */
+  /** Saves the training. `pass`: how far the epoch is, null at its end. */
   async #save(score: number | null, pass: PassState | null): Promise<void> {
     if (this.#checkpoints === null) return
     const { folder, keep } = this.#checkpoints
-    if (this.#isMain) {
-      const stopping = this.#options.earlyStopping?.stateDict() ?? null
-      const extra: Saved = { epoch: this.#epoch, step: this.#step, history: this.#history, stopping, pass }
-      await saveCheckpoint(
-        folder,
-        { ...this.#parts(), extra },
-        { number: this.#step, ...(keep === undefined ? {} : { keep }), ...(score === null ? {} : { score }) },
-      )
-    }
-    if (isInitialized()) barrier()
+    const stopping = this.#options.earlyStopping?.stateDict() ?? null
+    const extra: Saved = { epoch: this.#epoch, step: this.#step, history: this.#history, stopping }
+    await saveCheckpoint(
+      folder,
+      { ...this.#parts(pass), extra },
+      { ...allRanks(), number: this.#step, ...(keep === undefined ? {} : { keep }), ...(score === null ? {} : { score }) },
+    )
   }
 }
 
@@ -355,7 +362,7 @@ class Fit<B, M extends Module> {
  * `tensorfx/optim`, `tensorfx/data` and `tensorfx/checkpoint`.
  *
  * Steps are compiled. With `checkpoint`, a training that was interrupted goes on with the same numbers, also in the middle of an epoch. On several ranks losses and metrics are those of all
- * ranks, and the first one reports and saves; the model must be a DistributedDataParallel.
+ * ranks, the first one reports, and all save together; the model must be a DistributedDataParallel, or one of FSDP.
  *
  * @throws ArgumentError for options that it cannot work with, before anything is computed.
  * @example

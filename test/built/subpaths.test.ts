@@ -154,12 +154,6 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      for await (const [x] of new DataLoader(new TensorDataset(tensor([[1], [2], [3]])), { batchSize: 2, numWorkers: 1 })) console.log(JSON.stringify(x.toArray()))`,
     '[[1],[2]]\n[[3]]',
   ],
-  './distributed/checkpoint': [
-    `import { Linear } from 'tensorfx/nn'
-     import { loadShardedCheckpoint } from 'tensorfx/distributed/checkpoint'
-     console.log(loadShardedCheckpoint('no-such-folder', { model: new Linear(2, 3) }))`,
-    'null',
-  ],
   './distributed/fsdp': [
     `import { Linear } from 'tensorfx/nn'
      import { initProcessGroup } from 'tensorfx/distributed'

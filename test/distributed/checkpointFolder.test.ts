@@ -1,17 +1,30 @@
-// Checkpoints of one process without a process group: what counts as whole, what is refused, and what stays.
+// Checkpoints that ranks write, here by one rank: what counts as whole, what is refused, and what stays.
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Tensor, nn, optim, torch } from 'tensorfx'
-import { loadShardedCheckpoint, saveShardedCheckpoint } from 'tensorfx/distributed/checkpoint'
+import { loadCheckpoint, saveCheckpoint } from 'tensorfx/checkpoint'
+import { destroyProcessGroup, initProcessGroup, newGroup } from 'tensorfx/distributed'
+import type { ProcessGroup } from 'tensorfx/distributed'
 import { removeFolder } from '../helpers/folder.ts'
 
 let folder = ''
+let group: ProcessGroup | null = null
+beforeAll(async () => {
+  await initProcessGroup({ backend: 'single' })
+  group = newGroup([0])
+})
+afterAll(() => destroyProcessGroup())
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tensorfx-test-checkpoint-'))
 })
 afterEach(() => removeFolder(folder))
+
+const together = (): { readonly group: ProcessGroup } => {
+  if (group === null) throw new Error('there is no group')
+  return { group }
+}
 
 function makeState(width = 3): { readonly model: nn.Module; readonly optimizer: optim.AdamW; readonly train: (steps: number) => void } {
   torch.manualSeed(0)
@@ -34,106 +47,141 @@ function makeState(width = 3): { readonly model: nn.Module; readonly optimizer: 
 const numbers = (model: nn.Module): unknown => [...model.stateDict()].map(([name, t]) => [name, t instanceof Tensor ? t.toArray() : null])
 
 const newest = (): string => join(folder, readdirSync(folder).toSorted().at(-1) ?? '')
+const place = (number: number): string => join(folder, `checkpoint-${String(number).padStart(8, '0')}`)
 
 describe('a checkpoint', () => {
-  test('goes on with the same numbers: parameters, buffers, the optimizer and the generator of random numbers', () => {
+  test('goes on with the same numbers: parameters, buffers, the optimizer and the generator of random numbers', async () => {
     const whole = makeState()
     whole.train(2)
-    expect(saveShardedCheckpoint(folder, { model: whole.model, optimizer: whole.optimizer }, { values: { step: 2, note: 'a' } })).toBe(1)
+    const { model, optimizer } = whole
+    expect(await saveCheckpoint(folder, { model, optimizer, extra: { step: 2, note: 'a' } }, { ...together(), score: 0.25 })).toBe(place(1))
     whole.train(3)
 
-    const resumed = makeState()
-    torch.manualSeed(99)
-    expect(loadShardedCheckpoint(folder, { model: resumed.model, optimizer: resumed.optimizer })).toEqual({
-      number: 1,
-      values: { step: 2, note: 'a' },
-    })
-    resumed.train(3)
-    expect(numbers(resumed.model)).toEqual(numbers(whole.model))
+    for (const options of [together(), {}]) {
+      const resumed = makeState()
+      torch.manualSeed(99)
+      expect(await loadCheckpoint(folder, { model: resumed.model, optimizer: resumed.optimizer }, options)).toEqual({
+        path: place(1),
+        score: 0.25,
+        extra: { step: 2, note: 'a' },
+      })
+      resumed.train(3)
+      expect(numbers(resumed.model)).toEqual(numbers(whole.model))
+    }
   })
 
-  test('is null where there is none', () => {
+  test('is null where there is none', async () => {
     const { model } = makeState()
-    expect(loadShardedCheckpoint(join(folder, 'nothing'), { model })).toBeNull()
-    expect(loadShardedCheckpoint(folder, { model })).toBeNull()
+    expect(await loadCheckpoint(join(folder, 'nothing'), { model }, together())).toBeNull()
+    expect(await loadCheckpoint(folder, { model }, together())).toBeNull()
   })
 
   test.each([
     ['without a manifest', (path: string) => rmSync(join(path, 'manifest.json'))],
     ['with a file that is cut off', (path: string) => truncateSync(join(path, 'rank-0.safetensors'), 100)],
     ['without a file', (path: string) => rmSync(join(path, 'rank-0.safetensors'))],
-  ])('%s does not count: the one before is loaded', (_name, damage) => {
+  ])('%s does not count: the one before is loaded', async (_name, damage) => {
     const { model, optimizer, train } = makeState()
-    saveShardedCheckpoint(folder, { model, optimizer }, { values: { step: 1 } })
+    await saveCheckpoint(folder, { model, optimizer, extra: 1 }, together())
     const before = numbers(model)
     train(1)
-    saveShardedCheckpoint(folder, { model, optimizer }, { values: { step: 2 } })
+    await saveCheckpoint(folder, { model, optimizer, extra: 2 }, together())
     damage(newest())
-    expect(loadShardedCheckpoint(folder, { model, optimizer })).toEqual({ number: 1, values: { step: 1 } })
+    expect(await loadCheckpoint(folder, { model, optimizer }, together())).toMatchObject({ path: place(1), extra: 1 })
     expect(numbers(model)).toEqual(before)
     // The next one has a new number, and what was cut off goes.
-    expect(saveShardedCheckpoint(folder, { model, optimizer })).toBe(3)
+    expect(await saveCheckpoint(folder, { model, optimizer }, together())).toBe(place(3))
     expect(readdirSync(folder).toSorted()).toEqual(['checkpoint-00000001', 'checkpoint-00000003'])
   })
 
-  test('stays until newer ones are whole: keep says how many', () => {
+  test('stays until newer ones are whole, and the best one longer; one process and several ranks share a folder', async () => {
     const { model } = makeState()
-    for (let i = 0; i < 4; i++) saveShardedCheckpoint(folder, { model }, { keep: 3 })
-    expect(readdirSync(folder).toSorted()).toEqual(['checkpoint-00000002', 'checkpoint-00000003', 'checkpoint-00000004'])
-    saveShardedCheckpoint(folder, { model }, { keep: 1 })
-    expect(readdirSync(folder)).toEqual(['checkpoint-00000005'])
+    for (const [i, score] of [3, 1, 2, 4, 5].entries())
+      await saveCheckpoint(folder, { model, extra: i }, { ...(i % 2 === 0 ? together() : {}), keep: 2, score })
+    expect(readdirSync(folder).toSorted()).toEqual(['checkpoint-00000002.safetensors', 'checkpoint-00000004.safetensors', 'checkpoint-00000005'])
+    expect(await loadCheckpoint(folder, { model }, { which: 'best' })).toMatchObject({ extra: 1, score: 1 })
+    expect(await loadCheckpoint(folder, { model })).toMatchObject({ extra: 4, path: place(5) })
+    await saveCheckpoint(folder, { model }, { ...together(), keep: 1, score: 0 })
+    expect(readdirSync(folder)).toEqual(['checkpoint-00000006'])
     expect(readdirSync(newest()).toSorted()).toEqual(['manifest.json', 'rank-0.safetensors'])
   })
 
-  test('of another model is refused, and nothing is loaded', () => {
+  test('with the number of another takes its place when it is whole', async () => {
+    const { model } = makeState()
+    for (const extra of [1, 2, 3]) {
+      expect(await saveCheckpoint(folder, { model, extra }, { ...together(), number: 7 })).toBe(extra === 1 ? place(7) : `${place(7)}.${extra}`)
+      expect(readdirSync(folder)).toHaveLength(1)
+      expect(await loadCheckpoint(folder, { model })).toMatchObject({ extra })
+    }
+    const file = await saveCheckpoint(folder, { model, extra: 4 }, { number: 7 })
+    expect([readdirSync(folder).length, await loadCheckpoint(folder, { model })]).toMatchObject([1, { extra: 4, path: file }])
+  })
+
+  test('of another model is refused, and nothing is loaded', async () => {
     const { model, optimizer } = makeState()
-    saveShardedCheckpoint(folder, { model, optimizer })
+    await saveCheckpoint(folder, { model, optimizer }, together())
     const other = makeState(4)
     const before = numbers(other.model)
-    expect(() => loadShardedCheckpoint(folder, { model: other.model, optimizer: other.optimizer })).toThrow(/shape/)
+    for (const options of [together(), {}])
+      await expect(loadCheckpoint(folder, { model: other.model, optimizer: other.optimizer }, options)).rejects.toThrow(/shape/)
     expect(numbers(other.model)).toEqual(before)
     expect(other.optimizer.state.size).toBe(0)
   })
 
-  test('without an optimizer cannot be loaded into one', () => {
-    const { model, optimizer } = makeState()
-    saveShardedCheckpoint(folder, { model })
-    expect(() => loadShardedCheckpoint(folder, { model, optimizer })).toThrow(
-      /rank 0 cannot read .*the checkpoint holds no optimizer; load it without one/,
+  test('of one process is loaded by ranks, if the optimizer has the same groups', async () => {
+    const { model, optimizer, train } = makeState()
+    train(2)
+    await saveCheckpoint(folder, { model, optimizer })
+    train(2)
+    const other = makeState()
+    await loadCheckpoint(folder, { model: other.model, optimizer: other.optimizer }, together())
+    other.train(2)
+    expect(numbers(other.model)).toEqual(numbers(model))
+    const parameters = [...other.model.parameters()]
+    const groups = new optim.AdamW([{ params: parameters.slice(0, 2) }, { params: parameters.slice(2) }])
+    await expect(loadCheckpoint(folder, { model: other.model, optimizer: groups }, together())).rejects.toThrow(
+      /groups of 6 parameters, the optimizer groups of 2, 4/,
     )
-    expect(loadShardedCheckpoint(folder, { model })?.number).toBe(1)
   })
 
-  test('whose manifest is damaged says where', () => {
+  test('without an optimizer cannot be loaded into one', async () => {
+    const { model, optimizer } = makeState()
+    await saveCheckpoint(folder, { model }, together())
+    await expect(loadCheckpoint(folder, { model, optimizer }, together())).rejects.toThrow("the checkpoint has no 'optimizer'; it has model, random.")
+    expect((await loadCheckpoint(folder, { model }, together()))?.path).toBe(place(1))
+  })
+
+  test('whose manifest is damaged says where', async () => {
     const { model } = makeState()
-    saveShardedCheckpoint(folder, { model })
+    await saveCheckpoint(folder, { model }, together())
     const file = join(newest(), 'manifest.json')
     const text = readFileSync(file, 'utf8')
-    writeFileSync(file, text.replace('"offsets":[0', '"offsets":[7'))
-    expect(() => loadShardedCheckpoint(folder, { model })).toThrow(/the part of '.*' at \[7.*is not as the manifest says/)
-    writeFileSync(file, text.replace('float32', 'float99'))
-    expect(() => loadShardedCheckpoint(folder, { model })).toThrow(/rank 0 cannot read .*expected a dtype|must be a dtype/)
-    writeFileSync(file, '{')
-    expect(() => loadShardedCheckpoint(folder, { model })).toThrow(/manifest\.json is not JSON/)
+    const load = (changed: string): Promise<unknown> => {
+      writeFileSync(file, changed)
+      return loadCheckpoint(folder, { model }, together())
+    }
+    await expect(load(text.replace('"offsets":[0', '"offsets":[7'))).rejects.toThrow(/the part of '.*' at \[7.*is not as the manifest says/)
+    await expect(load(text.replace('"dtype":"float32"', '"dtype":"float99"'))).rejects.toThrow(/must be a dtype/)
+    await expect(load('{')).rejects.toThrow(/manifest\.json is not JSON/)
+    await expect(load(text.replace('"version":"1"', '"version":"2"'))).rejects.toThrow(/the checkpoint has version 2/)
   })
 })
 
-test('arguments are checked before anything is written', () => {
-  const { model } = makeState()
-  const save =
-    (...args: readonly unknown[]): (() => unknown) =>
-    () =>
-      Reflect.apply(saveShardedCheckpoint, null, args)
-  expect(save(7, { model })).toThrow(/argument 'folder' must be a string, got 7/)
-  expect(save(folder, {})).toThrow(/argument 'model' must be/)
-  expect(save(folder, { model, optimiser: null })).toThrow(/unknown option 'optimiser'.*optimizer/)
-  expect(save(folder, { model }, { keep: 0 })).toThrow(/keep must be an integer from 1 on, got 0/)
-  expect(save(folder, { model }, { values: 3 })).toThrow(/argument 'values' must be an object of JSON, got 3/)
-  expect(existsSync(join(folder, 'checkpoint-00000001'))).toBe(false)
+test('arguments are checked before anything is written', async () => {
+  const { model, optimizer } = makeState()
+  const save = (...args: readonly unknown[]): Promise<unknown> => Reflect.apply(saveCheckpoint, null, args)
+  await expect(save(7, { model }, together())).rejects.toThrow(/argument 'target' must be a path/)
+  await expect(save(`${folder}/a.safetensors`, { model }, together())).rejects.toThrow(/argument 'target' must be the path of a folder/)
+  await expect(save(folder, { optimizer }, together())).rejects.toThrow(/'optimizer' trains no parameter of a model that is given/)
+  await expect(save(folder, { model: [model, model], optimizer }, together())).rejects.toThrow(/'optimizer' trains parameters of 2 models/)
+  await expect(save(folder, { model }, { group: 3 })).rejects.toThrow(/option 'group' must be a ProcessGroup, such as newGroup returns, got 3/)
+  await expect(save(folder, { model }, { ...together(), keep: 0 })).rejects.toThrow(/keep must be an integer from 1 on, got 0/)
+  await expect(save(folder, { model, extra: () => 1 }, together())).rejects.toThrow(/extra is a function/)
+  expect(existsSync(place(1))).toBe(false)
 })
 
-test('a folder that cannot be made is an error of every rank', () => {
+test('a folder that cannot be made is an error', async () => {
   const { model } = makeState()
   writeFileSync(join(folder, 'file'), '')
-  expect(() => saveShardedCheckpoint(join(folder, 'file', 'below'), { model })).toThrow(/rank 0 cannot make a folder in .*ENOTDIR/)
+  await expect(saveCheckpoint(join(folder, 'file', 'below'), { model }, together())).rejects.toThrow(/ENOTDIR/)
 })

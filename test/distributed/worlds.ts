@@ -60,6 +60,7 @@ export const SCENARIOS: readonly string[] = [
   'fsdpApi',
   'fsdpErrors',
   'checkpoints',
+  'checkpointFiles',
   'fullyShard',
 ]
 

@@ -29,5 +29,4 @@ export const entries: Readonly<Record<string, () => Promise<unknown>>> = {
   data: () => import('tensorfx/data'),
   distributed: () => import('tensorfx/distributed'),
   'distributed/fsdp': () => import('tensorfx/distributed/fsdp'),
-  'distributed/checkpoint': () => import('tensorfx/distributed/checkpoint'),
 }

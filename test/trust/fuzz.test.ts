@@ -7,15 +7,17 @@ import * as core from 'tensorfx/core'
 import * as debug from 'tensorfx/debug'
 import * as dispatch from 'tensorfx/dispatch'
 import { destroyProcessGroup, initProcessGroup } from 'tensorfx/distributed'
-import * as checkpoint from 'tensorfx/distributed/checkpoint'
 import * as fsdp from 'tensorfx/distributed/fsdp'
 import * as json from 'tensorfx/fx/json'
 import * as viewer from 'tensorfx/fx/viewer'
 import * as interop from 'tensorfx/interop'
 import * as data from 'tensorfx/data'
+import * as byRanks from '../../src/checkpoint/byRanks.ts'
+import * as checkpointFolder from '../../src/checkpoint/folder.ts'
 import * as loading from '../../src/checkpoint/load.ts'
 import * as trainingParts from '../../src/checkpoint/parts.ts'
 import * as saving from '../../src/checkpoint/save.ts'
+import * as checkpointTeam from '../../src/checkpoint/team.ts'
 import * as idx from '../../src/data/idx.ts'
 import * as npy from '../../src/data/npy.ts'
 import * as torchFile from '../../src/interop/stateDict.ts'
@@ -23,7 +25,7 @@ import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
 import { isFull, rotation } from '../helpers/rotation.ts'
 
-const training = { ...loading, ...trainingParts, ...saving }
+const training = { ...loading, ...trainingParts, ...saving, ...byRanks, ...checkpointFolder, ...checkpointTeam }
 const api = {
   ...torchFile,
   ...dispatch,
@@ -34,7 +36,6 @@ const api = {
   ...core,
   ...front,
   fsdp,
-  checkpoint,
   data: { ...data, ...idx, ...npy },
   training,
 }

@@ -313,14 +313,16 @@ export const formats = {
     seeds(api) {
       return [savedCheckpoint(api).manifest]
     },
-    mutate: mutateJson,
+    mutate: mutateManifest,
     read(api, bytes) {
-      const { folder, path, model, optimizer } = savedCheckpoint(api)
-      writeFileSync(path, bytes)
+      const { training } = api
+      const { path, parts, manifest } = savedCheckpoint(api)
+      const file = join(path, 'manifest.json')
+      writeFileSync(file, bytes)
       try {
-        api.checkpoint.loadShardedCheckpoint(folder, { model, optimizer })
+        training.loadStates('loadCheckpoint', parts, training.readByRanks('loadCheckpoint', path, training.ALONE), training.ALONE)
       } finally {
-        writeFileSync(path, savedCheckpoint(api).manifest)
+        writeFileSync(file, manifest)
       }
     },
   },
@@ -418,8 +420,8 @@ const withTensors =
 
 let saved = null
 
-/** A checkpoint of a small model, made once. */
-function savedCheckpoint({ nn, optim, torch, checkpoint }) {
+/** A checkpoint that ranks wrote, of a small model, made once. */
+function savedCheckpoint({ nn, optim, torch, training }) {
   if (saved !== null) return saved
   const folder = mkdtempSync(join(tmpdir(), 'tensorfx-fuzz-checkpoint-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -429,10 +431,22 @@ function savedCheckpoint({ nn, optim, torch, checkpoint }) {
     .sum()
     .backward()
   optimizer.step()
-  checkpoint.saveShardedCheckpoint(folder, { model, optimizer }, { values: { step: 1 } })
-  const path = join(folder, 'checkpoint-00000001', 'manifest.json')
-  saved = { folder, path, model, optimizer, manifest: new Uint8Array(readFileSync(path)) }
+  const { ALONE, CheckpointFiles, partsOf, ranksOrNull, saveByRanks } = training
+  const parts = partsOf('saveCheckpoint', { model, optimizer }, ranksOrNull())
+  const files = new CheckpointFiles(process.getBuiltinModule('node:fs'), 'saveCheckpoint', folder)
+  const path = saveByRanks('saveCheckpoint', ALONE, files, { parts, extra: { step: 1 }, about: { score: 0.5, mode: 'min' } })
+  saved = { path, parts, manifest: new Uint8Array(readFileSync(join(path, 'manifest.json'))) }
   return saved
+}
+
+/** A mutant of a manifest: of itself, or of a state in it, which is JSON too. */
+function mutateManifest(dice, bytes) {
+  if (dice.chance(0.4)) return mutateJson(dice, bytes)
+  const manifest = JSON.parse(new TextDecoder().decode(bytes))
+  const mutated = (text) => new TextDecoder().decode(mutateJson(dice, new TextEncoder().encode(text)))
+  if (dice.chance(0.7)) manifest.metadata.state = mutated(manifest.metadata.state)
+  else manifest.ranks[0] = mutated(manifest.ranks[0])
+  return json(manifest)
 }
 
 /** A model whose parameters are divided, and an optimizer of it that has taken a step. */

@@ -1,54 +1,46 @@
-// The ranks that save or load together: what one cannot do, all hear of.
+// The ranks of a process group that save or load a checkpoint together: what one cannot do, all hear of.
+import type { Team } from '../../checkpoint/team.ts'
 import { messageOf } from '../../errors/index.ts'
 import { DistributedError } from '../errors.ts'
 import { allGatherObject, broadcastObject } from '../objects.ts'
-import { groupOr, isInitialized } from '../processGroup.ts'
 import type { ProcessGroup } from '../processGroup.ts'
 
-/** The ranks that work together; a program without a process group is alone. */
-export interface Team {
-  readonly rank: number
-  readonly size: number
-  /** Every rank's value. */
-  gather(value: unknown): readonly unknown[]
-  /** The first rank's value. */
-  share<T>(value: T): T
-}
-
-export function teamOf(group: ProcessGroup | undefined): Team {
-  if (group === undefined && !isInitialized()) return { rank: 0, size: 1, gather: (value) => [value], share: (value) => value }
-  const members = groupOr(group)
-  const { rank, size } = members
-  return { rank, size, gather: (value) => allGatherObject(value, members), share: (value) => broadcastObject(value, 0, members) }
-}
-
-/** What work came to, or why it failed. */
-interface Outcome<T> {
-  readonly value: T | null
-  /** Empty if it did not fail. */
-  readonly problem: string
-}
+/** What work came to: its value, or what was wrong, which JSON can hold, and this rank's error, which it cannot. */
+type Outcome<T> = { readonly value: T; readonly problem: null } | { readonly problem: string; readonly error?: unknown }
 
 function attempt<T>(work: () => T): Outcome<T> {
   try {
-    return { value: work(), problem: '' }
+    return { value: work(), problem: null }
   } catch (error) {
-    return { value: null, problem: messageOf(error) }
+    return { problem: messageOf(error), error }
   }
 }
 
-/** Work that each rank does for itself. Throws DistributedError on all ranks if one fails: the others would wait for it later. */
-export function onEach<T>(where: string, what: string, team: Team, work: () => T): T {
-  const { value, problem } = attempt(work)
-  const problems = team.gather(problem)
-  const rank = problems.findIndex((text) => text !== '')
-  if (rank >= 0 || value === null) throw new DistributedError(`${where}: rank ${rank} cannot ${what}: ${String(problems[rank])}`)
-  return value
+/** The value of work. Throws this rank's own error, or DistributedError for that of another one. */
+function valueOf<T>(outcome: Outcome<T>, rank: number, task: string): T {
+  if (outcome.problem === null) return outcome.value
+  if (outcome.error instanceof Error) throw outcome.error
+  throw new DistributedError(`${task.replace('RANK', String(rank))}: ${outcome.problem}`)
 }
 
-/** Work that only the first rank does, and whose result, which JSON can hold, all get. Throws DistributedError on all ranks if it fails. */
-export function onFirst<T>(where: string, what: string, team: Team, work: () => T): T | null {
-  const { value, problem } = team.share(team.rank === 0 ? attempt(work) : { value: null, problem: '' })
-  if (problem !== '') throw new DistributedError(`${where}: rank 0 cannot ${what}: ${problem}`)
-  return value
+export function teamOf(members: ProcessGroup): Team {
+  const { rank, size } = members
+  const gather = (value: unknown): readonly unknown[] => allGatherObject(value, members)
+  return {
+    rank,
+    size,
+    gather,
+    each(where, what, work) {
+      const own = attempt(work)
+      const problems = gather(own.problem)
+      const failed = problems.findIndex((problem) => problem !== null)
+      return valueOf(failed < 0 || own.problem !== null ? own : { problem: String(problems[failed]) }, failed, `${where}: rank RANK cannot ${what}`)
+    },
+    first<T>(where: string, what: string, work: () => T): T {
+      const own: Outcome<T> = rank === 0 ? attempt(work) : { problem: 'rank 0 has said nothing' }
+      const said = broadcastObject(own, members.ranks[0] ?? 0, members)
+      // What came as JSON has no error of its own.
+      return valueOf(rank === 0 ? own : said, 0, `${where}: rank RANK cannot ${what}`)
+    },
+  }
 }

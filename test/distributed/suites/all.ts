@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { unread } from '../goldens.ts'
 import type { World } from '../worlds.ts'
+import { checkpointFilesSuite } from './checkpointFiles.ts'
 import { checkpointsSuite } from './checkpoints.ts'
 import { collectivesSuite } from './collectives.ts'
 import { ddpSuite } from './ddp.ts'
@@ -42,6 +43,7 @@ export const goldenSuites: readonly ((world: World) => void)[] = [
   fsdpApiSuite,
   fsdpErrorsSuite,
   checkpointsSuite,
+  checkpointFilesSuite,
   fullyShardSuite,
   allReadSuite,
 ]
