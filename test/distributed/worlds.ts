@@ -62,6 +62,7 @@ export const SCENARIOS: readonly string[] = [
   'checkpoints',
   'checkpointFiles',
   'fullyShard',
+  'autocast',
 ]
 
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { unread } from '../goldens.ts'
 import type { World } from '../worlds.ts'
+import { autocastSuite } from './autocast.ts'
 import { checkpointFilesSuite } from './checkpointFiles.ts'
 import { checkpointsSuite } from './checkpoints.ts'
 import { collectivesSuite } from './collectives.ts'
@@ -45,5 +46,6 @@ export const goldenSuites: readonly ((world: World) => void)[] = [
   checkpointsSuite,
   checkpointFilesSuite,
   fullyShardSuite,
+  autocastSuite,
   allReadSuite,
 ]
