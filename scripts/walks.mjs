@@ -32,19 +32,19 @@ const walks = [
   { name: 'backward', from: 'src/autograd/engine.ts#backward', run: 'backward.mjs', skip: ['kernels'] },
   {
     name: 'failure-to-launcher',
-    from: 'src/debug/wrappers.ts#watchGraph',
+    from: 'src/debug/repro/wrappers.ts#watchGraph',
     run: 'failure.mjs',
     skip: ['kernels', 'tensor', 'ops', 'dispatch', 'inductor'],
   },
   {
     name: 'launcher-to-repro',
-    from: 'src/debug/minifyFailure.ts#minifyBackendFailure',
+    from: 'src/debug/minify/minifyFailure.ts#minifyBackendFailure',
     run: 'failure.mjs',
     skip: ['kernels', 'tensor', 'ops', 'dispatch'],
   },
   {
     name: 'two-models',
-    from: 'src/debug/twoModels.ts#sameTwoModels',
+    from: 'src/debug/judge/twoModels.ts#sameTwoModels',
     run: 'failure.mjs',
     skip: ['kernels', 'tensor', 'ops', 'dispatch', 'autograd', 'fx'],
   },

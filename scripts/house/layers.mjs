@@ -1,5 +1,5 @@
 // The layers of src/, from bottom to top: the one list that the linter (plugin.mjs), the tests and CONTRIBUTING's table follow.
-// A place is a folder of src (a room, or a wing of fx) or a file that stands in src itself. It may import itself and the places that its row names;
+// A place is a folder of src (a room, or a wing of fx or debug) or a file that stands in src itself. It may import itself and the places that its row names;
 // a name includes the folders below it, so 'fx' stands for all its wings, and '*' is all that stands before the row. Imports only go down.
 
 const base = ['errors', 'protocol', 'provenance']
@@ -70,7 +70,22 @@ export const layers = [
     holds: 'a training loop of parts: metrics, early stopping, writers',
     imports: [...aot, 'nn', 'optim', 'interop', 'formats', 'version', 'checkpoint', 'data', 'aot', 'dynamo', 'library', 'distributed'],
   },
-  { place: 'debug', holds: 'repro scripts, minifier, accuracy, analyze', imports: ['*'] },
+  { place: 'debug/common', holds: "Node's modules, warnings, tables, errors as text", imports: ['*'] },
+  { place: 'debug/files', holds: 'data of repros: as text, on disk by content', imports: ['*'] },
+  { place: 'debug/closeness', holds: 'when two results count as equal', imports: ['*'] },
+  { place: 'debug/runs', holds: 'one run that leaves no trace, and what can be seen of it', imports: ['*'] },
+  { place: 'debug/judge', holds: 'whether a call or a graph fails, and in which way', imports: ['*'] },
+  { place: 'debug/script', holds: 'repro scripts: what they say, their command line', imports: ['*'] },
+  { place: 'debug/isolate', holds: 'candidates in another process or worker', imports: ['*'] },
+  { place: 'debug/minify', holds: 'from a failure to its smallest form', imports: ['*'] },
+  { place: 'debug/repro', holds: 'watched backends, dumps, and what a repro script runs', imports: ['*'] },
+  { place: 'debug/flight', holds: 'the flight recorder: the last steps of a training', imports: ['*'] },
+  { place: 'debug/numerics', holds: 'where numbers first go wrong in a run', imports: ['*'] },
+  { place: 'debug/compare', holds: 'two backends or models, operator by operator', imports: ['*'] },
+  { place: 'debug/trace', holds: 'what compile does, recorded', imports: ['*'] },
+  { place: 'debug/report', holds: 'a recorded run as a page', imports: ['*'] },
+  { place: 'debug/profile', holds: 'where time and memory go', imports: ['*'] },
+  { place: 'debug', holds: '`tensorfx/debug`: the names that users import', imports: ['*'] },
   {
     place: 'docs',
     holds: 'models of programs and pages about them, from sources; Node only',

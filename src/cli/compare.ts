@@ -2,7 +2,7 @@
 import { compareBackends } from '../debug/compare/index.ts'
 import type { BackendComparison } from '../debug/compare/index.ts'
 import { readComparison } from '../debug/compare/folder.ts'
-import { fileStore } from '../debug/fileStore.ts'
+import { fileStore } from '../debug/files/fileStore.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { installCompile } from '../install/compile.ts'
 import { dtypeInfo } from '../kernels/index.ts'

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { readComparison, writeComparison } from '../debug/compare/folder.ts'
-import { fileStore } from '../debug/fileStore.ts'
+import { fileStore } from '../debug/files/fileStore.ts'
 import { ArgumentError, messageOf } from '../errors/index.ts'
 import { GraphModule } from '../fx/index.ts'
 import type { Graph } from '../fx/index.ts'

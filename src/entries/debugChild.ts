@@ -1,7 +1,7 @@
 // The debugger's child process, which src/debug/isolate/nodeHelper.ts starts with its own process id, and the file descriptor for reports, as arguments: answers queries from its parent until its
 // input ends.
-import { setLogSink } from '../debug/log.ts'
-import { nodeModule } from '../debug/node.ts'
+import { setLogSink } from '../debug/common/log.ts'
+import { nodeModule } from '../debug/common/node.ts'
 import { READY, answerLine, progressLine, queryReader } from '../debug/isolate/pipes.ts'
 import { QueryServer } from '../debug/isolate/protocol.ts'
 import { processorTime, startWatchdog } from '../debug/isolate/watchdog.ts'

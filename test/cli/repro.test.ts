@@ -18,7 +18,7 @@ import { runTensorfx } from '../../src/cli/commands.ts'
 import { packageName } from '../../src/cli/repro/modules.ts'
 import { pack } from '../../src/cli/repro/pack.ts'
 import { readSource } from '../../src/cli/repro/sources.ts'
-import { writeRepro } from '../../src/debug/reproScript.ts'
+import { writeRepro } from '../../src/debug/script/reproScript.ts'
 import { root } from '../built/node.ts'
 // The command packs what is not in dist/, so programs import that.
 import { distUrl } from '../../scripts/faults/processes.mjs'

@@ -4,9 +4,9 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { config } from 'tensorfx/compile'
 import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
-import { CallCheck } from '../../src/debug/callCheck.ts'
-import type { Finding } from '../../src/debug/callCheck.ts'
-import { isolated } from '../../src/debug/isolated.ts'
+import { CallCheck } from '../../src/debug/judge/callCheck.ts'
+import type { Finding } from '../../src/debug/judge/callCheck.ts'
+import { isolated } from '../../src/debug/runs/isolated.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(resetConfig)

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import type { DType } from 'tensorfx'
 import { torch } from 'tensorfx'
-import { elementsOf, farApart, misplaced, rmseOf, unexplained } from '../../src/debug/closeness.ts'
-import type { Expected } from '../../src/debug/closeness.ts'
+import { elementsOf, farApart, misplaced, rmseOf, unexplained } from '../../src/debug/closeness/closeness.ts'
+import type { Expected } from '../../src/debug/closeness/closeness.ts'
 
 /** Numbers of many sizes and signs, with some that are none. */
 const SPREAD = [0, -0, 1, -1, 1e-30, -3e-6, 0.25, 7, -1e4, 1e30, NaN, Infinity, -Infinity]

@@ -10,7 +10,7 @@ import { taskOf } from '../../src/debug/compare/reference.ts'
 import type { Task } from '../../src/debug/compare/reference.ts'
 import { Trial, confirmed, repeated, runsToShow, tried, verdictOf } from '../../src/debug/compare/trial.ts'
 import { present } from '../../src/errors/index.ts'
-import { isolatedInputs } from '../../src/debug/isolated.ts'
+import { isolatedInputs } from '../../src/debug/runs/isolated.ts'
 
 const t = torch.tensor
 const ok = (error = 0): Measured => ({ ...RIGHT, error })

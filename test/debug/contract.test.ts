@@ -371,7 +371,7 @@ describe('what a backend promises', () => {
 
 describe('memory', () => {
   it('the calls that a script could replay are shared where nothing has changed', async () => {
-    const { CallHistory } = await import('../../src/debug/history.ts')
+    const { CallHistory } = await import('../../src/debug/runs/history.ts')
     const history = new CallHistory(3)
     const w = torch.ones([4])
     const calls = [1, 2, 3, 4].map((k) => history.add([w, torch.full([2], k)]))

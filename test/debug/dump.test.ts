@@ -6,9 +6,9 @@ import { config } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore, setLogSink } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
-import { AccuracyError } from '../../src/debug/accuracyError.ts'
-import { Dump } from '../../src/debug/dump.ts'
-import type { Where } from '../../src/debug/dump.ts'
+import { AccuracyError } from '../../src/debug/closeness/accuracyError.ts'
+import { Dump } from '../../src/debug/repro/dump.ts'
+import type { Where } from '../../src/debug/repro/dump.ts'
 
 const usual = { store: fileStore(), config: { ...config } }
 let store = new MemoryFileStore()

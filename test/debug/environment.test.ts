@@ -1,6 +1,6 @@
 // Where a script was written, and what is different where it runs.
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { differenceFrom, isSetting, writtenHere } from '../../src/debug/environment.ts'
+import { differenceFrom, isSetting, writtenHere } from '../../src/debug/script/environment.ts'
 import { VERSION } from '../../src/version.ts'
 
 afterEach(() => vi.unstubAllGlobals())

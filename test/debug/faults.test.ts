@@ -21,8 +21,8 @@ import { tenth } from '../helpers/rotation.ts'
 /** What is wrong with the debugger. */
 const mutant = vi.hoisted(() => ({ verdict: '', sameValues: '', skipsCopies: false, cutsNothing: false }))
 
-vi.mock('../../src/debug/twoModels.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/twoModels.ts')>()
+vi.mock('../../src/debug/judge/twoModels.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/judge/twoModels.ts')>()
   const compareTwoModels: typeof real.compareTwoModels = (...args) => {
     const verdict = real.compareTwoModels(...args)
     if (mutant.verdict === 'same') return { ...verdict, status: 'same', reasons: [], kinds: [] }
@@ -30,18 +30,18 @@ vi.mock('../../src/debug/twoModels.ts', async (original) => {
   }
   return { ...real, compareTwoModels }
 })
-vi.mock('../../src/debug/same.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/same.ts')>()
+vi.mock('../../src/debug/closeness/same.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/closeness/same.ts')>()
   const judgedSame: typeof real.judgedSame = (...args) => (mutant.sameValues === '' ? real.judgedSame(...args) : mutant.sameValues === 'always')
   return { ...real, judgedSame }
 })
-vi.mock('../../src/debug/isolated.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/isolated.ts')>()
+vi.mock('../../src/debug/runs/isolated.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/runs/isolated.ts')>()
   const isolated: typeof real.isolated = (model, inputs) => (mutant.skipsCopies ? { model, inputs: [...inputs] } : real.isolated(model, inputs))
   return { ...real, isolated }
 })
-vi.mock('../../src/debug/subgraph.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/subgraph.ts')>()
+vi.mock('../../src/debug/minify/subgraph.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/minify/subgraph.ts')>()
   const keepOnly: typeof real.keepOnly = (...args) => (mutant.cutsNothing ? null : real.keepOnly(...args))
   return { ...real, keepOnly }
 })

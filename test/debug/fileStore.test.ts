@@ -4,7 +4,7 @@ import path from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { MemoryFileStore, fileStore, setFileStore } from 'tensorfx/debug'
 import { temporaryFolder } from '../helpers/folder.ts'
-import { checkStore, joinPath } from '../../src/debug/fileStore.ts'
+import { checkStore, joinPath } from '../../src/debug/files/fileStore.ts'
 
 const work = temporaryFolder('tensorfx-files-')
 const nodeStore = fileStore()
@@ -17,7 +17,7 @@ afterEach(() => {
 /** The store of a process whose file system is that of this one but for some functions. */
 async function storeWith(changes: Partial<Record<keyof typeof fs, unknown>>, pid?: number): Promise<typeof nodeStore> {
   vi.resetModules()
-  const { fileStore: fresh } = await import('../../src/debug/fileStore.ts')
+  const { fileStore: fresh } = await import('../../src/debug/files/fileStore.ts')
   const modules: Readonly<Record<string, unknown>> = { 'node:fs': { ...fs, ...changes }, 'node:path': path }
   vi.stubGlobal('process', { pid, cwd: () => work, getBuiltinModule: (name: string) => modules[name] })
   const store = fresh()
@@ -128,7 +128,7 @@ describe('a store', () => {
   it('is in memory where there are no files', async () => {
     for (const missing of ['node:fs', 'node:path']) {
       vi.resetModules()
-      const fresh = await import('../../src/debug/fileStore.ts')
+      const fresh = await import('../../src/debug/files/fileStore.ts')
       vi.stubGlobal('process', { getBuiltinModule: (name: string) => (name === missing ? undefined : {}) })
       expect(fresh.fileStore()).toBeInstanceOf(fresh.MemoryFileStore)
     }

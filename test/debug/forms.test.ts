@@ -7,7 +7,7 @@ import { Interpreter, symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { present } from '../../src/errors/index.ts'
-import { backwardOf, formsOf } from '../../src/debug/forms.ts'
+import { backwardOf, formsOf } from '../../src/debug/runs/forms.ts'
 
 const leaf = (): Tensor => torch.tensor([0.5, 1], { requiresGrad: true })
 const tanh = (): GraphModule => symbolicTrace((x: Tensor) => [torch.tanh(x)])

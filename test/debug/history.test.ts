@@ -4,7 +4,7 @@ import { nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
-import { CallHistory, sameBytes, sameContent } from '../../src/debug/history.ts'
+import { CallHistory, sameBytes, sameContent } from '../../src/debug/runs/history.ts'
 import { present } from '../../src/errors/index.ts'
 import type { Storage } from '../../src/tensor/index.ts'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { InputReader, InputWriter, MemoryFileStore } from 'tensorfx/debug'
-import type { LoadedStorage } from '../../src/debug/inputReader.ts'
+import type { LoadedStorage } from '../../src/debug/files/inputReader.ts'
 
 const store = new MemoryFileStore()
 

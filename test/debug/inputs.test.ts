@@ -7,14 +7,14 @@ import { InputReader, InputWriter, MemoryFileStore, fileStore, setFileStore, set
 import type { FileStore } from 'tensorfx/debug'
 import { Graph, GraphModule } from 'tensorfx/fx'
 import { treeMap } from 'tensorfx/pytree'
-import { dumpCheckpoint } from '../../src/debug/checkpoint.ts'
-import { joinPath, workingDirectory } from '../../src/debug/fileStore.ts'
-import { log, warnOnce } from '../../src/debug/log.ts'
-import { readRecord, writeRecord } from '../../src/debug/record.ts'
-import { writeRepro } from '../../src/debug/reproScript.ts'
+import { dumpCheckpoint } from '../../src/debug/script/checkpoint.ts'
+import { joinPath, workingDirectory } from '../../src/debug/files/fileStore.ts'
+import { log, warnOnce } from '../../src/debug/common/log.ts'
+import { readRecord, writeRecord } from '../../src/debug/minify/record.ts'
+import { writeRepro } from '../../src/debug/script/reproScript.ts'
 import type { DType } from '../../src/kernels/index.ts'
 import { tensorFromBytes } from '../../src/tensor/index.ts'
-import { fromPlain, toPlain } from '../../src/debug/plainValues.ts'
+import { fromPlain, toPlain } from '../../src/debug/files/plainValues.ts'
 import { listen, textOf } from './inProcess.ts'
 
 let said: [string, string][] = []
@@ -355,12 +355,12 @@ describe('paths', () => {
 
   it('of a run are its own, below the root', async () => {
     vi.resetModules()
-    const { debugDirectory } = await import('../../src/debug/fileStore.ts')
+    const { debugDirectory } = await import('../../src/debug/files/fileStore.ts')
     expect(debugDirectory('/somewhere')).toMatch(new RegExp(`^/somewhere/run_\\d{4}(_\\d\\d){5}_\\d{3}-pid_${process.pid}$`))
     expect(debugDirectory('/somewhere')).toBe(debugDirectory('/somewhere'))
     expect(debugDirectory(null)).toBe(debugDirectory(`${process.cwd()}/tensorfx_compile_debug`))
     vi.resetModules()
-    const inBrowser = await import('../../src/debug/fileStore.ts')
+    const inBrowser = await import('../../src/debug/files/fileStore.ts')
     vi.stubGlobal('process', undefined)
     const folder = inBrowser.debugDirectory('/somewhere')
     vi.unstubAllGlobals()

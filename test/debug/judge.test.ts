@@ -6,7 +6,7 @@ import { Graph, GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { config, registerBackend } from 'tensorfx/compile'
 import { describe, judge, minifyBackendFailure, setLogSink, signatureOf } from 'tensorfx/debug'
 import type { FailureSpec } from 'tensorfx/debug'
-import { checkFailureSpec, runBackend } from '../../src/debug/judge.ts'
+import { checkFailureSpec, runBackend } from '../../src/debug/judge/judge.ts'
 import type { Backend } from '../../src/dynamo/index.ts'
 
 const asTensor = (value: unknown): Tensor => value as Tensor

@@ -8,11 +8,11 @@ import type { FailureSpec } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import type { Backend } from '../../src/dynamo/index.ts'
-import { judgeCalls } from '../../src/debug/judgeCalls.ts'
-import { judgeSettled, runBackend } from '../../src/debug/judge.ts'
-import { settled } from '../../src/debug/lateErrors.ts'
-import { lossOf } from '../../src/debug/loss.ts'
-import { Rounding, leastOf, movedBy } from '../../src/debug/rounding.ts'
+import { judgeCalls } from '../../src/debug/judge/judgeCalls.ts'
+import { judgeSettled, runBackend } from '../../src/debug/judge/judge.ts'
+import { settled } from '../../src/debug/judge/lateErrors.ts'
+import { lossOf } from '../../src/debug/runs/loss.ts'
+import { Rounding, leastOf, movedBy } from '../../src/debug/closeness/rounding.ts'
 
 const t = torch.tensor
 const asTensor = (value: unknown): Tensor => value as Tensor

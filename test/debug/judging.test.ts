@@ -6,8 +6,8 @@ import { config } from 'tensorfx/compile'
 import { compareBackends } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
-import { compareTwoModels } from '../../src/debug/twoModels.ts'
-import type { Verdict } from '../../src/debug/twoModels.ts'
+import { compareTwoModels } from '../../src/debug/judge/twoModels.ts'
+import type { Verdict } from '../../src/debug/judge/twoModels.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(resetConfig)

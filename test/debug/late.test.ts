@@ -1,6 +1,6 @@
 // Errors that come after a call has returned.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { settled } from '../../src/debug/lateErrors.ts'
+import { settled } from '../../src/debug/judge/lateErrors.ts'
 
 describe('what comes after a call', () => {
   const names = ['unhandledRejection', 'uncaughtException'] as const

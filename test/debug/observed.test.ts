@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { contained } from '../../src/debug/isolated.ts'
-import { lossOf } from '../../src/debug/loss.ts'
-import { moduleOf, observe, renamed, tensorsOf } from '../../src/debug/observe.ts'
-import type { Like, Seen, Setup } from '../../src/debug/observe.ts'
+import { contained } from '../../src/debug/runs/isolated.ts'
+import { lossOf } from '../../src/debug/runs/loss.ts'
+import { moduleOf, observe, renamed, tensorsOf } from '../../src/debug/runs/observe.ts'
+import type { Like, Seen, Setup } from '../../src/debug/runs/observe.ts'
 
 const t = torch.tensor
 

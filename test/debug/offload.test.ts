@@ -7,9 +7,9 @@ import { symbolicTrace } from 'tensorfx/fx'
 import type { GraphModule } from 'tensorfx/fx'
 import { analyze, MemoryFileStore, minifier, setFileStore } from 'tensorfx/debug'
 import type { FileStore, MinifierOptions, MinifierResult } from 'tensorfx/debug'
-import { captureValues, OffloadedValue } from '../../src/debug/concreteValues.ts'
-import { CONCRETE_VALUE } from '../../src/debug/subgraph.ts'
-import { TensorFiles } from '../../src/debug/tensorFiles.ts'
+import { captureValues, OffloadedValue } from '../../src/debug/minify/concreteValues.ts'
+import { CONCRETE_VALUE } from '../../src/debug/minify/subgraph.ts'
+import { TensorFiles } from '../../src/debug/files/tensorFiles.ts'
 
 let before: FileStore
 let store: MemoryFileStore

@@ -11,7 +11,7 @@ import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import { runnable } from '../../src/dynamo/index.ts'
 import type { Backend } from '../../src/dynamo/index.ts'
 import { opOf } from '../../src/ops/index.ts'
-import { isolatedInputs } from '../../src/debug/isolated.ts'
+import { isolatedInputs } from '../../src/debug/runs/isolated.ts'
 import { randomGraph, randomInputs } from './faultyBackends.ts'
 import { api } from './faultApi.ts'
 

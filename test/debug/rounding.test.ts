@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { withMode } from 'tensorfx/dispatch'
-import { INPUTS, Rounding, move } from '../../src/debug/rounding.ts'
+import { INPUTS, Rounding, move } from '../../src/debug/closeness/rounding.ts'
 import { finfo } from '../../src/tensor/index.ts'
 
 const numbers = (tensor: Tensor): number[] => Array.from(tensor.toTypedArray(), Number)

@@ -8,7 +8,7 @@ import type { Backend } from '../../src/dynamo/index.ts'
 import { AccuracyError, MemoryFileStore, fileStore, setFileStore, setLogSink, wrapCompilerDebug } from 'tensorfx/debug'
 import { fakeLike } from 'tensorfx/dispatch'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
-import { packageSpecifier, writeRepro } from '../../src/debug/reproScript.ts'
+import { packageSpecifier, writeRepro } from '../../src/debug/script/reproScript.ts'
 import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
 
 const nodeStore = fileStore()

@@ -4,11 +4,11 @@ import { Tensor, torch } from 'tensorfx'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { minifier } from 'tensorfx/debug'
 import type { MinifierOptions, ModuleFails } from 'tensorfx/debug'
-import { CONCRETE_VALUE, keepOnly, operatorsOf, withoutAttributes, withoutUnusedInputs } from '../../src/debug/subgraph.ts'
-import type { ReproState } from '../../src/debug/subgraph.ts'
-import { captureValues } from '../../src/debug/concreteValues.ts'
-import { strategies } from '../../src/debug/strategies.ts'
-import { table } from '../../src/debug/table.ts'
+import { CONCRETE_VALUE, keepOnly, operatorsOf, withoutAttributes, withoutUnusedInputs } from '../../src/debug/minify/subgraph.ts'
+import type { ReproState } from '../../src/debug/minify/subgraph.ts'
+import { captureValues } from '../../src/debug/minify/concreteValues.ts'
+import { strategies } from '../../src/debug/minify/strategies.ts'
+import { table } from '../../src/debug/common/table.ts'
 
 const t = torch.tensor
 /** The operators and inputs of a state as text: `a, b -> relu(a) -> returned`. */

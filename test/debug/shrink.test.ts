@@ -4,8 +4,8 @@ import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { GraphModule, symbolicTrace } from 'tensorfx/fx'
 import { minifier } from 'tensorfx/debug'
-import type { ReproState } from '../../src/debug/subgraph.ts'
-import { shrinkValues } from '../../src/debug/shrink.ts'
+import type { ReproState } from '../../src/debug/minify/subgraph.ts'
+import { shrinkValues } from '../../src/debug/minify/shrink.ts'
 
 const t = torch.tensor
 

@@ -6,8 +6,8 @@ import { config } from 'tensorfx/compile'
 import { MemoryFileStore } from 'tensorfx/debug'
 import type { FileStore } from 'tensorfx/debug'
 import { CodeGen, Graph, GraphModule, PH, symbolicTrace, wrap } from 'tensorfx/fx'
-import { checkpointPaths, launcherPaths, leadPaths, packageSpecifier, reproText, writeRepro } from '../../src/debug/reproScript.ts'
-import type { ReproOptions } from '../../src/debug/reproScript.ts'
+import { checkpointPaths, launcherPaths, leadPaths, packageSpecifier, reproText, writeRepro } from '../../src/debug/script/reproScript.ts'
+import type { ReproOptions } from '../../src/debug/script/reproScript.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(() => {

@@ -10,7 +10,7 @@ import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
 import { answerLine, answerReader, queryBytes, queryReader } from '../../src/debug/isolate/pipes.ts'
 import { QueryEncoder, QueryServer, isAnswerTo, outcomeOf, whyNotShippable } from '../../src/debug/isolate/protocol.ts'
 import type { Query } from '../../src/debug/isolate/protocol.ts'
-import { operatorImports, whyNotImportable } from '../../src/debug/operatorImports.ts'
+import { operatorImports, whyNotImportable } from '../../src/debug/script/operatorImports.ts'
 import { resetConfig } from './inProcess.ts'
 
 afterEach(() => {

@@ -13,8 +13,8 @@ import { tenth } from '../helpers/rotation.ts'
 const mutant = vi.hoisted(() => ({ skipsCopies: false, leavesTraces: false }))
 beforeEach(() => void Object.assign(mutant, { skipsCopies: false, leavesTraces: false }))
 
-vi.mock('../../src/debug/isolated.ts', async (original) => {
-  const real = await original<typeof import('../../src/debug/isolated.ts')>()
+vi.mock('../../src/debug/runs/isolated.ts', async (original) => {
+  const real = await original<typeof import('../../src/debug/runs/isolated.ts')>()
   const isolated: typeof real.isolated = (model, inputs) => (mutant.skipsCopies ? { model, inputs: [...inputs] } : real.isolated(model, inputs))
   const contained: typeof real.contained = (fn) => {
     if (!mutant.leavesTraces) return real.contained(fn)

@@ -105,7 +105,7 @@ const WIDE: Recorded = {
     'nn/recurrent/recurrent.ts:Recurrent.constructor',
   ],
   'the parts of one thing that two or three places have at hand': [
-    'debug/closeness.ts:unexplained',
+    'debug/closeness/closeness.ts:unexplained',
     'debug/report/chrome.ts:entry',
     'pipeline/runPasses.ts:passEvent',
     'debug/compare/compareBackends.ts:subject',

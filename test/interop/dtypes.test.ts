@@ -7,7 +7,7 @@ import type { DType, Tensor } from 'tensorfx'
 import { symbolicTrace } from 'tensorfx/fx'
 import { loadGraphModule, readSafetensors, saveGraphModule, writeSafetensors } from 'tensorfx/interop'
 import { InputReader, InputWriter } from 'tensorfx/debug'
-import { MemoryFileStore } from '../../src/debug/fileStore.ts'
+import { MemoryFileStore } from '../../src/debug/files/fileStore.ts'
 import { storedElements } from '../../src/tensor/index.ts'
 
 const golden = (name: string): Uint8Array => readFileSync(fileURLToPath(new URL(`../goldens/dtypes/${name}`, import.meta.url)))

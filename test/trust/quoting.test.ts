@@ -6,7 +6,7 @@ import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, PyTreeCodeGen, symbolicTrace } from 'tensorfx/fx'
 import { MemoryFileStore } from 'tensorfx/debug'
 import { folderFiles } from 'tensorfx/interop'
-import { writeRepro } from '../../src/debug/reproScript.ts'
+import { writeRepro } from '../../src/debug/script/reproScript.ts'
 import { blockComment, lineComment, literal, memberAccess, propertyKey, quote } from '../../src/protocol/index.ts'
 
 /** Texts that would run `pwned` if they left their quotes, comments or brackets. */

@@ -1,8 +1,8 @@
 // Reducing a graph without running it: operators are cut off its ends and taken out of its middle, and what the rest needs of them becomes an input. For graphs that come
 // without inputs, or that only the command can run.
-import { CONCRETE_VALUE, operatorsOf } from '../../debug/subgraph.ts'
-import type { ReproState } from '../../debug/subgraph.ts'
-import { strategies } from '../../debug/strategies.ts'
+import { CONCRETE_VALUE, operatorsOf } from '../../debug/minify/subgraph.ts'
+import type { ReproState } from '../../debug/minify/subgraph.ts'
+import { strategies } from '../../debug/minify/strategies.ts'
 import { operator } from '../../fx/index.ts'
 import type { Graph } from '../../fx/index.ts'
 

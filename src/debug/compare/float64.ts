@@ -4,8 +4,8 @@ import type { GraphModule } from '../../fx/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { castToFp64 } from '../castToFp64.ts'
-import { isolatedInputs } from '../isolated.ts'
+import { castToFp64 } from '../runs/castToFp64.ts'
+import { isolatedInputs } from '../runs/isolated.ts'
 
 /** The tensors in a value, in the order of `treeLeaves`. */
 export const tensorsIn = (value: unknown): readonly Tensor[] => treeLeaves(value).filter((leaf) => leaf instanceof Tensor)

@@ -1,8 +1,8 @@
 // Whether the results of a node are what they should be.
 import { formatShape, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { errorOf, toleranceOf } from '../closeness.ts'
-import type { Explained } from '../closeness.ts'
+import { errorOf, toleranceOf } from '../closeness/closeness.ts'
+import type { Explained } from '../closeness/closeness.ts'
 
 /** A rule that a backend has to keep, apart from computing the right numbers. */
 export type Rule = 'overwrites an input' | 'overwrites a weight' | 'overwrites an earlier output'

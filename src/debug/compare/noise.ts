@@ -9,9 +9,9 @@ import type { DType } from '../../kernels/index.ts'
 import { treeMap } from '../../pytree/index.ts'
 import { finfo, setRngState, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import type { GeneratorState } from '../../tensor/index.ts'
-import { MARGIN, elementsOf, magnitudeOf } from '../closeness.ts'
-import { isolatedInputs } from '../isolated.ts'
-import { Quotients, SEED_PAIRS, leastOf, movedBy, signOf } from '../rounding.ts'
+import { MARGIN, elementsOf, magnitudeOf } from '../closeness/closeness.ts'
+import { isolatedInputs } from '../runs/isolated.ts'
+import { Quotients, SEED_PAIRS, leastOf, movedBy, signOf } from '../closeness/rounding.ts'
 import { inFloat64, tensorsIn } from './float64.ts'
 
 /** The runs in which a graph is computed again: each time the numbers move in other directions. */

@@ -11,7 +11,7 @@ import { checkArgument, checkArray, checkCallable, checkCount, checkOptions } fr
 import { sourceLine } from '../../provenance/index.ts'
 import { getRngState, manualSeed, setRngState, Tensor } from '../../tensor/index.ts'
 import type { GeneratorState } from '../../tensor/index.ts'
-import { isolatedInputs } from '../isolated.ts'
+import { isolatedInputs } from '../runs/isolated.ts'
 import { candidatesOf } from './backends.ts'
 import type { Candidate, ComparedBackend } from './backends.ts'
 import { comparedOn } from './compared.ts'

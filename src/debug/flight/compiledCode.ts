@@ -8,7 +8,7 @@ import { targetInfo } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { isolatedInputs } from '../isolated.ts'
+import { isolatedInputs } from '../runs/isolated.ts'
 import { badnessOf, elementAt, indexOf, isBad } from './badness.ts'
 import type { CompilerOrigin } from './flightOrigin.ts'
 

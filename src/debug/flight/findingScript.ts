@@ -1,8 +1,8 @@
 // Writes the script that shows a finding again: a step that is replayed operator by operator, or the repro of a compiled graph.
 import { messageOf } from '../../errors/index.ts'
 import { backendImports, isImportable } from '../../dynamo/index.ts'
-import { fileStore, joinPath } from '../fileStore.ts'
-import { writeRepro } from '../reproScript.ts'
+import { fileStore, joinPath } from '../files/fileStore.ts'
+import { writeRepro } from '../script/reproScript.ts'
 import type { Evidence } from './analysis.ts'
 import type { BadRun } from './compiledCode.ts'
 import { recordingOf, replayed, writeReplay } from './replay.ts'

@@ -1,6 +1,6 @@
 // The sentences of a flight report.
 import type { CapturedStack } from '../../provenance/index.ts'
-import { table } from '../table.ts'
+import { table } from '../common/table.ts'
 import type { Change, CompilerOrigin, FlightOrigin, JumpOrigin, OperatorOrigin, TensorOrigin } from './flightOrigin.ts'
 import type { Given } from './places.ts'
 import type { StateKind } from './state.ts'

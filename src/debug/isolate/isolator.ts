@@ -2,9 +2,9 @@
 // not end the search. One helper answers many queries; it is replaced only if it dies or hangs.
 import type { GraphModule } from '../../fx/index.ts'
 import { checkOptions, checkPositive } from '../../protocol/index.ts'
-import { isDeath, isSameDeath } from '../death.ts'
-import type { Calls } from '../history.ts'
-import type { FailureSpec, Outcome } from '../judge.ts'
+import { isDeath, isSameDeath } from '../judge/death.ts'
+import type { Calls } from '../runs/history.ts'
+import type { FailureSpec, Outcome } from '../judge/judge.ts'
 import type { Helper, StartHelper } from './helper.ts'
 import { PendingQuery } from './pendingQuery.ts'
 import type { QueryEnd, ReportedUsage } from './pendingQuery.ts'

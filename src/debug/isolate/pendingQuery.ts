@@ -1,6 +1,6 @@
 // One query that a helper is answering: follows the helper's messages, and ends the wait when the candidate hangs or the helper dies.
-import { HANG, deathOf } from '../death.ts'
-import type { Outcome } from '../judge.ts'
+import { HANG, deathOf } from '../judge/death.ts'
+import type { Outcome } from '../judge/judge.ts'
 import { LOOK_MS, whyHung } from './clock.ts'
 import type { Elapsed } from './clock.ts'
 import type { Helper } from './helper.ts'

@@ -7,12 +7,12 @@ import { messageOf, present } from '../../errors/index.ts'
 import { isObject, remembered } from '../../protocol/index.ts'
 import { configDifferences, withConfig } from '../../dynamo/index.ts'
 import type { Config } from '../../dynamo/index.ts'
-import { importBackend, isModuleBackend } from '../backendModule.ts'
-import type { Calls } from '../history.ts'
-import { OUTCOMES, checkFailureSpec, judgeSettled } from '../judge.ts'
-import type { FailureSpec, Outcome } from '../judge.ts'
-import { checkPlain, fromPlain, toPlain } from '../plainValues.ts'
-import type { PlainValue } from '../plainValues.ts'
+import { importBackend, isModuleBackend } from '../script/backendModule.ts'
+import type { Calls } from '../runs/history.ts'
+import { OUTCOMES, checkFailureSpec, judgeSettled } from '../judge/judge.ts'
+import type { FailureSpec, Outcome } from '../judge/judge.ts'
+import { checkPlain, fromPlain, toPlain } from '../files/plainValues.ts'
+import type { PlainValue } from '../files/plainValues.ts'
 
 export interface Query {
   readonly id: number

@@ -1,7 +1,7 @@
 // A thread of a child process that sees what the main thread cannot, which may loop for ever: it ends the process when its parent is gone, and tells the parent how much
 // processor time the process has used.
 import { hostProcess } from '../../protocol/host.ts'
-import { nodeModule } from '../node.ts'
+import { nodeModule } from '../common/node.ts'
 import { progressLine } from './pipes.ts'
 
 const PERIOD_MS = 200

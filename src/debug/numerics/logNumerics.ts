@@ -4,7 +4,7 @@ import type { GraphModule, Node } from '../../fx/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { exactElements, formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { table } from '../table.ts'
+import { table } from '../common/table.ts'
 import { targetText, visitValues } from './visitValues.ts'
 
 /** The numbers of one tensor. Minimum, maximum and mean are those of its finite elements, NaN if there are none. */

@@ -6,7 +6,7 @@ import { checkArray, targetInfo } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { contained, isolated } from '../isolated.ts'
+import { contained, isolated } from '../runs/isolated.ts'
 
 /** What a node calls, for tables. */
 export const targetText = (node: Node): string => (node.op === 'call_function' ? (targetInfo(node.target)?.name ?? node.name) : String(node.target))

@@ -2,7 +2,7 @@
 import { checkArgument, checkCallable, checkCount, checkOptions } from '../../protocol/index.ts'
 import { sizeText } from '../../protocol/sizeText.ts'
 import { formatShape } from '../../tensor/index.ts'
-import { table } from '../table.ts'
+import { table } from '../common/table.ts'
 import { dataPage } from './dataPage.ts'
 import { MemoryRecorder } from './memoryRecorder.ts'
 import type { Holding, MemoryCategory, MemoryPoint } from './memoryRecorder.ts'

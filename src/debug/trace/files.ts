@@ -1,8 +1,8 @@
 // The files of a trace that is being written. Everything is written at once: what a program did before it was killed is there.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { hostProcess } from '../../protocol/index.ts'
-import { makeFolder } from '../fileStore.ts'
-import { nodeModule } from '../node.ts'
+import { makeFolder } from '../files/fileStore.ts'
+import { nodeModule } from '../common/node.ts'
 import type { TextFile } from './format.ts'
 import type { TraceSink } from './recorder.ts'
 

@@ -1,7 +1,7 @@
 // Reads traces: the records of each process in a folder, with the texts that are files of their own put back. A last line that is cut is left out: its process was killed.
 import { ArgumentError } from '../../errors/index.ts'
 import { checkArgument, checkCount, isObject } from '../../protocol/index.ts'
-import { nodeModule, pathOf } from '../node.ts'
+import { nodeModule, pathOf } from '../common/node.ts'
 import { TRACE_VERSION, isTextFile } from './format.ts'
 import type { TraceHeader, TraceRecord } from './format.ts'
 

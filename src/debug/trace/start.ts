@@ -3,7 +3,7 @@
 import { runName } from '../../events/index.ts'
 import { environmentVariable, hostProcess } from '../../protocol/index.ts'
 import { VERSION } from '../../version.ts'
-import { nodeModule } from '../node.ts'
+import { nodeModule } from '../common/node.ts'
 import { TraceFiles } from './files.ts'
 import { TRACE_VERSION } from './format.ts'
 import type { Machine, TraceHeader } from './format.ts'

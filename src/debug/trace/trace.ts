@@ -3,7 +3,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { runName } from '../../events/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
-import { pathOf } from '../node.ts'
+import { pathOf } from '../common/node.ts'
 import { TraceFiles } from './files.ts'
 import { recordsOf } from './read.ts'
 import type { TraceRecord } from './format.ts'

@@ -4,7 +4,7 @@ import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { MemoryFileStore, TrainingError, fileStore, flightRecorder, setFileStore, setLogSink } from 'tensorfx/debug'
 import type { FlightRecorderOptions, FlightReport } from 'tensorfx/debug'
-import { debugDirectory } from '../../../src/debug/fileStore.ts'
+import { debugDirectory } from '../../../src/debug/files/fileStore.ts'
 
 const t = torch.tensor
 const usual = fileStore()
