@@ -23,6 +23,8 @@ import { runWatch } from './runWatch.ts'
 import type { WatchedGraph } from './runWatch.ts'
 import type { Segment } from './segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
+import type { SegmentGraph } from './segmentGraph.ts'
+import { stepProgram } from './stepProgram.ts'
 import { exitsOf, gradInputsOf } from './tape.ts'
 import { neededSteps } from './traceTree.ts'
 import type { CompiledSegment } from './traceTree.ts'
@@ -63,14 +65,19 @@ export function compileSegment(request: SegmentRequest, context: SegmentContext)
   return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => cost.of(() => compileInScope(request, context, cost)))
 }
 
-/** The backend of a graph: the eager one for a graph that takes sizes, if that of the program cannot have it. */
-function backendFor({ takesSizes }: SegmentRequest, choice: BackendChoice): BackendChoice {
-  return takesSizes && !choice.takesSizes ? { ...choice, backend: eagerBackend, label: 'eager' } : choice
+/** The backend of a graph: eager kernels for one that takes sizes, if that of the program cannot have it. */
+function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: BackendChoice, { gm, inputSlots }: SegmentGraph): BackendChoice {
+  if (!takesSizes || (choice.takesSizes && choice.backend !== eagerBackend)) return choice
+  const { code } = gm
+  const end = segment.cursor
+  // Whoever sees the graph before may call the backend with another one, or have changed this one.
+  const backend: Backend = (graph, examples) =>
+    graph === gm && graph.code === code ? stepProgram(end, outputs, inputSlots) : eagerBackend(graph, examples)
+  return { ...choice, backend, label: 'eager' }
 }
 
 function compileInScope(request: SegmentRequest, { choice: chosen, reports }: SegmentContext, cost: Cost): CompiledSegment | null {
   const { segment, outputs, heads, reason, takesSizes } = request
-  const choice = backendFor(request, chosen)
   const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
   const names = placeholderNames(request)
   const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
@@ -78,7 +85,9 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
     announce({ kind: 'joint', ok: false }, () => ({ kind: 'joint', ok: false, why: traced, nodes: [] }))
     return null
   }
-  const { gm, inputSlots } = buildGraph(segment, outputs, { names, takesSizes }, writeBacks, `__compiled_fn_${graphCount++}`)
+  const built = buildGraph(segment, outputs, { names, takesSizes }, writeBacks, `__compiled_fn_${graphCount++}`)
+  const { gm, inputSlots } = built
+  const choice = backendFor(request, chosen, built)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
   announceGraph(gm, { role: 'captured', parent: null, reason: reason?.reason ?? 'return', isJoint: traced !== null }, reason?.userStack)
   choice.onGraph?.(gm, inputs)

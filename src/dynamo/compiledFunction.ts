@@ -32,7 +32,7 @@ import type { BackendChoice } from './compileSegment.ts'
 import { config } from './config.ts'
 import { placeholderNames } from './placeholderNames.ts'
 import { Reports } from './reports.ts'
-import { Shortcut } from './shortcut.ts'
+import { Shortcut, Shortcuts } from './shortcut.ts'
 import { hasDynamicMarks } from './marks.ts'
 import { SizePolicy } from './sizes.ts'
 import type { SizeRule } from './sizes.ts'
@@ -51,8 +51,8 @@ export interface CompiledFunctionOptions extends BackendChoice {
 }
 
 interface FunctionTree extends Tree {
-  /** Calls that can be answered without running the function, newest first; only with skipReplay. */
-  shortcuts: readonly Shortcut[]
+  /** Calls that can be answered without running the function; only with skipReplay. */
+  readonly shortcuts: Shortcuts
   /** Its number among those of the function. */
   readonly index: number
   /** The arguments that it is for. */
@@ -114,7 +114,7 @@ export class CompiledFunction {
     if (spec !== null && findOverride(leaves) !== null) return this.#run(self, args)
     const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
-    for (const shortcut of tree.shortcuts) {
+    for (const shortcut of tree.shortcuts.for(leaves)) {
       const hit = shortcut.take(leaves)
       if (hit === null) continue
       watch?.answered('shortcut', tree.index)
@@ -135,7 +135,7 @@ export class CompiledFunction {
     let capture: Capture | null = null
     const { result, modules } = watchingModules([this.#target, ...leaves], () => this.#capture(tree, self, args, watch, (made) => (capture = made)))
     const shortcut = capture === null ? null : Shortcut.from(capture, { leaves, before, modules }, result)
-    if (shortcut !== null) tree.shortcuts = withShortcut(tree.shortcuts, shortcut).slice(0, config.recompileLimit + 1)
+    if (shortcut !== null) tree.shortcuts.add(leaves, shortcut, config.recompileLimit + 1)
     return result
   }
 
@@ -178,7 +178,7 @@ export class CompiledFunction {
   /** When sizes of a call with these arguments become sizes of its path; null: never. */
   #ruleFor(leaves: readonly unknown[]): SizeRule | null {
     const { dynamic, takesSizes } = this.#options
-    if (dynamic === true) return 'all'
+    if (dynamic ?? !config.assumeStaticByDefault) return 'all'
     return dynamic === undefined && (takesSizes || hasDynamicMarks(leaves)) ? 'second' : null
   }
 
@@ -199,19 +199,11 @@ export class CompiledFunction {
       this.reports.missed('arguments', newArguments(latest, leaves, leavesText, isAllowed), isAllowed)
       if (!isAllowed) return null
     }
-    tree = { root: Step.root(), branches: 0, policy: rule === null ? null : new SizePolicy(rule), shortcuts: [], index, leavesText, state }
+    const policy = rule === null ? null : new SizePolicy(rule)
+    tree = { root: Step.root(), branches: 0, policy, shortcuts: new Shortcuts(policy !== null), index, leavesText, state }
     this.#trees.set(key, tree)
     return tree
   }
-}
-
-/** The shortcuts after one more recorded call, newest first. */
-function withShortcut(known: readonly Shortcut[], recorded: Shortcut): readonly Shortcut[] {
-  for (const earlier of known) {
-    const both = recorded.with(earlier)
-    if (both !== null) return [both, ...known.filter((other) => other !== earlier)]
-  }
-  return [recorded, ...known]
 }
 
 const outcomeOf = ({ isEager, isFresh }: Capture): Outcome => (isEager ? 'left' : isFresh ? 'recorded' : 'replayed')

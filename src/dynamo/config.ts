@@ -25,6 +25,11 @@ export interface Config {
   suppressErrors: boolean
   /** Compiled paths of one function before it runs eagerly. */
   recompileLimit: number
+  /**
+   * Whether sizes are constants of a graph until something says otherwise (`dynamic`, a mark or, for backends that take any sizes, a second value). False: every size of at least 2 is an input
+   * of the graph from the first call on, unless a function is compiled with `dynamic: false`. PyTorch's assume_static_by_default.
+   */
+  assumeStaticByDefault: boolean
   /** Milliseconds that a function may spend on graphs that are used once, beyond the time that its calls take; then what is new runs eagerly. */
   compileBudget: number
   /**
@@ -47,6 +52,7 @@ const defaults: Readonly<Config> = {
   debugDirRoot: null,
   suppressErrors: false,
   recompileLimit: 8,
+  assumeStaticByDefault: true,
   compileBudget: 2000,
   get memoryLimit() {
     return hostLimit()

@@ -30,8 +30,7 @@ export function runSteps(
   const run = (): void =>
     noGrad(() => {
       for (const step of steps) {
-        const results = attributed(step, () => (step.beyondLimit ? beyondLimit(() => runStep(step, at)) : runStep(step, at)))
-        results.forEach((value, i) => {
+        runStep(step, argsOf(step, at)).forEach((value, i) => {
           values.set(step.firstSlot + i, value)
           onValue(step.firstSlot + i, value)
         })
@@ -42,21 +41,15 @@ export function runSteps(
   return values
 }
 
-/** Runs `fn`; an error that it throws gets the stack of the call that was recorded as `step`. */
-function attributed<T>(step: Step, fn: () => T): T {
+const argsOf = (step: Step, at: (slot: number) => unknown): readonly Arg[] => step.args.map((arg) => argValue(arg, at))
+
+/** Runs one step; its results in order. An error gets the stack of the call that was recorded as the step. */
+export function runStep(step: Step, args: readonly Arg[]): readonly Tensor[] {
   try {
-    return fn()
+    const result = step.beyondLimit ? beyondLimit(() => runKernel(step.operator, args)) : runKernel(step.operator, args)
+    return result instanceof Tensor ? [result] : result
   } catch (error) {
     if (error instanceof Error && step.stack !== null) error.stack = `${error.name}: ${error.message}\n${String(step.stack)}`
     throw error
   }
-}
-
-/** Runs one step; its results in order. */
-function runStep(step: Step, at: (slot: number) => unknown): readonly Tensor[] {
-  const result = runKernel(
-    step.operator,
-    step.args.map((arg) => argValue(arg, at)),
-  )
-  return result instanceof Tensor ? [result] : result
 }

@@ -18,7 +18,8 @@ export {
   runnable,
 } from './backends.ts'
 export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends.ts'
-export { markDynamic, markStatic } from './marks.ts'
+export { markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './marks.ts'
+export type { DynamicRange } from './marks.ts'
 export { config, configDifferences, withConfig } from './config.ts'
 export type { Config } from './config.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './errors.ts'

@@ -220,6 +220,12 @@ export class Segment implements Writer {
     this.bound[r.slot] = undefined
   }
 
+  /** The slots of numbers that are sizes. */
+  sizeSlots(): ReadonlySet<number> {
+    const items = this.cursor.path().flatMap((step) => step.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg])))
+    return new Set(items.flatMap((arg) => (arg.kind === 'scalar' && arg.number === 'size' ? [arg.slot] : [])))
+  }
+
   /** Whether the outside tensors are still as they were when they were met. */
   get inputsAreAsMet(): boolean {
     return this.cursor.path().every((step) => {

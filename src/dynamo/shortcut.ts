@@ -12,8 +12,12 @@ import type { Sizes } from './sizes.ts'
 import type { CompiledSegment, Step } from './traceTree.ts'
 import { takeResults } from './adoptResults.ts'
 
-/** Where a value comes from: a leaf of the arguments, by position, or a tensor from outside that the recorded call used. */
-type Source = { readonly kind: 'leaf'; readonly leaf: number } | { readonly kind: 'outside'; readonly tensor: Tensor }
+/** Where an input comes from: a leaf of the arguments, by position, a tensor from outside that the recorded call used, or a size. */
+type Source =
+  | { readonly kind: 'leaf'; readonly leaf: number }
+  | { readonly kind: 'outside'; readonly tensor: Tensor }
+  /** A size that the program has computed: it follows from those of the arguments, which are the same at a hit. */
+  | { readonly kind: 'constant'; readonly value: number }
 type Output =
   | { readonly kind: 'value'; readonly position: number }
   | { readonly kind: 'leaf'; readonly leaf: number }
@@ -40,7 +44,9 @@ function placeOf(source: Source | Output): unknown {
  * A leaf of the recorded call. `first`: the first leaf that is the same tensor. `only`: a function may read a tensor that it is given from a variable as well, which one call does not show. So its
  * answer is for this very tensor, until a call with another one has done the same with that (null).
  */
-type Leaf = { readonly kind: 'tensor'; readonly first: number; readonly only: Tensor | null } | { readonly kind: 'constant'; readonly value: unknown }
+type Leaf =
+  | { readonly kind: 'tensor'; readonly first: number; readonly only: WeakRef<Tensor> | null }
+  | { readonly kind: 'constant'; readonly value: unknown }
 
 interface Recipe {
   /** Where the recorded path ended. */
@@ -67,7 +73,7 @@ export interface EndedCall {
 
 /**
  * A recorded call that can be answered without running the function: one graph, whose tensors come from the arguments or from outside (the same ones each
- * time, by the caller's promise), without numbers as inputs, without views among the results, and with no effect but its results and writes to existing tensors.
+ * time, by the caller's promise), without numbers as inputs other than sizes, without views among the results, and with no effect but its results and writes to existing tensors.
  */
 export class Shortcut {
   readonly #recipe: Recipe
@@ -98,8 +104,13 @@ export class Shortcut {
       if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
     })
     const inputs: Source[] = []
+    const sizeSlots = segment.sizes === null ? NO_SLOTS : segment.sizeSlots()
     for (const slot of compiled?.inputSlots ?? []) {
       const value = segment.bound[slot]
+      if (typeof value === 'number' && sizeSlots.has(slot)) {
+        inputs.push({ kind: 'constant', value })
+        continue
+      }
       if (!(value instanceof Tensor)) return null
       const leaf = firstLeaf.get(value)
       inputs.push(leaf === undefined ? { kind: 'outside', tensor: value } : { kind: 'leaf', leaf })
@@ -122,7 +133,7 @@ export class Shortcut {
       outputs,
       spec,
       leaves: leaves.map((leaf): Leaf =>
-        leaf instanceof Tensor ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1, only: leaf } : { kind: 'constant', value: leaf },
+        leaf instanceof Tensor ? { kind: 'tensor', first: firstLeaf.get(leaf) ?? -1, only: new WeakRef(leaf) } : { kind: 'constant', value: leaf },
       ),
       guards: new Guards({ args: leaves.filter((leaf) => leaf instanceof Tensor), outer, modules }),
     })
@@ -144,7 +155,7 @@ export class Shortcut {
     for (const [i, leaf] of now.leaves.entries()) {
       const then = before.leaves[i]
       if (leaf.kind === 'tensor' && then?.kind === 'tensor' && leaf.first === then.first)
-        leaves.push(leaf.only === then.only ? leaf : { ...leaf, only: null })
+        leaves.push(isSameTensor(leaf.only, then.only) ? leaf : { ...leaf, only: null })
       else if (leaf.kind === 'constant' && then?.kind === 'constant' && Object.is(leaf.value, then.value)) leaves.push(leaf)
       else return null
     }
@@ -158,14 +169,17 @@ export class Shortcut {
     let values: readonly (Tensor | null)[] = []
     if (compiled !== null) {
       compiled.cost.repay()
-      const tensors = inputs.map((input) => (input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.tensor))
+      const given = inputs.map((input) =>
+        input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.kind === 'outside' ? input.tensor : input.value,
+      )
+      const tensors = given.filter((value) => value instanceof Tensor)
       for (const tensor of tensors) tensor.realize()
       // A write would change other inputs on the same memory; only running the function is right then.
       if (written.length > 0 && new Set(tensors.map((tensor) => tensor.storage)).size < tensors.length) return null
-      const targets = written.map((i) => asTensor(tensors[i], 'a written argument'))
+      const targets = written.map((i) => asTensor(given[i], 'a written argument'))
       for (const target of targets) target.realize().announceWrite()
-      const raw = noGrad(() => compiled.run(...tensors))
-      values = takeResults(compiled, raw, tensors, targets)
+      const raw = noGrad(() => compiled.run(...given))
+      values = takeResults(compiled, raw, given, targets)
     }
     const results = outputs.map((output) =>
       output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
@@ -178,12 +192,15 @@ export class Shortcut {
     for (let i = 0; i < recorded.length; i++) {
       const [leaf, expected] = [leaves[i], recorded[i]]
       if (expected?.kind === 'tensor') {
-        if (expected.only === null ? expected.first !== leaves.indexOf(leaf) : expected.only !== leaf) return false
+        if (expected.only === null ? expected.first !== leaves.indexOf(leaf) : expected.only.deref() !== leaf) return false
       } else if (!Object.is(leaf, expected?.value)) return false
     }
     return guards.hold(areTensors(leaves) ? leaves : leaves.filter((leaf) => leaf instanceof Tensor))
   }
 }
+
+/** Whether both are for any tensor, or for the same one. */
+const isSameTensor = (a: WeakRef<Tensor> | null, b: WeakRef<Tensor> | null): boolean => a === b || (a !== null && a.deref() === b?.deref())
 
 const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
 
@@ -198,4 +215,49 @@ function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | 
   if (value.requiresGrad && compiled?.heads.includes(segment.slotOf(value)) !== true) return null
   const position = compiled?.outputSlots.indexOf(value.captureSlot) ?? -1
   return position < 0 ? null : { kind: 'value', position }
+}
+
+/** For this many lists of sizes shortcuts are kept; then those of the oldest list go. */
+const MOST_LISTS = 1024
+
+/** The shortcuts of a trace tree. Where sizes differ from call to call, each list of sizes that the arguments had has its own; a new list has none, since only the program knows what it does then. */
+export class Shortcuts {
+  readonly #isSized: boolean
+  readonly #known = new Map<string, readonly Shortcut[]>()
+
+  constructor(isSized: boolean) {
+    this.#isSized = isSized
+  }
+
+  /** Those for calls with these leaves, newest first. */
+  for(leaves: readonly unknown[]): readonly Shortcut[] {
+    return this.#known.size === 0 ? NO_SHORTCUTS : (this.#known.get(this.#keyOf(leaves)) ?? NO_SHORTCUTS)
+  }
+
+  /** Adds that of one more call with these leaves. `most`: how many are kept. */
+  add(leaves: readonly unknown[], shortcut: Shortcut, most: number): void {
+    const key = this.#keyOf(leaves)
+    this.#known.set(key, withShortcut(this.#known.get(key) ?? NO_SHORTCUTS, shortcut).slice(0, most))
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > MOST_LISTS && oldest !== undefined) this.#known.delete(oldest)
+  }
+
+  #keyOf(leaves: readonly unknown[]): string {
+    if (!this.#isSized) return ''
+    let key = ''
+    for (const leaf of leaves) if (leaf instanceof Tensor) key += `[${leaf.sizes.join()}]`
+    return key
+  }
+}
+
+const NO_SLOTS: ReadonlySet<number> = new Set()
+const NO_SHORTCUTS: readonly Shortcut[] = []
+
+/** The shortcuts after one more recorded call, newest first. */
+function withShortcut(known: readonly Shortcut[], recorded: Shortcut): readonly Shortcut[] {
+  for (const earlier of known) {
+    const both = recorded.with(earlier)
+    if (both !== null) return [both, ...known.filter((other) => other !== earlier)]
+  }
+  return [recorded, ...known]
 }

@@ -8,17 +8,19 @@
 import type { OpDef } from '../dispatch/index.ts'
 import { contiguousStrides, sameShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { markOf } from './marks.ts'
+import { anySize, markOf } from './marks.ts'
+import type { SizeRange } from './marks.ts'
 
 /** When a position becomes a size: with its second value, or at once. */
 export type SizeRule = 'second' | 'all'
 
 /** Whether a number can be a size of a path. */
-export const isSize = (value: unknown): value is number => typeof value === 'number' && value >= 2 && Number.isSafeInteger(value)
+export const isSize = (value: unknown): value is number => typeof value === 'number' && value >= anySize.min && Number.isSafeInteger(value)
 
 /** Which dimensions of a tensor from outside are sizes of the path. */
 export interface SizedLayout {
-  readonly dims: readonly boolean[]
+  /** By dimension: the values that its size may have; null: it is a constant. */
+  readonly dims: readonly (SizeRange | null)[]
   /** Whether the elements are not in row-major order without gaps: then all strides are sizes, too. */
   readonly isStrided: boolean
 }
@@ -29,9 +31,14 @@ const isStrided = (tensor: Tensor): boolean => !tensor.contiguousLayout || !same
 export function agreesInSizes({ dims, isStrided: strided }: SizedLayout, tensor: Tensor, recorded: readonly number[]): boolean {
   const { sizes } = tensor
   if (sizes.length !== recorded.length || isStrided(tensor) !== strided) return false
-  for (let dim = 0; dim < sizes.length; dim++) if (dims[dim] === true ? !isSize(sizes[dim]) : sizes[dim] !== recorded[dim]) return false
+  for (let dim = 0; dim < sizes.length; dim++) {
+    const range = dims[dim] ?? null
+    if (range === null ? sizes[dim] !== recorded[dim] : !isInside(sizes[dim], range)) return false
+  }
   return true
 }
+
+const isInside = (size = NaN, { min, max }: SizeRange): boolean => size >= min && size <= max
 
 /** What is known of the results of a step for one list of sizes. */
 export interface SizedResults {
@@ -96,7 +103,7 @@ export class Sizes {
     const { sizes, steps } = tensor
     let list: Sizes = this
     for (let dim = 0; dim < sizes.length; dim++) {
-      if (dims[dim] === true) list = list.with(sizes[dim] ?? 0)
+      if (dims[dim] !== null) list = list.with(sizes[dim] ?? 0)
       if (strided) list = list.with(steps[dim] ?? 0)
     }
     return list
@@ -121,7 +128,7 @@ export class SizePolicy {
   ): SizedLayout | null {
     const { sizes } = tensor
     const known = name === null ? undefined : this.#met.get(name)
-    const had = [known, like === null ? undefined : { sizes: like.shape, dims: like.sizes?.dims ?? [] }].filter(
+    const had = [known, like === null ? undefined : { sizes: like.shape, dims: like.sizes?.dims.map((range) => range !== null) ?? [] }].filter(
       (met) => met?.sizes.length === sizes.length,
     )
     const mark = markOf(tensor)
@@ -129,13 +136,15 @@ export class SizePolicy {
     if (name !== null) this.#met.set(name, { sizes, dims: changed })
     // Parameters keep their shapes: PyTorch's force_parameter_static_shapes.
     const isAll = this.rule === 'all' && !tensor.isParameter
-    const dims = sizes.map(
-      (size, dim) => isSize(size) && mark?.get(dim) !== 'static' && (changed[dim] === true || isAll || mark?.get(dim) === 'dynamic'),
-    )
+    const dims = sizes.map((size, dim) => {
+      const said = mark?.get(dim)
+      if (said === 'static' || !isSize(size)) return null
+      return said ?? (changed[dim] === true || isAll ? anySize : null)
+    })
     const strided = isStrided(tensor)
     const hasOtherStrides =
       strided && like !== null && sameShape(like.shape, sizes) && (like.sizes?.isStrided === true || !sameShape(like.strides, tensor.steps))
-    return dims.includes(true) || hasOtherStrides ? { dims, isStrided: strided } : null
+    return dims.some((range) => range !== null) || hasOtherStrides ? { dims, isStrided: strided } : null
   }
 
   /** What follows from another shape than the recorded one, as the end of a sentence. */

@@ -213,7 +213,7 @@ export class Step {
 }
 
 /** Visits the slots that an argument refers to. */
-function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
+export function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
   if (arg.kind === 'list') for (const item of arg.items) visitSlots(item, see)
   else if (arg.kind !== 'const') see(arg.slot)
 }

@@ -38,8 +38,8 @@ export class Guards {
     if (!agreesInProcess(this.#process) || args.length !== this.#args.length) return false
     for (let i = 0; i < this.#modules.length; i++) if (this.#modules[i]?.isCurrent !== true) return false
     for (let i = 0; i < this.#outer.length; i++) {
-      const then = this.#outer[i]
-      if (then?.agrees(then.tensor) !== true) return false
+      const tensor = this.#outerTensors[i]
+      if (tensor === undefined || this.#outer[i]?.agrees(tensor) !== true) return false
     }
     for (let i = 0; i < args.length; i++) {
       const tensor = args[i]
@@ -56,8 +56,8 @@ export class Guards {
       const change = named(`module '${module.constructor.name}'`, changeOf(moduleState, module, values))
       if (change !== null) return change
     }
-    for (const then of this.#outer) {
-      const change = named(`a tensor from outside, of shape ${formatShape(then.tensor.sizes)},`, then.change(then.tensor))
+    for (const [i, tensor] of this.#outerTensors.entries()) {
+      const change = named(`a tensor from outside, of shape ${formatShape(tensor.sizes)},`, this.#outer[i]?.change(tensor) ?? null)
       if (change !== null) return change
     }
     for (const [i, tensor] of args.entries()) {

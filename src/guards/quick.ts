@@ -120,9 +120,8 @@ export function rankKey(tensor: Tensor): string {
   return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
 }
 
-/** A tensor as it was, an argument or one from outside. */
+/** A tensor as it was, an argument or one from outside. An argument is not kept alive. */
 export class TensorThen {
-  readonly tensor: Tensor
   readonly #met: MetState
   readonly #values: readonly unknown[]
   readonly #kinds: readonly StateKind<Tensor>[]
@@ -135,14 +134,13 @@ export class TensorThen {
   readonly #furtherValues: readonly unknown[]
 
   constructor(tensor: Tensor, isOuter: boolean) {
-    this.tensor = tensor
     this.#met = metStateOf(tensor)
     this.#kinds = isOuter ? otherOuterState : otherTensorState
     this.#values = readState(this.#kinds, tensor)
     this.#isLeaf = tensor.isLeaf
     this.#historyOwner = historyOwnerOf(tensor)
     this.#isOuter = isOuter
-    this.#memory = tensor.storage
+    this.#memory = isOuter ? tensor.storage : null
     this.#further = isOuter ? furtherOfOuter : furtherOfArguments
     this.#furtherValues = readState(this.#further, tensor)
   }

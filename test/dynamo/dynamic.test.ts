@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { ShapeError, compile, nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { markDynamic, markStatic } from 'tensorfx/compile'
+import { markDynamic, markStatic, markUnbacked, maybeMarkDynamic, withConfig } from 'tensorfx/compile'
 import type { Backend } from 'tensorfx/compile'
 import { times } from './against.ts'
 
@@ -258,6 +258,48 @@ describe('markDynamic and markStatic', () => {
     expect(g.graphs()).toHaveLength(3)
   })
 
+  it('with a range, the graph is for sizes from min to max, and another size has a path of its own', () => {
+    const f = compile(program, { backend: 'eager' })
+    const first = ones(4, 3)
+    markDynamic(first, 0, { min: 3, max: 6 })
+    for (const x of [first, ones(3, 3), ones(6, 3)]) expect(f(x).item()).toBe(6 * rows(x))
+    expect(f.graphs()).toHaveLength(1)
+    for (const n of [7, 2, 1]) expect(f(ones(n, 3)).item()).toBe(6 * n)
+    expect(f.graphs().length).toBeGreaterThan(1)
+  })
+
+  it('a range that cannot be is refused, and so is one that the present size is outside of', () => {
+    const x = ones(4, 1)
+    expect(() => markDynamic(x, 0, { min: 5, max: 4 })).toThrow(
+      "markDynamic: option 'max' must be at least 5, got 4: a size of a graph is at least 2 and at least 'min'.",
+    )
+    expect(() => markDynamic(x, 0, { max: 1 })).toThrow("markDynamic: option 'max' must be at least 2, got 1")
+    expect(() => markDynamic(x, 0, { min: 2.5 })).toThrow("markDynamic: option 'min' must be an integer of at least 0, got 2.5.")
+    expect(() => markDynamic(x, [1, 0], { min: 8 })).toThrow('markDynamic: size 4 of dim 0 is not from 8 to Infinity')
+    // A size of 1 is a constant in any case.
+    markDynamic(x, 1, { min: 8 })
+  })
+
+  it('maybeMarkDynamic is markDynamic without a range; markUnbacked is refused', () => {
+    const f = compile(program)
+    for (const n of [2, 3, 4]) {
+      const x = ones(n, 4)
+      maybeMarkDynamic(x, 0)
+      expect(f(x).item()).toBe(8 * n)
+    }
+    expect(f.graphs()).toHaveLength(1)
+    expect(() => maybeMarkDynamic(ones(2), 1)).toThrow('maybeMarkDynamic: dim 1 is out of range')
+    expect(() => markUnbacked(ones(2), 0)).toThrow('there are no unbacked sizes. Use markDynamic')
+  })
+
+  it('config.assumeStaticByDefault = false is dynamic: true for functions that do not say', () => {
+    withConfig({ assumeStaticByDefault: false }, () => {
+      const [f, g] = [compile(program), compile(program, { dynamic: false })]
+      for (const n of [2, 3, 4]) for (const run of [f, g]) expect(run(ones(n, n + 1)).item()).toBe(2 * n * (n + 1))
+      expect([f, g].map((run) => run.graphs().length)).toEqual([1, 3])
+    })
+  })
+
   it('refuse what is no dimension', () => {
     expect(() => markDynamic(ones(2, 3), 2)).toThrow('markDynamic: dim 2 is out of range for a tensor of shape [2, 3]; give one from -2 to 1.')
     expect(() => markStatic(ones(2), 0.5)).toThrow("markStatic: argument 'dim' must be an integer or a list of them, got 0.5.")
@@ -282,5 +324,32 @@ describe('the reasons of recompiles', () => {
     expect(f.recompileReasons()).toEqual([
       "argument 'size' of torch.Tensor.view was [2,-1], is now [3,-1]: those of at least 2 that have changed are inputs of the graph from now on",
     ])
+  })
+})
+
+describe('skipReplay with sizes', () => {
+  it.each(['eager', 'inductor'])('a list of sizes that came twice is answered without the program, a new one never (%s)', (backend) => {
+    let runs = 0
+    const program = (x: Tensor, y: Tensor): Tensor => {
+      runs++
+      return x
+        .narrow(0, 1, rows(x) - 1)
+        .mul(2)
+        .matmul(y)
+    }
+    const f = compile(program, { backend, dynamic: true, skipReplay: true })
+    const check = (n: number): number => {
+      const [x, y] = [ramp(n, 3), ramp(3, n)]
+      const before = runs
+      const found = f(x, y).toArray()
+      const took = runs - before
+      expect(found).toEqual(program(x, y).toArray())
+      return took
+    }
+    // More lists of sizes than there are shortcuts of one list.
+    const lengths = times(20, (i) => i + 2)
+    for (const n of [...lengths, ...lengths]) expect(check(n)).toBe(1)
+    for (const n of lengths) expect(check(n)).toBe(0)
+    expect(check(40)).toBe(1)
   })
 })
