@@ -108,9 +108,10 @@ export function markStatic(tensor: Tensor, dim?: number | readonly number[]): vo
  * Refused. In PyTorch an unbacked size is one of which the compiler must not know the value. Here a program runs at every call and sees its sizes as numbers, so there is no such size. PyTorch's
  * torch._dynamo.decorators.mark_unbacked.
  *
- * @throws UnsupportedError
+ * @throws UnsupportedError in every case
  */
 export function markUnbacked(_tensor: Tensor, _dim: number | readonly number[]): never {
+  checkCount('markUnbacked', arguments, 2)
   throw new UnsupportedError(
     'markUnbacked: a compiled program runs at every call and sees its sizes as numbers, so there are no unbacked sizes. Use markDynamic: one graph is for all sizes of at least 2.',
   )
