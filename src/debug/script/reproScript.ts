@@ -215,7 +215,7 @@ export function packageSpecifier(entry: string, scriptPath: string): string {
   const urls = nodeModule('node:url')
   if (modules === null || urls === null) return specifier
   // From src/debug, where tests run, and from dist/debug.
-  const here = new URL(entry === '' ? '../../dist/index.js' : `../../dist/entries/${entry}.js`, import.meta.url).href
+  const here = new URL(entry === '' ? '../../../dist/index.js' : `../../../dist/entries/${entry}.js`, import.meta.url).href
   try {
     const found = modules.createRequire(urls.pathToFileURL(scriptPath)).resolve(specifier)
     if (urls.pathToFileURL(found).href === here) return specifier
