@@ -50,8 +50,8 @@ export interface SizedResults {
   fits: OpDef | null
 }
 
-/** The most lists of sizes that are remembered of the segments that begin at one point; then all are forgotten. */
-const MOST_SIZES = 2 ** 14
+/** The most lists of sizes, with the beginnings of longer ones, that are remembered of the segments that begin at one point; then all are forgotten. A decoder of 4 layers takes 70 for each length. */
+const MOST_SIZES = 2 ** 16
 
 /** The sizes that a walk has noted so far, in their order. Equal lists of one segment are the same object, which keeps what follows from them. */
 export class Sizes {
