@@ -153,9 +153,13 @@ describe('convolutions of 3x3 windows', () => {
     const expected = F.conv2d(x, w, b, { padding: 1 })
     const last = x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)
     const window = torch.nn.functional.pad(x, [2, 3, 1, 1]).slice(3, 2, 11).slice(2, 1, 10)
-    const { entries } = kernelsByCall.size
-    for (let i = 0; i < 3; i++) expect(F.conv2d(x, w, b, { padding: 1 }).equal(expected)).toBe(true)
-    expect(kernelsByCall.size.entries).toBe(entries)
+    const threeCalls = (): number => {
+      for (let i = 0; i < 3; i++) expect(F.conv2d(x, w, b, { padding: 1 }).equal(expected)).toBe(true)
+      return kernelsByCall.size.entries
+    }
+    // The third call in a row that finds the weight unchanged keeps it transformed, and has a kernel that reads it so.
+    const entries = threeCalls()
+    expect(threeCalls()).toBe(entries)
     for (const input of [last, window]) {
       expect(input.isContiguous()).toBe(false)
       expect(F.conv2d(input, w, b, { padding: 1 }).equal(expected)).toBe(true)
