@@ -132,7 +132,7 @@ function optimizerStateToLoad(model: Module, optimizer: AnyOptimizer, state: unk
   return optimStateDictToLoad(model, optimizer, checked)
 }
 
-/** An optimizer; null for an object that is none. */
+/** The part of a checkpoint that an optimizer is; null if the object is not an optimizer. */
 export function optimizerPart(where: string, name: string, optimizer: HasState, models: readonly Module[]): Part | null {
   if (!isObject(optimizer) || !isOptimizer(optimizer)) return null
   const model = trainedModel(where, name, optimizer, models)
@@ -140,8 +140,7 @@ export function optimizerPart(where: string, name: string, optimizer: HasState, 
     name,
     read: () => optimizerState(model, optimizer),
     load: (state) => {
-      const own: OptimizerState & { readonly never?: never } = optimizerStateToLoad(model, optimizer, state)
-      Reflect.apply(optimizer.loadStateDict, optimizer, [own])
+      Reflect.apply(optimizer.loadStateDict, optimizer, [optimizerStateToLoad(model, optimizer, state)])
     },
   }
 }
