@@ -200,6 +200,36 @@ describe('attention by blocks of rows', () => {
     }
   })
 
+  test('is 0 in rows that a mask hides as a whole, whatever their values, and gives them no gradient, eager, compiled and strict', () => {
+    const [rows, keys, depth] = [20, 11, 8]
+    const isHidden = (row: number): boolean => row % 7 === 2
+    const bool = torch.tensor(Array.from({ length: rows }, (_, r) => Array.from({ length: keys }, (__, k) => !isHidden(r) && (r + k) % 3 > 0)))
+    const added = torch.where(bool, 0, -Infinity)
+    const [query, key, value] = [tensorOf([2, rows, depth]), tensorOf([2, keys, depth]), tensorOf([2, keys, depth])]
+    const step = (q: Tensor, k: Tensor, v: Tensor, attnMask: Tensor): readonly Tensor[] => {
+      const leaf = q.detach().requiresGrad_()
+      const out = F.scaledDotProductAttention(leaf, k, v, { attnMask })
+      return [out.detach(), ...gradientsOf([out.sum()], [leaf])]
+    }
+    for (const mask of [bool, added]) {
+      for (const strict of [false, true]) {
+        for (const f of [step, compile(step)]) {
+          withStrict(strict, () => f(query, key, value, mask)).forEach((result) =>
+            (result.toArray() as number[][][]).flat().forEach((row, at) => {
+              const r = at % rows
+
+              expect(
+                row.every((x) => Math.abs(x) === 0),
+                `row ${r}`,
+              ).toBe(isHidden(r))
+              expect(row.every(Number.isFinite)).toBe(true)
+            }),
+          )
+        }
+      }
+    }
+  })
+
   test('takes halves, which are rounded once, and is not used where there is nothing to gain', () => {
     const [query, key, value] = [tensorOf([2, 16, 8]), tensorOf([2, 16, 8]), tensorOf([2, 16, 8])]
     const halves = [query, key, value].map((x) => x.to('bfloat16')) as [Tensor, Tensor, Tensor]

@@ -2,7 +2,7 @@
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, numbersOf, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, numbersOf, numelOf, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -171,8 +171,8 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
 /** A tensor seen as a matrix whose rows are its last dimension. */
 function asRows(t: Tensor): Tensor {
   if (t.ndim === 2) return t
-  const last = sizeAt(t.sizes, -1)
-  return reshape(t, [t.numel / Math.max(1, last), last])
+  // The number of rows does not follow from the number of elements where rows have none.
+  return reshape(t, [numelOf(t.sizes.slice(0, -1)), sizeAt(t.sizes, -1)])
 }
 
 /**
