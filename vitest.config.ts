@@ -11,7 +11,7 @@ import { ClosingReporter } from './test/helpers/closingReporter.ts'
 import { Order } from './test/helpers/order.ts'
 import { PortedReporter } from './test/helpers/portedReporter.ts'
 import { isChosen, rotation, turn } from './test/helpers/rotation.ts'
-import { longOwn, longShared, own, testFiles } from './test/suites.ts'
+import { long, longOwn, longShared, longTurns, own, testFiles } from './test/suites.ts'
 
 generateOps()
 generatePasses()
@@ -75,20 +75,27 @@ const sharing = {
   // Most of what is allocated lives for one test: a larger young generation is collected less often.
   execArgv: ['--max-semi-space-size=64'],
   server: { deps: { external: [/^(?!.*\/node_modules\/).*\/(?:src|dist)\/.*\.[jt]s$/] } },
-  setupFiles: ['test/helpers/sources.ts', ...running.setupFiles, 'test/helpers/leftBehind.ts'],
+  setupFiles: ['test/helpers/sources.ts', 'test/helpers/stacks.ts', ...running.setupFiles, 'test/helpers/leftBehind.ts'],
 }
 /**
  * How long files run: after the others, and as most of them wait for processes that they started, twice as many as there are cores. Each of those processes takes its share of the
  * machine, so that a test has time enough when that is a tenth.
  */
-const later = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 }, testTimeout: 180_000, hookTimeout: 180_000 }
+const later = {
+  maxWorkers: 2 * availableParallelism(),
+  sequence: { groupOrder: 1 },
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  // A file that runs every third day counts these days, or it would always take the same one of three variants.
+  env: { ...running.env, TENSORFX_ROTATION: String(Math.floor(rotation / longTurns)) },
+}
 
 /**
  * The parts of the suite: what `npm test` runs and what it leaves to `npm run test:all`, each in processes that files share, and in a process for each file that needs one. None
  * of them `extends` the configuration: that would evaluate this file, which writes what is generated, once more for each.
  */
 const projects = [
-  { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...excluded, ...own, ...longShared, ...longOwn], ...sharing },
+  { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...excluded, ...own, ...long], ...sharing },
   { name: 'own', include: [...own], exclude: excluded },
   { name: 'long', include: [...longShared], exclude: excluded, ...sharing, ...later },
   { name: 'longOwn', include: [...longOwn], exclude: excluded, ...later },

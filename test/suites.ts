@@ -1,6 +1,7 @@
 // Which test files run in which part of the suite. Files that are not named here share processes and run with `npm test`. Paths are globs below the root.
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { isFull, rotation } from './helpers/rotation.ts'
 
 /** Files that need a process of their own, by the reason. */
 const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
@@ -12,7 +13,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 
-/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. */
+/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a third of each row, another one each day. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
   'starts worlds of several ranks': [
@@ -22,7 +23,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/fuzz/**/*.test.ts',
     'test/memory/{faults,flat,soak,whole}.test.ts',
     'test/trust/fuzz.test.ts',
-    'test/debug/{compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
+    'test/debug/{compareResNet,compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
   ],
   'has many cases of one path through the code': [
     'test/fx/samples/**/*.test.ts',
@@ -35,10 +36,56 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
-    'test/examples/gptWatch.test.ts',
-    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,twoBackends}.test.ts',
+    'test/cli/scripts.test.ts',
+    'test/examples/{gptWatch,programs}.test.ts',
+    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,runReproAside,twoBackends}.test.ts',
   ],
 }
+
+/** The files that take longest, which are started first, in this order. Those that collect garbage again and again come before what fills the memory of their process. */
+export const slowest: readonly string[] = [
+  'test/docs/pages.test.ts',
+  'test/debug/profile/memoryTimeline.test.ts',
+  'test/inductor/noRoom.test.ts',
+  'test/ops/values.test.ts',
+  'test/kernels/emit.test.ts',
+  'test/debug/compareBackends.test.ts',
+  'test/cli/scripts.test.ts',
+  'test/cli/repro.test.ts',
+  'test/debug/histories.test.ts',
+  'test/built/subpaths.test.ts',
+  'test/distributed/run.test.ts',
+  'test/distributed/allScenarios.test.ts',
+  'test/distributed/failures.test.ts',
+  'test/fuzz/compile.test.ts',
+  'test/distributed/deaths.test.ts',
+  'test/data/loader.test.ts',
+  'test/fx/z3GradualTypes.test.ts',
+  'test/built/core.test.ts',
+  'test/debug/deaths.test.ts',
+  'test/debug/hostilePaths.test.ts',
+  'test/distributed/fsdpOptions.test.ts',
+  'test/built/sideEffects.test.ts',
+  'test/built/flow.test.ts',
+  'test/debug/twoBackends.test.ts',
+  'test/kernels/everySchedule.test.ts',
+  'test/debug/guide.test.ts',
+  'test/fx/samples/samples.test.ts',
+  'test/dynamo/routing.test.ts',
+  'test/checkpoint/kills.test.ts',
+  'test/debug/limits.test.ts',
+  'test/debug/backends.test.ts',
+  'test/built/csp.test.ts',
+  'test/built/types.test.ts',
+  'test/built/repro.test.ts',
+  'test/distributed/kills.test.ts',
+  'test/debug/isolate.test.ts',
+  'test/distributed/drawnCollectives.test.ts',
+  'test/fuzz/operators.test.ts',
+  'test/memory/flat.test.ts',
+  'test/memory/soak.test.ts',
+  'test/memory/faults.test.ts',
+]
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -65,38 +112,21 @@ function listed(table: Readonly<Record<string, readonly string[]>>): readonly st
 }
 
 const alone = new Set([...listed(OWN_PROCESS), ...reloading()])
-const long = listed(LONG)
 
-/** The files of the parts that are not the rest: what `npm test` gives a process of its own, and what it leaves to `npm run test:all`, sharing processes and not. */
+/** Every how many days a long file has its turn in `npm run test:long`; 1 where all of them run, as they do when files are named. */
+export const longTurns = process.env['TENSORFX_LONG_TURNS'] === '1' && !isFull ? 3 : 1
+
+/** Those of the files of a row whose turn it is. What takes longest is dealt out first, and each row begins elsewhere, so that every day takes about the same time. */
+function onTurn(files: readonly string[], row: number): readonly string[] {
+  const place = (name: string): number => slowest.indexOf(name) + 1 || slowest.length + 1
+  return files.toSorted((a, b) => place(a) - place(b)).filter((_, i) => (i + row + rotation) % longTurns === 0)
+}
+
+/** The files that `npm test` leaves out. */
+export const long: readonly string[] = listed(LONG)
+const longNow = Object.entries(LONG).flatMap(([reason, globs], row) => onTurn(listed({ [reason]: globs }), row))
+
+/** The files of the parts that are not the rest: what `npm test` gives a process of its own, and the long ones that run now, sharing processes and not. */
 export const own: readonly string[] = [...alone].filter((name) => !long.includes(name))
-export const longShared: readonly string[] = long.filter((name) => !alone.has(name))
-export const longOwn: readonly string[] = long.filter((name) => alone.has(name))
-
-/** The files that take longest, which are started first, in this order. Those that collect garbage again and again come before what fills the memory of their process. */
-export const slowest: readonly string[] = [
-  'test/docs/pages.test.ts',
-  'test/debug/profile/memoryTimeline.test.ts',
-  'test/inductor/noRoom.test.ts',
-  'test/ops/values.test.ts',
-  'test/kernels/emit.test.ts',
-  'test/debug/compareBackends.test.ts',
-  'test/cli/scripts.test.ts',
-  'test/cli/repro.test.ts',
-  'test/debug/deaths.test.ts',
-  'test/distributed/failures.test.ts',
-  'test/distributed/run.test.ts',
-  'test/debug/backends.test.ts',
-  'test/debug/histories.test.ts',
-  'test/built/csp.test.ts',
-  'test/dynamo/routing.test.ts',
-  'test/distributed/deaths.test.ts',
-  'test/fuzz/compile.test.ts',
-  'test/built/subpaths.test.ts',
-  'test/debug/hostilePaths.test.ts',
-  'test/distributed/allScenarios.test.ts',
-  'test/debug/limits.test.ts',
-  'test/debug/twoBackends.test.ts',
-  'test/distributed/fsdpOptions.test.ts',
-  'test/memory/soak.test.ts',
-  'test/memory/faults.test.ts',
-]
+export const longShared: readonly string[] = longNow.filter((name) => !alone.has(name))
+export const longOwn: readonly string[] = longNow.filter((name) => alone.has(name))

@@ -6,6 +6,7 @@ import type { Tensor } from 'tensorfx'
 import { Function } from 'tensorfx/autograd'
 import type { FunctionContext } from 'tensorfx/autograd'
 import { aotFunction } from 'tensorfx/aot'
+import { third } from '../helpers/rotation.ts'
 import { differences, inputsOf, interpreted } from './asInEager.ts'
 import type { Inputs } from './asInEager.ts'
 
@@ -524,7 +525,7 @@ describe('inputs that share memory', () => {
       (x) => [x.asStrided([4, 4], [9, 1], 0), x.asStrided([4, 4], [9, 1], 24)],
       (x) => [x.asStrided([4, 4], [9, 1], 0), x.asStrided([4, 4], [9, 1], 25)],
     ]
-    for (const layout of layouts) sameOn(f, (base) => layout(base(64)))
+    for (const layout of third(layouts)) sameOn(f, (base) => layout(base(64)))
   })
   const adds = (a: Tensor, b: Tensor): Tensor => a.add_(1).add(b)
   it('test_input_mutation_aliases_other_input', () =>

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { third } from '../helpers/rotation.ts'
 import { differences } from './asInEager.ts'
 
 const windows: Readonly<Record<string, (base: Tensor) => Tensor>> = {
@@ -18,7 +19,7 @@ const writes: Readonly<Record<string, (x: Tensor, w: Tensor) => unknown>> = {
 }
 
 describe.each(Object.keys(windows))('%s and', (first) => {
-  test.each(Object.keys(windows).flatMap((second) => Object.keys(writes).map((write) => [second, write] as const)))(
+  test.each(third(Object.keys(windows).flatMap((second) => Object.keys(writes).map((write) => [second, write] as const))))(
     '%s, after %s to the first',
     (second, write) => {
       const fn = (w: Tensor, x: Tensor, y: Tensor): unknown => {

@@ -19,7 +19,7 @@ import { packageName } from '../../src/cli/repro/modules.ts'
 import { pack } from '../../src/cli/repro/pack.ts'
 import { readSource } from '../../src/cli/repro/sources.ts'
 import { writeRepro } from '../../src/debug/script/reproScript.ts'
-import { root } from '../built/node.ts'
+import { bundledCommand, bundledUrl } from '../../scripts/bundled.mjs'
 // The command packs what is not in dist/, so programs import that.
 import { distUrl } from '../../scripts/faults/processes.mjs'
 import { folderWith } from '../debug/processes.ts'
@@ -268,11 +268,13 @@ describe('the command', () => {
 
   it('runs a repro in another folder, where its own no longer is', { timeout: 120_000 }, () => {
     const folder = folderOf({ ...files, 'node_modules/some-package/index.js': '', 'node_modules/some-package/package.json': '{ "type": "module" }' })
-    const plain = readFileSync(join(folder, 'my backends/mine.mjs'), 'utf8').replace("import 'some-package'", '')
+    const plain = readFileSync(join(folder, 'my backends/mine.mjs'), 'utf8')
+      .replace("import 'some-package'", '')
+      .replace(distUrl('entries/compile.js'), bundledUrl('entries/compile.js'))
     writeFileSync(join(folder, 'my backends/mine.mjs'), plain)
     const away = folderOf({})
     const tool = (...words: string[]): { readonly status: number | null; readonly output: string } => {
-      const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'dist/cli/main.js'), 'repro', ...words], {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [bundledCommand, 'repro', ...words], {
         cwd: away,
         encoding: 'utf8',
       })

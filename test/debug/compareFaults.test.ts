@@ -6,6 +6,7 @@ import { compareBackends } from 'tensorfx/debug'
 import { symbolicTrace } from 'tensorfx/fx'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
 import type { Backend } from '../../src/dynamo/index.ts'
+import { seeds } from '../helpers/rotation.ts'
 import { FAULTS, faultOf, places, randomGraph, randomInputs, withFault } from './faultyBackends.ts'
 
 /** What is said of a fault of each kind. */
@@ -24,7 +25,7 @@ describe('a planted fault', () => {
   it.each(Object.keys(FAULTS))(
     '%s: its kind and its node are named',
     async (kind) => {
-      for (let seed = 0; seed < programs; seed++) {
+      for (const seed of seeds('TENSORFX_FUZZ', programs)) {
         const gm = randomGraph(seed)
         const node = randomFrom(seed * 31 + kind.length).pick(places(gm))
         const backend = withFault(node.name, faultOf(kind))

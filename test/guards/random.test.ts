@@ -4,12 +4,13 @@ import { nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { setDetectAnomaly } from 'tensorfx/autograd'
 import { randomFrom } from '../../scripts/fuzz/random.mjs'
+import { seeds } from '../helpers/rotation.ts'
 import { outcome, seen } from './plans.ts'
 import { makeFxGraphs, users } from './users.ts'
 import type { Use } from './users.ts'
 
 // 34: a custom Function under another default dtype, which skipReplay answered without its gradient.
-const SEEDS = [...Array.from({ length: Number(process.env['TENSORFX_GUARD_PROGRAMS'] ?? 12) }, (_, i) => i + 1), 34]
+const SEEDS = [...seeds('TENSORFX_GUARD_PROGRAMS', Number(process.env['TENSORFX_GUARD_PROGRAMS'] ?? 12), 1), 34]
 
 afterEach(() => {
   torch.setDefaultDtype('float32')

@@ -39,7 +39,7 @@ export class ClosingReporter implements Reporter {
         )
     }
     if (modules.length > 1 && !isFull)
-      console.log(`Of long tables a tenth ran: TENSORFX_ROTATION=${rotation}; all of them with npm run test:all -- --full`)
+      console.log(`Of long tables and long files a part ran: TENSORFX_ROTATION=${rotation}; all of them with npm run test:all -- --full`)
     for (const line of failures) console.log(line)
     console.log(`${passed} passed, ${failures.length} failed`)
   }

@@ -25,8 +25,20 @@ export function tenth<T>(cases: readonly T[], nameOf: (one: T) => string): reado
   return chosen.length > 0 ? chosen : turn(cases)
 }
 
+/** Every `parts`-th of the cases, the others on the next days; or all. */
+const every = <T>(parts: number, cases: readonly T[]): readonly T[] => cases.filter((_, i) => isFull || i % parts === rotation % parts)
+
 /** Every other one of the cases, the others on the next day; or all. */
-export const half = <T>(cases: readonly T[]): readonly T[] => cases.filter((_, i) => isFull || i % 2 === rotation % 2)
+export const half = <T>(cases: readonly T[]): readonly T[] => every(2, cases)
+
+/** A third of the cases, of which there must be three, the others on the next two days; or all. */
+export const third = <T>(cases: readonly T[]): readonly T[] => every(3, cases)
 
 /** One of a few variants, another one each day; or all. */
 export const turn = <T>(variants: readonly T[]): readonly T[] => variants.filter((_, i) => isFull || i === rotation % variants.length)
+
+/** `count` seeds of drawn programs: a third of them, the others on the next two days; or all, as where the environment variable says how many. */
+export function seeds(variable: string, count: number, first: number = 0): readonly number[] {
+  const all = Array.from({ length: count }, (_, i) => first + i)
+  return process.env[variable] === undefined ? third(all) : all
+}

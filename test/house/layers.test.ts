@@ -1,10 +1,10 @@
 // The list of layers: it is in order and complete, CONTRIBUTING shows it, and the linter finds an import that breaks it.
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
 import { layerTable, layers, mayImport, placeOf } from '../../scripts/house/layers.mjs'
 
@@ -57,64 +57,67 @@ describe('folders of fx', () => {
 })
 
 describe('the linter', () => {
-  /** What oxlint says of files, with the settings of this repository. */
-  function lint(files: Readonly<Record<string, string>>): string[] {
-    const work = mkdtempSync(join(tmpdir(), 'tensorfx-layers-'))
-    try {
-      for (const [name, text] of Object.entries(files)) {
-        mkdirSync(dirname(join(work, name)), { recursive: true })
-        writeFileSync(join(work, name), text)
-      }
-      const config = readFileSync(join(root, '.oxlintrc.json'), 'utf8').replaceAll('"./', `"${root}`)
-      writeFileSync(join(work, '.oxlintrc.json'), config)
-      try {
-        execFileSync(process.execPath, [join(root, 'node_modules/oxlint/bin/oxlint'), '--format', 'unix'], { cwd: work, encoding: 'utf8' })
-        return []
-      } catch (error) {
-        const { stdout } = error as { readonly stdout: string }
-        return stdout.split('\n').filter((line) => line.includes('[Error'))
-      }
-    } finally {
-      removeFolder(work)
-    }
+  const UPWARD = [
+    "import type { Tensor } from '../tensor/index.ts'\nexport type A = Tensor\n",
+    "export type { Tensor } from '../tensor/index.ts'\n",
+    "export type * from '../tensor/index.ts'\n",
+    "export type A = import('../tensor/index.ts').Tensor\n",
+    "export const load = async (): Promise<unknown> => import('../tensor/index.ts')\n",
+  ]
+  /** Right and wrong files. One run of the linter reads them all. */
+  const files: Readonly<Record<string, string>> = {
+    'src/tensor/index.ts': 'export type Tensor = number\n',
+    ...Object.fromEntries(UPWARD.map((text, i) => [`src/kernels/upward${i}.ts`, text])),
+    'src/dispatch/downward.ts': "export type { Tensor } from '../tensor/index.ts'\n",
+    'src/attic/a.ts': "export type { Tensor } from '../tensor/index.ts'\n",
+    'src/kernels/wasm/emit.ts': 'export const emit = 1\n',
+    'src/kernels/loopIr.ts': 'export const loop = 1\n',
+    'src/kernels/schedules/gemm.ts': "export { emit } from '../wasm/emit.ts'\nexport { loop } from '../loopIr.ts'\n",
+    'src/kernels/a.ts': "import type { B } from './b.ts'\nexport type A = B | 1\n",
+    'src/kernels/b.ts': "import type { A } from './a.ts'\nexport type B = A[]\n",
+    'src/kernels/long.ts': 'export {}\n'.repeat(451),
   }
+  const work = mkdtempSync(join(tmpdir(), 'tensorfx-layers-'))
+  afterAll(() => removeFolder(work))
+  let errors: readonly string[] = []
 
-  const tensor = { 'src/tensor/index.ts': 'export type Tensor = number\n' }
+  beforeAll(() => {
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(work, name)), { recursive: true })
+      writeFileSync(join(work, name), text)
+    }
+    // The settings of this repository.
+    writeFileSync(join(work, '.oxlintrc.json'), readFileSync(join(root, '.oxlintrc.json'), 'utf8').replaceAll('"./', `"${root}`))
+    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/oxlint/bin/oxlint'), '--format', 'unix'], {
+      cwd: work,
+      encoding: 'utf8',
+    })
+    errors = stdout.split('\n').filter((line) => line.includes('[Error'))
+  })
 
-  it.each([
-    ["import type { Tensor } from '../tensor/index.ts'\nexport type A = Tensor\n"],
-    ["export type { Tensor } from '../tensor/index.ts'\n"],
-    ["export type * from '../tensor/index.ts'\n"],
-    ["export type A = import('../tensor/index.ts').Tensor\n"],
-    ["export const load = async (): Promise<unknown> => import('../tensor/index.ts')\n"],
-  ])('finds an upward import: %s', (text) => {
-    const found = lint({ ...tensor, 'src/kernels/a.ts': text })
-    expect(found).toHaveLength(1)
-    expect(found[0]).toContain("'kernels' may not import 'tensor'. It may import errors")
+  /** What it says of a file. */
+  const saidOf = (name: string): readonly string[] => errors.filter((line) => line.slice(0, line.indexOf(':')).endsWith(name))
+
+  it.each(UPWARD.map((text, i) => [text, i] as const))('finds an upward import: %s', (_, i) => {
+    expect(saidOf(`src/kernels/upward${i}.ts`)).toEqual([expect.stringContaining("'kernels' may not import 'tensor'. It may import errors")])
   })
 
   it('lets downward imports pass, and finds folders without a row', () => {
-    expect(lint({ ...tensor, 'src/dispatch/a.ts': "export type { Tensor } from '../tensor/index.ts'\n" })).toEqual([])
-    expect(lint({ ...tensor, 'src/attic/a.ts': "export type { Tensor } from '../tensor/index.ts'\n" })[0]).toContain('src/attic/a.ts has no row')
+    expect(saidOf('src/dispatch/downward.ts')).toEqual([])
+    expect(saidOf('src/attic/a.ts')[0]).toContain('src/attic/a.ts has no row')
   })
 
   it('finds a schedule that imports an emitter', () => {
-    const emitter = { 'src/kernels/wasm/emit.ts': 'export const emit = 1\n', 'src/kernels/loopIr.ts': 'export const loop = 1\n' }
-    const found = lint({
-      ...emitter,
-      'src/kernels/schedules/gemm.ts': "export { emit } from '../wasm/emit.ts'\nexport { loop } from '../loopIr.ts'\n",
-    })
-    expect(found).toHaveLength(1)
-    expect(found[0]).toContain("A schedule may not import 'kernels/wasm/emit.ts'")
+    expect(saidOf('src/kernels/schedules/gemm.ts')).toEqual([expect.stringContaining("A schedule may not import 'kernels/wasm/emit.ts'")])
   })
 
   it('counts type imports in circles, and lines of files', () => {
-    const circle = lint({
-      'src/kernels/a.ts': "import type { B } from './b.ts'\nexport type A = B | 1\n",
-      'src/kernels/b.ts': "import type { A } from './a.ts'\nexport type B = A[]\n",
-    })
-    expect(circle.every((line) => line.includes('Dependency cycle'))).toBe(true)
-    expect(circle).toHaveLength(2)
-    expect(lint({ 'src/kernels/a.ts': 'export {}\n'.repeat(451) })[0]).toContain('too many lines (451)')
+    for (const name of ['src/kernels/a.ts', 'src/kernels/b.ts']) expect(saidOf(name)).toEqual([expect.stringContaining('Dependency cycle')])
+    expect(saidOf('src/kernels/long.ts')[0]).toContain('too many lines (451)')
+  })
+
+  it('says nothing else', () => {
+    const wrong = Object.keys(files).filter((name) => saidOf(name).length > 0)
+    expect(wrong).toEqual(Object.keys(files).filter((name) => /upward|attic|gemm|\/[ab]\.ts|long/.test(name)))
   })
 })

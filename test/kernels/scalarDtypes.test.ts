@@ -11,6 +11,7 @@ import { converted } from '../../src/kernels/numbers.ts'
 import { scalarOps } from '../../src/kernels/rareOps.ts'
 import { isDefinedFor, scalarOperation } from '../../src/kernels/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalarOps.ts'
+import { third } from '../helpers/rotation.ts'
 import { arrayOf, runBoth, runWasm, valuesOf } from './harness.ts'
 
 const OPS = Object.keys(scalarOps) as ScalarOp[]
@@ -206,7 +207,7 @@ test('a constant operand computes the same as a variable one', () => {
     ['mul', [1, 3]],
     ['sub', [0, 3]],
   ]
-  for (const dtype of DTYPES.filter((d) => d !== 'bool' && d !== 'float32' && d !== 'float64')) {
+  for (const dtype of third(DTYPES.filter((d) => d !== 'bool' && d !== 'float32' && d !== 'float64'))) {
     const [left] = operands(dtype)
     const i = loopVar('i', left.length)
     const [out, input] = [bufferParam('out', dtype, 'write'), bufferParam('a', dtype)]

@@ -1,5 +1,5 @@
-// Every pointwise operator and reduction on every dtype: it computes with the dtypes that its declaration admits, the same on fake tensors and compiled, and throws
-// a DTypeError for the others.
+// Every pointwise operator and reduction on every dtype: it computes with the dtypes that its declaration admits, the same on fake tensors, and throws a DTypeError for the others; and
+// compiled with a tenth of the dtypes of each, and at least one.
 import { describe, expect, it } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
@@ -10,6 +10,7 @@ import { DTypeError } from '../../src/errors/index.ts'
 import { DTYPES, exactly } from './dtypeGoldens.ts'
 import { allValueCases, replace } from './valueCases.ts'
 import type { Plain } from './plain.ts'
+import { tenth } from '../helpers/rotation.ts'
 
 const cases = await allValueCases()
 
@@ -45,8 +46,10 @@ function argumentsOf(op: OpDef, dtype: DType): { readonly args: readonly unknown
 
 describe.each(builtInOps().flatMap((op): [string, OpDef][] => (op.pointwise === null && op.reduction === null ? [] : [[op.qualname, op]])))(
   '%s',
-  (_, op) => {
+  (name, op) => {
     const set = op.pointwise?.dtypes ?? op.reduction?.dtypes
+    const admits = (dtype: DType): boolean => set === undefined || KINDS[set](dtype)
+    const compiledOnes = tenth(DTYPES.filter(admits), (dtype) => `${name} ${dtype}`)
     it.each(DTYPES.map((dtype): [DType] => [dtype]))('of %s', (dtype) => {
       const { args, tensors } = argumentsOf(op, dtype)
       const call = (...given: Tensor[]): Tensor => {
@@ -56,14 +59,16 @@ describe.each(builtInOps().flatMap((op): [string, OpDef][] => (op.pointwise === 
       const onFakes = (): Tensor => withMode(new FakeTensorMode(), () => call(...tensors))
       // A bool and a whole number have int64 in common.
       const common = dtype === 'bool' && args.some((arg) => typeof arg === 'number') ? 'int64' : dtype
-      if (set !== undefined && !KINDS[set](common)) {
+      if (!admits(common)) {
         for (const run of [() => call(...tensors), onFakes]) expect(run).toThrow(DTypeError)
         return
       }
       const eager = call(...tensors)
-      const compiled = compile(call)(...tensors)
       const specOf = (t: Tensor): string => `${t.dtype} [${t.shape.join(', ')}]`
-      expect([specOf(onFakes()), specOf(compiled)]).toEqual([specOf(eager), specOf(eager)])
+      expect(specOf(onFakes())).toBe(specOf(eager))
+      if (!compiledOnes.includes(dtype)) return
+      const compiled = compile(call)(...tensors)
+      expect(specOf(compiled)).toBe(specOf(eager))
       expect(exactly(compiled)).toEqual(exactly(eager))
     })
   },

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { DTYPES } from '../../src/kernels/index.ts'
+import { turn } from '../helpers/rotation.ts'
 
 type Value = number | bigint
 
@@ -52,7 +53,7 @@ function expectOrder(x: Tensor, [values, indices]: readonly [Tensor, Tensor], k:
 }
 
 describe.each(DTYPES)('%s', (dtype) => {
-  test.each([1, 2, 31, 32, 33, 100, 257, 1000, 8191, 8192, 9001])('lines of %i: sorted both ways, and some chosen', (n) => {
+  test.each([1, 2, 31, 32, 33, 100, 257, 1000, ...turn([8191, 8192, 9001])])('lines of %i: sorted both ways, and some chosen', (n) => {
     const x = valuesOf(dtype, n)
     expectOrder(x, torch.sort(x), n, false)
     expectOrder(x, torch.sort(x, { descending: true }), n, true)

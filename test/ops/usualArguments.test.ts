@@ -41,6 +41,10 @@ function attempt(fn: () => unknown): unknown {
   }
 }
 
+/** Whether these are the same, without the time that `expect` takes to see it. */
+const isSame = (a: unknown, b: unknown): boolean =>
+  Object.is(a, b) || (Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i])))
+
 test('whatever an operator is given, by position and by name, the fast way gives its full arguments or none', () => {
   const { int, chance, pick } = randomFrom(1)
   let fast = 0
@@ -56,6 +60,7 @@ test('whatever an operator is given, by position and by name, the fast way gives
       if (quick === null) continue
       fast++
       const full = attempt(() => normalize(op, args))
+      if (isSame(quick, full)) continue
       expect(quick, `${op.qualname}(${args.map(String).join(', ')}) of ${op.schema.text}`).toEqual(full)
     }
   }

@@ -57,7 +57,7 @@ describe('fit({ page })', () => {
         onStep: () => {
           events ??= request(`${url}events`)
           page ??= request(url)
-          const until = performance.now() + 30
+          const until = performance.now() + 15
           while (performance.now() < until);
         },
       }),

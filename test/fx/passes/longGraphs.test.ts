@@ -1,8 +1,9 @@
-// Every pass on a graph of many nodes with little stack left: none recurses over the nodes, and what it makes is well formed. bench/passes.mjs measures how the
-// time grows.
+// Every pass on a graph of many nodes with little stack left: none recurses over the nodes, and what it makes is well formed. A third of the passes each day. bench/passes.mjs measures
+// how the time grows.
 import { expect, it } from 'vitest'
 import { GraphModule } from 'tensorfx/fx'
 import { cases } from '../../../bench/passes.mjs'
+import { third } from '../../helpers/rotation.ts'
 
 const CALLS = 3000
 
@@ -26,7 +27,7 @@ it('a function that recursed over the nodes would run out of stack here', () => 
   expect(() => withLittleStack(() => count(CALLS, ''))).toThrow(RangeError)
 })
 
-it.each(cases)('%s', { timeout: 60_000 }, (_, make, run) => {
+it.each(third(cases))('%s', { timeout: 60_000 }, (_, make, run) => {
   const gm = make(CALLS)
   // What is compiled at the first call needs stack too.
   run(make(100))

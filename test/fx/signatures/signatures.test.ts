@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import * as tensorfx from 'tensorfx'
 import { signatureFrom, signatureOf } from '../../../src/fx/trace/parameters.ts'
 import type { Parameter } from '../../../src/fx/trace/parameters.ts'
+import { third } from '../../helpers/rotation.ts'
 import { functionSources, functionsIn, functionsInPackage } from './functions.ts'
 import { oracle } from './oracle.ts'
 
@@ -172,11 +173,11 @@ describe('signatures of functions', () => {
     expect(read).toBeGreaterThanOrEqual(numRuns)
   })
 
-  it('every function in some packages, minified ones among them, reads as acorn reads it', () => {
+  it('every third function in some packages, minified ones among them, reads as acorn reads it', () => {
     const sources = ['acorn', 'fast-check', 'postcss', 'highlight.js', 'es-module-lexer', 'cjs-module-lexer', 'chai', 'parse5'].flatMap(
       functionsInPackage,
     )
-    const unlike = sources.filter((source) => {
+    const unlike = third(sources).filter((source) => {
       const expected = oracle(source)
       return expected !== null && JSON.stringify(signatureFrom(source), shown) !== JSON.stringify(expected, shown)
     })
