@@ -57,7 +57,8 @@ abstract class AdamBase extends Optimizer<AdamOptions> {
     const step = ++state.step
     const direction = descent(parameter, grad, group)
     const { expAvg, expAvgSq } = state
-    lerp_(expAvg, direction, 1 - beta1)
+    // OneCycleLR and CyclicLR change the first of the betas too.
+    withChangingNumbers(() => lerp_(expAvg, direction, 1 - beta1))
     addcmul_(mul_(expAvgSq, beta2), direction, direction, { value: 1 - beta2 })
     let square = expAvgSq
     if (amsgrad) {

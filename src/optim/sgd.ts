@@ -45,9 +45,12 @@ export class SGD extends Optimizer<SGDOptions> {
       const state = this.stateOf<ParamState & { momentumBuffer?: Tensor }>(parameter, group)
       const first = state.momentumBuffer === undefined
       const momentumBuffer = (state.momentumBuffer ??= stateZeros(parameter))
+      // OneCycleLR and CyclicLR change the momentum.
+      withChangingNumbers(() => mul_(momentumBuffer, momentum))
       // The first gradient is not dampened.
-      add_(mul_(momentumBuffer, momentum), direction, { alpha: first ? 1 : 1 - dampening })
-      direction = nesterov ? add(direction, momentumBuffer, { alpha: momentum }) : momentumBuffer
+      add_(momentumBuffer, direction, { alpha: first ? 1 : 1 - dampening })
+      if (nesterov) direction = withChangingNumbers(() => add(direction, momentumBuffer, { alpha: momentum }))
+      else direction = momentumBuffer
     }
     withChangingNumbers(() => add_(parameter, direction, { alpha: -lr }))
   }

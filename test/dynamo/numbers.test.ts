@@ -44,11 +44,17 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(f.graphs()).toHaveLength(2)
   })
 
-  it.each([optim.Adam, optim.AdamW, optim.SGD])(
-    'a training step with $name compiles once: the numbers that change are inputs from the start',
-    (Optimizer) => {
+  it.each([
+    ['Adam', optim.Adam, {}],
+    ['AdamW', optim.AdamW, {}],
+    ['SGD', optim.SGD, {}],
+    ['SGD with momentum', optim.SGD, { momentum: 0.9, nesterov: true }],
+  ] as const)(
+    'a training step with %s and OneCycleLR, which changes momenta too, compiles once: the numbers that change are inputs from the start',
+    (_name, Optimizer, options) => {
       const model = new nn.Linear(2, 1)
-      const optimizer = new Optimizer(model.parameters(), { lr: 0.1 })
+      const optimizer = new Optimizer(model.parameters(), { lr: 0.1, ...options })
+      const schedule = Object.keys(options).length === 0 && Optimizer === optim.SGD ? null : new optim.OneCycleLR(optimizer, 0.1, { totalSteps: 20 })
       const step = compile(
         (x: Tensor) => {
           optimizer.zeroGrad()
@@ -59,7 +65,10 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
         },
         { backend },
       )
-      for (let i = 0; i < 4; i++) step(torch.ones([3, 2]))
+      for (let i = 0; i < 4; i++) {
+        step(torch.ones([3, 2]))
+        schedule?.step()
+      }
       expect(step.graphs()).toHaveLength(1)
       expect(step.recompileReasons()).toEqual([])
     },
