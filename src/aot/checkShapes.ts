@@ -7,11 +7,12 @@ import { originOf } from '../fx/graph/origin.ts'
 import type { Module } from '../module/index.ts'
 import { codeFrame } from '../provenance/index.ts'
 import type { Frame } from '../provenance/index.ts'
+import { isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { empty } from '../ops/index.ts'
 import { checkArgument, checkCount, isPlainObject, nearest, valueText } from '../protocol/index.ts'
 import type { TargetFunction } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, dtypes } from '../tensor/index.ts'
 import { FakeTensorProp } from './fakeTensorProp.ts'
 
 /** A size: a number, a name that stands for any number, or a multiple of one, `'2*h'`. */
@@ -65,12 +66,44 @@ export class ShapeReport {
   }
 }
 
-/** The numbers that names stand for, one list for each run. They are primes, so that sizes which are equal only by chance are not. */
+/** How often a model with named sizes runs. */
+const RUNS = 3
+
+/** The numbers that the first names stand for, one for each run. They are primes, so that few sizes are equal by chance. */
 const NUMBERS: readonly (readonly number[])[] = [
-  [97, 101, 103, 107, 109, 113, 127, 131],
-  [149, 139, 137, 157, 151, 163, 167, 173],
-  [191, 181, 179, 211, 199, 197, 193, 223],
+  [97, 149, 191],
+  [101, 139, 181],
+  [103, 137, 179],
+  [107, 157, 211],
+  [109, 151, 199],
+  [113, 163, 197],
+  [127, 167, 193],
+  [131, 173, 223],
 ]
+
+/** Numbers for `count` names. Those of a name grow from run to run in a proportion of their own, so that no name is a multiple of another plus a constant. */
+function numbersFor(count: number): readonly (readonly number[])[] {
+  const found = NUMBERS.slice(0, count)
+  const proportionOf = ([a = 0, b = 0, c = 0]: readonly number[]): number => (c - a) / (b - a)
+  const proportions = new Set(found.map(proportionOf))
+  let last = 223
+  while (found.length < count) {
+    const numbers: number[] = []
+    while (numbers.length < RUNS) numbers.push((last = primeAfter(last)))
+    if (proportions.has(proportionOf(numbers))) continue
+    proportions.add(proportionOf(numbers))
+    found.push(numbers)
+  }
+  return found
+}
+
+function primeAfter(n: number): number {
+  for (let candidate = n + 1; ; candidate++) {
+    let divisor = 2
+    while (divisor * divisor <= candidate && candidate % divisor !== 0) divisor++
+    if (divisor * divisor > candidate) return candidate
+  }
+}
 
 /** Stands for a value that is not known, because its node failed. */
 const UNKNOWN: unique symbol = Symbol('unknown')
@@ -113,10 +146,11 @@ function readInput(name: string, given: unknown): Input {
       `checkShapes: the shape of '${name}' must be an array of numbers and names such as ['batch', 3, '2*h'], got ${valueText(bad >= 0 && Array.isArray(sizes) ? sizes[bad] : sizes)}.`,
     )
   const dtype = isPlainObject(given) ? given['dtype'] : undefined
-  return { sizes, dtype: isDType(dtype) ? dtype : 'float32' }
+  if (dtype !== undefined && !isDType(dtype))
+    throw new ArgumentError(`checkShapes: the dtype of '${name}' must be one of ${dtypes.join(', ')}, got ${valueText(dtype)}.`)
+  return { sizes, dtype: dtype ?? 'float32' }
 }
 
-const isDType = (value: unknown): value is DType => typeof value === 'string'
 const isSize = (value: unknown): value is NamedSize =>
   typeof value === 'number' ? Number.isInteger(value) && value >= 0 : typeof value === 'string' && /^(?:\d+\*)?[A-Za-z_]\w*$/.test(value)
 
@@ -157,8 +191,9 @@ export function checkShapes(model: Module | TargetFunction, inputs: Readonly<Rec
     return shape === undefined ? null : readInput(node.target, shape)
   })
   const names = [...new Set(given.flatMap((input) => input?.sizes.flatMap((size) => (typeof size === 'string' ? [nameIn(size)[1]] : [])) ?? []))]
-  const runs = (names.length === 0 ? NUMBERS.slice(0, 1) : NUMBERS).map((numbers) => {
-    const values = new Map(names.map((name, i) => [name, numbers[i] ?? 2 * i + 301]))
+  const numbers = numbersFor(names.length)
+  const runs = Array.from({ length: names.length === 0 ? 1 : RUNS }, (_, k) => {
+    const values = new Map(names.map((name, i) => [name, numbers[i]?.[k] ?? 1]))
     return { values, checker: run(gm, given, values) }
   })
   return reportOf(gm, names, runs)

@@ -1,6 +1,8 @@
 // The operator table as the `tensorfx ops` command and docs/operators.md show it: a row for each operator, read from its declaration.
 import type { OpDef } from '../dispatch/index.ts'
 import { allOps } from '../ops/index.ts'
+import { loweringWayOf } from '../inductor/loweringWay.ts'
+import type { LoweringWay } from '../inductor/loweringWay.ts'
 import { camelCase } from '../protocol/index.ts'
 import { dtypesOf } from './operatorDtypes.ts'
 
@@ -38,14 +40,20 @@ function gradientOf(op: OpDef): string {
   return implementationOf(op) === 'composite' ? 'through its parts' : 'no'
 }
 
-/** What the lowering does with an operator, in the order in which it looks (inductor/lowering.ts). */
+const COMPILED: Readonly<Record<LoweringWay['kind'], string>> = {
+  pointwise: 'fused',
+  reduction: 'fused',
+  fill: 'fused',
+  view: 'view',
+  parts: 'its parts',
+  extern: 'eager kernel',
+}
+
+/** What the lowering does with an operator. */
 function compiledOf(op: OpDef): string {
   const like = op.functional ?? op.aliasOf
   if (like !== null) return compiledOf(like)
-  if (op.tags.has('template')) return 'template'
-  if (op.pointwise !== null || op.reduction !== null || op.tags.has('fill')) return 'fused'
-  if (op.tags.has('view')) return 'view'
-  return op.decompose !== null ? 'its parts' : 'eager kernel'
+  return op.tags.has('template') ? 'template' : COMPILED[loweringWayOf(op).kind]
 }
 
 const rowOf = (op: OpDef, dtypes: string): OperatorRow => ({

@@ -48,23 +48,48 @@ export const END: unique symbol = Symbol('end')
 const sampleError = (what: string, index: number | null, error: unknown): SampleError =>
   new SampleError(`DataLoader: ${what} failed: ${messageOf(error)}`, index, { cause: error })
 
-/** Samples that are being made: more than one if a dataset reads another loader, or a program reads two loaders at once. */
-let inTheMaking = 0
-/** The default generator of the program meanwhile. */
-let outside: GeneratorState | null = null
+/** What draws from the default generator; its state is kept here while another draws. */
+interface Drawer {
+  state: GeneratorState
+}
+
+/**
+ * The program and the samples that are being made, the one that draws last. There is more than one sample if a dataset reads another loader, or if a program reads two
+ * loaders at once. What an asynchronous reader draws after that is of the latest sample's stream: nothing tells who draws.
+ */
+const drawers: Drawer[] = []
 
 /** Runs `fn` with the default generator in another state, until what it promises is there, and puts the state back. Returns the state that `fn` left. */
 async function drawing(state: GeneratorState, fn: () => unknown): Promise<{ readonly value: unknown; readonly state: GeneratorState }> {
-  const before = defaultGenerator.getState()
-  if (inTheMaking++ === 0) outside = before
+  const own: Drawer = { state }
+  keepState()
+  drawers.push(own)
   defaultGenerator.setState(state)
   try {
     const made = fn()
     const value = isPromise(made) ? await made : made
-    return { value, state: defaultGenerator.getState() }
+    keepState()
+    return { value, state: own.state }
   } finally {
-    defaultGenerator.setState(--inTheMaking === 0 && outside !== null ? outside : before)
+    endDrawing(own)
   }
+}
+
+/** Keeps the state of the generator for the one that draws: the program, if no sample is being made. */
+function keepState(): void {
+  const last = drawers.at(-1)
+  const state = defaultGenerator.getState()
+  if (last === undefined) drawers.push({ state })
+  else last.state = state
+}
+
+/** A sample is made: if it was the one that draws, the one before it goes on. The program is the last that does. */
+function endDrawing(own: Drawer): void {
+  const hasDrawn = drawers.at(-1) === own
+  drawers.splice(drawers.indexOf(own), 1)
+  const [next] = drawers.slice(-1)
+  if (hasDrawn && next !== undefined) defaultGenerator.setState(next.state)
+  if (drawers.length === 1) drawers.pop()
 }
 
 /** A stream that is being read. */

@@ -1,7 +1,7 @@
 // Settings of compile and of its debugger. Each can be set in the environment as TENSORFX_<NAME>, e.g. TENSORFX_REPRO_AFTER=aot.
 import { ArgumentError } from '../errors/index.ts'
 import { checkedLimit, hostLimit, memoryLimit, recordLines, recordsLines, setMemoryLimit } from '../kernels/index.ts'
-import { checkCallable, checkCount, environmentVariable, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
+import { checkCallable, checkCount, environmentVariable, isPromise, snakeCase, unknownOption, valueText } from '../protocol/index.ts'
 
 /** The settings of compile and of its debugger. Each can be set by a variable of the environment, `TENSORFX_REPRO_AFTER` for `reproAfter`. */
 export interface Config {
@@ -130,18 +130,24 @@ export const config: Config = new Proxy(fromEnvironment(), {
   },
 })
 
-/** Runs `fn` with some settings changed. */
+/** Runs `fn` with some settings changed; if it is async, they stay changed, for all that runs meanwhile, until its promise has settled. */
 export function withConfig<T>(patch: Partial<Config>, fn: () => T): T {
   checkCount('withConfig', arguments, 2)
   checkCallable('withConfig', 'fn', fn)
   for (const [key, value] of Object.entries(patch)) check(key, value)
   const before = { ...config }
+  const restore = (): void => void Object.assign(config, before)
   Object.assign(config, patch)
+  let result: T
   try {
-    return fn()
-  } finally {
-    Object.assign(config, before)
+    result = fn()
+  } catch (error) {
+    restore()
+    throw error
   }
+  if (isPromise(result)) result.then(restore, restore)
+  else restore()
+  return result
 }
 
 /** Settings that differ from the defaults; a repro script sets them again. */

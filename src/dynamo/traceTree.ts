@@ -86,7 +86,7 @@ export class Step {
   readonly internal: boolean = dispatchState.internal
   /** What an operator must agree in: the values of `operatorState`. */
   readonly state: readonly unknown[] = readState(operatorState, null)
-  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeAt} has those of the present one. */
+  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeOf} has those of the present one. */
   readonly isSized: boolean
   /** The values of `segmentState` at the call: all steps of a segment have the same. */
   readonly underState: readonly unknown[]

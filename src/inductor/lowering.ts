@@ -13,6 +13,7 @@ import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, PointwiseNode, ScalarInput } from './ir.ts'
 import { nth } from './known.ts'
+import { loweringWayOf } from './loweringWay.ts'
 import { OpCall, ScalarSymbol, isScalarSymbol } from './opCall.ts'
 import { Rewrites } from './rewrites.ts'
 import { templateFor } from './templates/index.ts'
@@ -105,15 +106,14 @@ class Lowering implements DispatchMode {
     if (!op.tags.has('view') && !op.tags.has('takesMemory') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
     const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
     if (template !== null) return this.#template(op, template)
-    if (op.pointwise !== null) return this.#pointwise(opCall, op.pointwise)
-    if (op.reduction !== null) return this.#reduction(opCall, op.reduction)
-    if (op.tags.has('view') || op.tags.has('takesMemory')) return this.#view(opCall)
+    const way = loweringWayOf(op)
+    if (way.kind === 'pointwise') return this.#pointwise(opCall, way.rule)
+    if (way.kind === 'reduction') return this.#reduction(opCall, way.rule)
+    if (way.kind === 'view') return this.#view(opCall)
     // The public functions that decompositions call would reject symbols.
     if (!opCall.hasSymbols) {
-      const fill = fillOf(opCall)
-      if (fill !== null) return this.#fill(opCall, fill)
-      const { decompose } = op
-      if (decompose !== null && !op.tags.has('fusedKernel')) return withMode(this, () => (decompose as (...a: readonly Arg[]) => Result)(...args))
+      if (way.kind === 'fill') return this.#fill(opCall, fillOf(opCall))
+      if (way.kind === 'parts') return withMode(this, () => (way.decompose as (...a: readonly Arg[]) => Result)(...args))
     }
     return this.#extern(opCall, whyExtern(opCall))
   }
@@ -303,10 +303,10 @@ interface Fill {
   readonly value: (dtype: DType, indices: readonly Expr[]) => Expr
 }
 
-function fillOf(opCall: OpCall): Fill | null {
+/** What a `fill` or a `range` puts there. */
+function fillOf(opCall: OpCall): Fill {
   const number = (dtype: DType, name: string): Expr => constant(dtype, rounded(dtype, Number(opCall.value(name))))
   if (opCall.op.tags.has('fill')) return { usesIndices: false, value: (dtype) => number(dtype, 'fillValue') }
-  if (!opCall.op.tags.has('range')) return null
   return {
     usesIndices: true,
     value: (dtype, indices) => {

@@ -117,3 +117,19 @@ describe('the words of a report', () => {
       expect(() => checkShapes((x: Tensor) => x, { x: [size] })).toThrow(/must be an array of numbers and names/)
   })
 })
+
+it('tells twenty names apart, and multiples of them plus a constant', () => {
+  const names = Array.from({ length: 20 }, (_, i) => `n${i}`)
+  const inputs = ['a', 'b', 'c', 'd', 'e'].map((input, i): [string, string[]] => [input, names.slice(4 * i, 4 * i + 4)])
+  const grown = (x: Tensor): Tensor => torch.cat([torch.cat([x, x], 3), torch.ones([1, 1, 1, 5]).expand([x.size(0), x.size(1), x.size(2), 5])], 3)
+  const program = (a: Tensor, b: Tensor, c: Tensor, d: Tensor, e: Tensor): unknown => [a, b, c, d, e].map(grown)
+  const { shapes } = checkShapes(program, Object.fromEntries(inputs))
+  expect(inputs.map(([input]) => shapes[input])).toEqual(inputs.map(([, sizes]) => `[${sizes.join(', ')}]`))
+  expect(Object.entries(shapes).flatMap(([node, shape]) => (/^cat_[13579]$/.test(node) ? [shape] : []))).toEqual(
+    inputs.map(([, [m, n, o, p]]) => `[${m}, ${n}, ${o}, 2*${p} + 5]`),
+  )
+})
+
+it.each(['float23', '', 3, null])('refuses the dtype %j', (dtype) => {
+  expect(() => checkShapes((x: Tensor) => x, { x: { shape: [2], dtype } as never })).toThrow(/checkShapes: the dtype of 'x' must be one of .*float32/)
+})

@@ -272,3 +272,47 @@ it('the length is that of the sampler or of the batches', () => {
   expect(new DataLoader([1, 2, 3], { sampler: new RandomSampler([1, 2, 3], { numSamples: 8 }), batchSize: 4 }).length).toBe(2)
   expect(() => new DataLoader({ *[Symbol.iterator]() {} }).length).toThrow("the stream has no 'length'")
 })
+
+describe('streams that are read at once', () => {
+  const draw = (): number => torch.rand([1]).item()
+  /** Reads a stream of two samples, the first of which waits for `release`; `late` draws after it has waited. */
+  const read = (seed: number, late: boolean, release: Promise<void>): Promise<number[]> => {
+    const stream: AsyncIterable<number> = {
+      async *[Symbol.asyncIterator]() {
+        const first = draw()
+        await release
+        yield late ? draw() : first
+        yield draw()
+      },
+    }
+    return all(new DataLoader(stream, { batchSize: null, generator: new torch.Generator(seed) }))
+  }
+
+  it('draw what each draws alone: one goes on while the other, which began before, ends', async () => {
+    const now = Promise.resolve()
+    const alone = [await read(1, false, now), await read(2, true, now)]
+    torch.manualSeed(3)
+    const program = [draw(), draw()]
+    torch.manualSeed(3)
+    const again = [draw()]
+    const releases: (() => void)[] = []
+    const reads = [1, 2].map((seed, i) =>
+      read(
+        seed,
+        i === 1,
+        new Promise<void>((resolve) => {
+          releases.push(resolve)
+        }),
+      ),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const together: number[][] = []
+    for (const [i, one] of reads.entries()) {
+      releases[i]?.()
+      together.push(await one)
+    }
+    expect(together).toEqual(alone)
+    again.push(draw())
+    expect(again).toEqual(program)
+  })
+})

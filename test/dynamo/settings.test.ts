@@ -58,3 +58,20 @@ describe('a setting', () => {
     })
   })
 })
+
+describe('withConfig with an async function', () => {
+  it('keeps the settings until its promise is fulfilled or rejected', async () => {
+    const before = { ...config }
+    const seen = await withConfig({ recompileLimit: 3 }, async () => {
+      await Promise.resolve()
+      return config.recompileLimit
+    })
+    expect([seen, config.recompileLimit]).toEqual([3, before.recompileLimit])
+    const failing = withConfig({ recompileLimit: 3 }, async () => {
+      await Promise.resolve()
+      throw new Error(`under ${config.recompileLimit}`)
+    })
+    await expect(failing).rejects.toThrow('under 3')
+    expect({ ...config }).toEqual(before)
+  })
+})

@@ -22,7 +22,7 @@ export interface DeviceSupportOptions {
 
 const DEFAULT_NEVER: readonly string[] = ['torch.ops.tensorfx.embedding_backward']
 
-/** The device that FakeTensorProp or a backend recorded for a value. @throws ArgumentError if nothing is recorded, or if its parts are on several devices. */
+/** The device that FakeTensorProp or a backend recorded for a value; `'several'`, which no region has, if its parts are on different ones. @throws ArgumentError if nothing is recorded. */
 function recordedDevice(node: Node): string | null {
   const value = node.meta['val'] ?? node.meta['fake_result']
   if (value === undefined)

@@ -22,7 +22,7 @@ import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
 import { avgPoolBackwardKernel, avgPoolKernel, geometryKey, maxPoolBackwardKernel, maxPoolKernel } from './poolKernels.ts'
 import type { PoolGeometry } from './poolKernels.ts'
-import { NO_GRADIENTS, isPair, windowCount, windowPair } from './windows.ts'
+import { NO_GRADIENTS, fixedDivisor, isKernelSize, isPair, windowCount, windowPair } from './windows.ts'
 import type { Pair } from './windows.ts'
 
 const MAX = 'torch.nn.functional.max_pool2d'
@@ -39,8 +39,7 @@ function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, c
     )
   }
   const [kernelH, kernelW] = windowPair(op, 'kernel_size', kernelSize, 1)
-  const isDefault = stride === null || (Array.isArray(stride) && stride.length === 0)
-  const [strideH, strideW] = isDefault ? [kernelH, kernelW] : windowPair(op, 'stride', stride, 1)
+  const [strideH, strideW] = isKernelSize(stride) ? [kernelH, kernelW] : windowPair(op, 'stride', stride, 1)
   const [padH, padW] = windowPair(op, 'padding', padding, 0)
   const [dilationH, dilationW] = windowPair(op, 'dilation', dilation, 1)
   if (padH > kernelH / 2 || padW > kernelW / 2) {
@@ -213,7 +212,7 @@ const checkedAvg = (kernelSize: unknown, stride: unknown, padding: unknown) =>
   [checkedPair(AVG, 'kernel_size', kernelSize), checkedStride(AVG, stride), checkedPair(AVG, 'padding', padding)] as const
 
 /**
- * The maximum over windows; with `returnIndices` also the flat position of each maximum in its plane (int32). `stride` is the kernel size by default.
+ * The maximum over windows; with `returnIndices` also the flat position of each maximum in its plane (int64). `stride` is the kernel size by default.
  * PyTorch's `F.max_pool2d`.
  *
  * Shapes: [.., H, W] gives [.., OH, OW].
@@ -246,14 +245,6 @@ export const maxPool2d: OpFunction<MaxPool> = defineOp({
 
 function avgGeometry(input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, ceilMode: boolean): PoolGeometry {
   return geometryOf(AVG, [input, kernelSize, stride, padding, 1, ceilMode])
-}
-
-/** The divisor that the user gave, or 0 if it depends on the window. */
-function fixedDivisor(divisorOverride: number | null): number {
-  if (divisorOverride === null) return 0
-  if (!Number.isInteger(divisorOverride) || divisorOverride === 0)
-    throw new ArgumentError(`${AVG}: divisor_override must be an integer other than 0, got ${divisorOverride}.`)
-  return divisorOverride
 }
 
 /**
@@ -292,7 +283,7 @@ export const avgPool2dBackward: OpFunction<
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
     checkOperand(AVG, 'grad', grad, outShape(input, g), input.dtype)
     const out = Tensor.empty(input.sizes, input.dtype)
-    const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
+    const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(AVG, divisorOverride) ?? 0, ...geometryKey(g))
     launch(kernel, [out, contiguous(grad)], [out.numel, planesOf(input)])
     return out
   },
@@ -351,7 +342,7 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
   kernel: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
     const out = Tensor.empty(outShape(input, g), input.dtype)
-    const kernel = avgPoolKernel(input.dtype, countIncludePad, fixedDivisor(divisorOverride), ...geometryKey(g))
+    const kernel = avgPoolKernel(input.dtype, countIncludePad, fixedDivisor(AVG, divisorOverride) ?? 0, ...geometryKey(g))
     launch(kernel, [out, contiguous(input)], [planesOf(input)])
     return out
   },

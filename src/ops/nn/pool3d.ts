@@ -1,5 +1,5 @@
 // Pooling over lines and volumes, adaptive pooling, and pooling by powers.
-import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { ShapeError } from '../../errors/index.ts'
 import { formatShape, hasNoElements } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -9,8 +9,9 @@ import { relu } from '../pointwise/activation.ts'
 import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { avgPool2d, maxPool2d } from './pool.ts'
 import type { AvgPoolOptions } from './pool.ts'
-import { adaptiveSizes, adaptiveWindows, maxOver, meanOver, sizesOf, spatialSizes, steppedWindows, windowTable } from './windowTables.ts'
+import { adaptiveSizes, adaptiveWindows, maxOver, meanOver, sizesOf, spatialSizes, steppedWindows, strideOf, windowTable } from './windowTables.ts'
 import type { Sizes } from './windowTables.ts'
+import { fixedDivisor } from './windows.ts'
 
 const F = 'torch.nn.functional'
 
@@ -29,9 +30,22 @@ type MaxPoolNd = {
   (input: Tensor, kernelSize: Sizes, stride?: Sizes | null, padding?: Sizes, dilation?: Sizes, ceilMode?: boolean, returnIndices?: false): Tensor
 }
 
-type AvgPoolNd = {
-  (input: Tensor, kernelSize: Sizes, options?: AvgPoolOptions): Tensor
+type AvgPool1d = {
+  (input: Tensor, kernelSize: Sizes, options?: Omit<AvgPoolOptions, 'divisorOverride'>): Tensor
   (input: Tensor, kernelSize: Sizes, stride?: Sizes | null, padding?: Sizes, ceilMode?: boolean, countIncludePad?: boolean): Tensor
+}
+
+type AvgPool3d = {
+  (input: Tensor, kernelSize: Sizes, options?: AvgPoolOptions): Tensor
+  (
+    input: Tensor,
+    kernelSize: Sizes,
+    stride?: Sizes | null,
+    padding?: Sizes,
+    ceilMode?: boolean,
+    countIncludePad?: boolean,
+    divisorOverride?: number | null,
+  ): Tensor
 }
 
 type AdaptiveMaxPool = {
@@ -64,7 +78,7 @@ export const maxPool1d: OpFunction<MaxPoolNd> = defineOp({
     const [values, indices] = maxPool2d(
       unsqueeze(input, -2),
       [1, kernel],
-      [1, stride === null ? kernel : single(op, 'stride', stride, 1)],
+      [1, ...strideOf(op, stride, [kernel])],
       [0, single(op, 'padding', padding, 0)],
       [1, single(op, 'dilation', dilation, 1)],
       ceilMode,
@@ -93,7 +107,7 @@ export const maxPool3d: OpFunction<MaxPoolNd> = defineOp({
     const kernel = sizesOf(op, 'kernel_size', kernelSize, 3, 1)
     const axes = steppedWindows(op, input, {
       kernel,
-      stride: stride === null ? kernel : sizesOf(op, 'stride', stride, 3, 1),
+      stride: strideOf(op, stride, kernel),
       padding: sizesOf(op, 'padding', padding, 3, 0),
       dilation: sizesOf(op, 'dilation', dilation, 3, 1),
       ceilMode,
@@ -113,14 +127,14 @@ export const maxPool3d: OpFunction<MaxPoolNd> = defineOp({
  * @throws ArgumentError if a window size is out of range.
  * @example F.avgPool1d(torch.tensor([[1, 7, 3, 2]]), 2).toArray() // [[4, 2.5]]
  */
-export const avgPool1d: OpFunction<AvgPoolNd> = defineOp({
+export const avgPool1d: OpFunction<AvgPool1d> = defineOp({
   schema: 'avg_pool1d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad) => {
     const op = `${F}.avg_pool1d`
     spatialSizes(op, input, 1)
     const kernel = single(op, 'kernel_size', kernelSize, 1)
-    const step = stride === null ? kernel : single(op, 'stride', stride, 1)
+    const [step = kernel] = strideOf(op, stride, [kernel])
     return squeeze(avgPool2d(unsqueeze(input, -2), [1, kernel], [1, step], [0, single(op, 'padding', padding, 0)], ceilMode, countIncludePad), -2)
   },
 })
@@ -134,25 +148,25 @@ export const avgPool1d: OpFunction<AvgPoolNd> = defineOp({
  * @throws ArgumentError if a window size or `divisorOverride` is out of range.
  * @example F.avgPool3d(torch.tensor([[[[1, 7], [3, 1]], [[4, 8], [0, 8]]]]), 2).toArray() // [[[[4]]]]
  */
-export const avgPool3d: OpFunction<AvgPoolNd> = defineOp({
+export const avgPool3d: OpFunction<AvgPool3d> = defineOp({
   schema:
     'avg_pool3d(Tensor self, any kernel_size, any? stride=None, any padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor',
   namespace: 'torch.nn.functional',
   autocast: 'float32',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const op = `${F}.avg_pool3d`
-    if (divisorOverride === 0) throw new ArgumentError(`${op}: divisor_override must not be 0.`)
+    const divisor = fixedDivisor(op, divisorOverride)
     const kernel = sizesOf(op, 'kernel_size', kernelSize, 3, 1)
     const axes = steppedWindows(op, input, {
       kernel,
-      stride: stride === null ? kernel : sizesOf(op, 'stride', stride, 3, 1),
+      stride: strideOf(op, stride, kernel),
       padding: sizesOf(op, 'padding', padding, 3, 0),
       dilation: [1, 1, 1],
       ceilMode,
     })
     const table = windowTable(axes, input.sizes.slice(-3))
     const counts = countIncludePad ? table.covered : table.inside
-    return meanOver(input, input.sizes.slice(-3), table, divisorOverride === null ? counts : counts.map(() => divisorOverride))
+    return meanOver(input, input.sizes.slice(-3), table, divisor === null ? counts : counts.map(() => divisor))
   },
 })
 
@@ -274,7 +288,7 @@ export const lpPool1d: OpFunction<LpPool> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, p, kernelSize, stride, ceilMode) => {
     const kernel = single(`${F}.lp_pool1d`, 'kernel_size', kernelSize, 1)
-    const step = stride === null ? kernel : single(`${F}.lp_pool1d`, 'stride', stride, 1)
+    const [step = kernel] = strideOf(`${F}.lp_pool1d`, stride, [kernel])
     return rootOf(avgPool1d(pow(input, p), kernel, step, 0, ceilMode), kernel, p)
   },
 })
@@ -293,7 +307,7 @@ export const lpPool2d: OpFunction<LpPool> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, p, kernelSize, stride, ceilMode) => {
     const kernel = sizesOf(`${F}.lp_pool2d`, 'kernel_size', kernelSize, 2, 1)
-    const step = stride === null ? kernel : sizesOf(`${F}.lp_pool2d`, 'stride', stride, 2, 1)
+    const step = strideOf(`${F}.lp_pool2d`, stride, kernel)
     return rootOf(avgPool2d(pow(input, p), kernel, step, 0, ceilMode), (kernel[0] ?? 1) * (kernel[1] ?? 1), p)
   },
 })
@@ -312,7 +326,7 @@ export const lpPool3d: OpFunction<LpPool> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, p, kernelSize, stride, ceilMode) => {
     const kernel = sizesOf(`${F}.lp_pool3d`, 'kernel_size', kernelSize, 3, 1)
-    const step = stride === null ? kernel : sizesOf(`${F}.lp_pool3d`, 'stride', stride, 3, 1)
+    const step = strideOf(`${F}.lp_pool3d`, stride, kernel)
     return rootOf(
       avgPool3d(pow(input, p), kernel, step, 0, ceilMode),
       kernel.reduce((a, b) => a * b, 1),

@@ -2,10 +2,11 @@
 // 2D pooling of pool.ts has kernels of its own.
 import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { formatShape, numelOf, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { constantPadNd } from '../join.ts'
+import { cat, constantPadNd } from '../join.ts'
 import { div } from '../pointwise/arithmetic.ts'
 import { argmax } from '../reduction/argExtremes.ts'
 import { sum } from '../reduction/sum.ts'
@@ -13,7 +14,7 @@ import { sizeAt } from '../shapes.ts'
 import { gather } from '../view/indexing.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
-import { windowCount } from './windows.ts'
+import { isKernelSize, isNumbers, windowCount } from './windows.ts'
 
 /** One number for every spatial dimension, or a list with one for each. */
 export type Sizes = number | readonly number[]
@@ -33,8 +34,6 @@ export function range(n: number): readonly number[] {
   return Array.from({ length: n }, (_, i) => i)
 }
 
-const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
-
 /** One integer for each of `count` dimensions. Throws ArgumentError, naming `op` and the argument, unless they are integers of at least `least`. */
 export function sizesOf(op: string, name: string, value: unknown, count: number, least: number): readonly number[] {
   const list =
@@ -48,6 +47,10 @@ export function sizesOf(op: string, name: string, value: unknown, count: number,
   if (list.length === count && list.every((v) => Number.isInteger(v) && v >= least)) return list
   throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or one for each of the ${count} dimensions, got ${valueText(value)}.`)
 }
+
+/** The stride of windows for each dimension of `kernel`, which is its default. Throws ArgumentError like {@link sizesOf}. */
+export const strideOf = (op: string, stride: unknown, kernel: readonly number[]): readonly number[] =>
+  isKernelSize(stride) ? kernel : sizesOf(op, 'stride', stride, kernel.length, 1)
 
 /** The last `spatial` sizes. Throws ShapeError unless there are one or two dimensions before them. */
 export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
@@ -147,33 +150,55 @@ export function windowTable(axes: readonly AxisWindows[], sizes: readonly number
 export const constantOf = (values: ArrayLike<number>, shape: readonly number[], dtype: Tensor['dtype']): Tensor =>
   withoutModes(() => tensorFromValues(values, shape, dtype))
 
-/** The elements of every window: [.., windows, taps], from planes [.., places]. Places outside hold `fill`. `tables` has one for all planes, or one for each. */
-function windowsOf(flat: Tensor, tables: readonly WindowTable[], fill: number): { readonly elements: Tensor; readonly table: Tensor } {
-  const [{ outputs, taps } = { outputs: [], taps: 0 }] = tables
-  const lead = flat.sizes.slice(0, -1)
-  const windows = numelOf(outputs)
-  const positions = tables.flatMap((table) => table.positions)
-  const places = sizeAt(flat.sizes, -1)
-  const padded = positions.includes(places) ? constantPadNd(flat, [0, 1], fill) : flat
-  const own = constantOf(positions, tables.length === 1 ? [...lead.map(() => 1), windows * taps] : [...lead, windows * taps], 'int64')
-  const table = expand(own, [...lead, windows * taps])
-  return { elements: reshape(gather(padded, -1, table), [...lead, windows, taps]), table: reshape(table, [...lead, windows, taps]) }
+/** Whether a window has places outside of the plane, which tables have at the position behind its last. */
+const hasOutside = (flat: Tensor, tables: readonly WindowTable[]): boolean => {
+  const outside = sizeAt(flat.sizes, -1)
+  return tables.some((table) => table.positions.includes(outside))
 }
 
-/** The maximum over each window, and its flat position in the plane: [values, indices]. */
+/** The elements of every window: [.., windows, taps], from planes [.., places]. `tables` has one for all planes, or one for each. */
+function windowsOf(planes: Tensor, tables: readonly WindowTable[]): { readonly elements: Tensor; readonly table: Tensor } {
+  const [{ outputs, taps } = { outputs: [], taps: 0 }] = tables
+  const lead = planes.sizes.slice(0, -1)
+  const windows = numelOf(outputs)
+  const positions = tables.flatMap((table) => table.positions)
+  const own = constantOf(positions, tables.length === 1 ? [...lead.map(() => 1), windows * taps] : [...lead, windows * taps], 'int64')
+  const table = expand(own, [...lead, windows * taps])
+  return { elements: reshape(gather(planes, -1, table), [...lead, windows, taps]), table: reshape(table, [...lead, windows, taps]) }
+}
+
+/** A tensor with the lowest value of a dtype. */
+const lowestOf = (dtype: Tensor['dtype'], shape: readonly number[]): Tensor =>
+  expand(
+    withoutModes(() =>
+      tensorFromValues(
+        [dtypeInfo[dtype].lowest],
+        shape.map(() => 1),
+        dtype,
+      ),
+    ),
+    shape,
+  )
+
+/**
+ * The maximum over each window, and its flat position in the plane: [values, indices]. Places outside are the last of their window and hold the lowest value, so that only
+ * a window of nothing else has one as its first maximum: its value is the lowest, and its position the one behind the last.
+ */
 export function maxOver(input: Tensor, sizes: readonly number[], tables: readonly WindowTable[]): readonly [Tensor, Tensor] {
   const lead = input.symSizes.slice(0, input.ndim - sizes.length)
   const flat = reshape(input, [...lead, numelOf(sizes)])
-  const { elements, table } = windowsOf(flat, tables, input.isFloatingPoint() ? -Infinity : 0)
+  const planes = hasOutside(flat, tables) ? cat([flat, lowestOf(input.dtype, [...flat.sizes.slice(0, -1), 1])], -1) : flat
+  const { elements, table } = windowsOf(planes, tables)
   const indices = squeeze(gather(table, -1, unsqueeze(argmax(elements, -1), -1)), -1)
   const shape = [...lead, ...(tables[0]?.outputs ?? [])]
-  return [reshape(gather(flat, -1, indices), shape), reshape(indices, shape)]
+  return [reshape(gather(planes, -1, indices), shape), reshape(indices, shape)]
 }
 
-/** The sum over each window divided by its entry of `divisors`. */
+/** The sum over each window divided by its entry of `divisors`. Places outside count as 0. */
 export function meanOver(input: Tensor, sizes: readonly number[], table: WindowTable, divisors: readonly number[]): Tensor {
   const lead = input.symSizes.slice(0, input.ndim - sizes.length)
-  const { elements } = windowsOf(reshape(input, [...lead, numelOf(sizes)]), [table], 0)
+  const flat = reshape(input, [...lead, numelOf(sizes)])
+  const { elements } = windowsOf(hasOutside(flat, [table]) ? constantPadNd(flat, [0, 1], 0) : flat, [table])
   const means = div(
     sum(elements, [-1]),
     constantOf(divisors, [divisors.length], input.dtype),

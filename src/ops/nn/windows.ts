@@ -5,7 +5,7 @@ import { ArgumentError } from '../../errors/index.ts'
 /** A number for both dimensions, or one each [height, width]. */
 export type Pair = number | readonly number[]
 
-const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
+export const isNumbers = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((v) => typeof v === 'number')
 
 /** How the windows of a convolution or a pool move over planes. */
 export interface WindowMoves {
@@ -31,6 +31,16 @@ export function windowPair(op: string, name: string, value: unknown, least: numb
     throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or two of them [height, width], got ${valueText(value)}.`)
   }
   return [height, width]
+}
+
+/** Whether a stride is left to its default, the kernel size: null, or an empty list as in PyTorch. */
+export const isKernelSize = (stride: unknown): boolean => stride === null || (Array.isArray(stride) && stride.length === 0)
+
+/** The divisor of a mean that the user gave; null if it depends on the window. Throws ArgumentError, naming `op`, unless it is an integer other than 0. */
+export function fixedDivisor(op: string, divisorOverride: number | null): number | null {
+  if (divisorOverride !== null && (!Number.isInteger(divisorOverride) || divisorOverride === 0))
+    throw new ArgumentError(`${op}: divisor_override must be an integer other than 0, got ${divisorOverride}.`)
+  return divisorOverride
 }
 
 /** The size along the only dimension, from a number or a list of one. Throws ArgumentError for anything else. */
