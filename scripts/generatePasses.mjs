@@ -1,9 +1,9 @@
-// npm run generate: writes the index of the passes in src/fx/passes/library, so that a new pass is only a new file there. Runs before build, typecheck, lint and tests;
+// npm run generate: writes the index of the passes in src/fx/passes/each, so that a new pass is only a new file there. Runs before build, typecheck, lint and tests;
 // needs neither a build nor a network. The index is not committed.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const folder = new URL('../src/fx/passes/library/', import.meta.url)
+const folder = new URL('../src/fx/passes/each/', import.meta.url)
 const index = new URL('index.ts', folder)
 
 /** The files of the passes, in alphabetical order. */

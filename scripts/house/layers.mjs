@@ -31,7 +31,25 @@ export const layers = [
   { place: 'fx/run', holds: 'GraphModule and Interpreter', imports: wings('graph', 'text', 'values') },
   { place: 'fx/trace', holds: 'Tracer, `symbolicTrace`, Transformer', imports: wings('graph', 'text', 'values', 'run') },
   { place: 'fx/rewrite', holds: 'patterns: matching and replacing', imports: wings(...fxCore) },
-  { place: 'fx/passes', holds: 'passes that users run', imports: [...wings(...fxCore, 'rewrite'), 'pipeline'] },
+  { place: 'fx/passes/nodes', holds: 'what passes ask about nodes: calls, notes, sizes, order', imports: wings(...fxCore, 'rewrite') },
+  { place: 'fx/passes/dot', holds: "graphs in Graphviz's language", imports: wings(...fxCore, 'passes/nodes') },
+  {
+    place: 'fx/passes/run',
+    holds: 'what a pass is, and managers and observers of passes',
+    imports: [...wings(...fxCore, 'passes/nodes', 'passes/dot'), 'pipeline'],
+  },
+  { place: 'fx/passes/each', holds: 'one file for each pass', imports: [...wings(...fxCore, 'rewrite', 'passes/nodes', 'passes/run'), 'pipeline'] },
+  {
+    place: 'fx/passes/split',
+    holds: 'a graph in parts: by function, tags, or what a backend supports',
+    imports: [...wings(...fxCore, 'rewrite', 'passes/nodes', 'passes/run', 'passes/each'), 'pipeline'],
+  },
+  {
+    place: 'fx/passes/minimize',
+    holds: 'the nodes that a backend computes wrongly',
+    imports: wings(...fxCore, 'passes/nodes', 'passes/each', 'passes/split'),
+  },
+  { place: 'fx/passes', holds: '`tensorfx/fx/passes`: the names that users import', imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline'] },
   { place: 'fx/experimental', holds: "PyTorch's `fx.experimental`", imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline'] },
   {
     place: 'fx/viewer',

@@ -21,7 +21,7 @@ import {
 import type { Dimension } from 'tensorfx/fx/experimental'
 import { ShapeProp } from 'tensorfx/fx/passes'
 import { BatchNorm2d, Conv2d, MaxPool2d, Module, ReLU } from 'tensorfx/nn'
-import { isTensorMetadata } from '../../src/fx/passes/shapeProp.ts'
+import { isTensorMetadata } from '../../src/fx/passes/nodes/meta.ts'
 import {
   Chained,
   ConvPoolFlatten,

@@ -48,10 +48,10 @@ describe('the list of layers', () => {
 })
 
 describe('folders of fx', () => {
-  it('hold at most 16 files, but for passes', () => {
+  it('hold at most 16 files', () => {
     const counts = new Map<string, number>()
     for (const name of sources.filter((n) => n.startsWith('fx/'))) counts.set(dirname(name), (counts.get(dirname(name)) ?? 0) + 1)
-    const full = [...counts].filter(([folder, count]) => count > 16 && folder !== 'fx/passes')
+    const full = [...counts].filter(([, count]) => count > 16)
     expect(full).toEqual([])
   })
 })

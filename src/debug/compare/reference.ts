@@ -1,6 +1,7 @@
 // The reference: a graph node by node, each node in float64 on inputs that were rounded to the dtypes of the graph. What a node gives is then wrong only by its
 // own rounding, so a backend that is fed the same inputs can be judged node by node.
 import { noGrad, versionOf } from '../../autograd/index.ts'
+import { isCall } from '../../fx/passes/nodes/calls.ts'
 import { Graph, GraphModule, Interpreter, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
 import { clone, opOf, to } from '../../ops/index.ts'
@@ -39,9 +40,6 @@ export interface Step extends Task, Computed {
   /** The results of eager kernels, in the dtypes of the graph. */
   readonly like: readonly [Tensor, ...Tensor[]]
 }
-
-/** Whether a node computes something. */
-export const isCall = (node: Node): boolean => node.op === 'call_function' || node.op === 'call_method' || node.op === 'call_module'
 
 const once = <T>(compute: () => T): (() => T) => {
   let known: { readonly value: T } | null = null

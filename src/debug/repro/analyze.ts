@@ -2,6 +2,7 @@
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
 import { checkArray, checkCount, checkOptions } from '../../protocol/index.ts'
 import { config, lookupBackend, runnable, resultsOf } from '../../dynamo/index.ts'
+import { isCall } from '../../fx/passes/nodes/calls.ts'
 import { Graph, GraphModule, Interpreter } from '../../fx/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import type { Node } from '../../fx/index.ts'
@@ -108,8 +109,7 @@ function savedIn(
   }
 }
 
-const intermediates = (graph: Graph): Node[] =>
-  [...graph.nodes].filter((n) => n.op === 'call_function' || n.op === 'call_method' || n.op === 'call_module')
+const intermediates = (graph: Graph): Node[] => [...graph.nodes].filter(isCall)
 
 /** The same graph, returning every intermediate value. */
 function withAllOutputs(gm: GraphModule): GraphModule {

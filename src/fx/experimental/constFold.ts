@@ -11,7 +11,7 @@ import { Graph } from '../graph/graph.ts'
 import { referringNodes } from '../graph/lint.ts'
 import { Node } from '../graph/node.ts'
 import { GraphModule } from '../run/graphModule.ts'
-import { inlineModule, splitModule } from '../passes/splitModule.ts'
+import { inlineModule, splitModule } from '../passes/split/splitModule.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
 /** Several folded values, as parameters named `0`, `1`, … */

@@ -11,7 +11,7 @@ import {
   isPlainObject,
   isTensorLike,
 } from '../../protocol/index.ts'
-import { extractTensorMetadata } from '../passes/shapeProp.ts'
+import { extractTensorMetadata } from '../passes/nodes/meta.ts'
 
 /** For each argument, by the path of each leaf in it (`L['x'][0]`): which dimensions differ between the examples. A number has one flag. */
 export type Dynamism = Record<string, Record<string, boolean[]>>

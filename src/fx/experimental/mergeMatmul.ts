@@ -6,8 +6,8 @@ import type { TargetFunction } from '../../protocol/index.ts'
 import { Node } from '../graph/node.ts'
 import type { Argument, CallFunctionNode } from '../graph/node.ts'
 import { operator } from '../graph/operator.ts'
-import { legalizeGraph } from '../passes/legalize.ts'
-import { isTensorMetadata } from '../passes/shapeProp.ts'
+import { legalizeGraph } from '../passes/each/legalize.ts'
+import { tensorMetaOf } from '../passes/nodes/meta.ts'
 import { GraphModule } from '../run/graphModule.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
@@ -77,8 +77,8 @@ function groupsOf(gm: GraphModule, matmul: TargetFunction): CallFunctionNode[][]
 }
 
 function mayBeMatrix(node: Node): boolean {
-  const note = node.meta['tensor_meta']
-  return !isTensorMetadata(note) || note.shape.length === 2
+  const meta = tensorMetaOf(node)
+  return meta === null || meta.shape.length === 2
 }
 
 /** Whether none of the nodes needs the result of another. */

@@ -211,7 +211,9 @@ describeGolden('net_min_base', {
   'constructor_errors (difference: errors-before-running)': (golden) => {
     const [notTraced, count, noA, noB] = resultOf<{ error: string }[]>(golden).map((e) => e.error)
     expect(notTraced).toContain('Expected GraphModule, got')
-    expect(() => new MinimizerBase(new Chain() as never, [X, Y], () => [0, true])).toThrow('expected a GraphModule, got a Chain')
+    expect(() => new MinimizerBase(new Chain() as never, [X, Y], () => [0, true])).toThrow(
+      "MinimizerBase: argument 'module' must be a GraphModule, got a Chain.",
+    )
     expect(count).toContain('ShapeProp error for: node=%y')
     expect(() => minimizer({ inputs: [X] })).toThrow('Placeholder count (2) does not match sampleInput count (1).')
     expect([noA, noB]).toEqual(['run_a() is not implemented.', 'run_b() is not implemented.'])

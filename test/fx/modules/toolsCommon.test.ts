@@ -1,6 +1,5 @@
 // getNodeTarget, isNodeOutputTensor, FxNetAccFusionsFinder, legalizeGraph and stableTopologicalSort; PyTorch's passes.tools_common.
 import { describe, expect, it } from 'vitest'
-import * as fc from 'fast-check'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { Graph, GraphModule, operator, symbolicTrace } from 'tensorfx/fx'
@@ -15,7 +14,6 @@ import {
   legalizeGraph,
   stableTopologicalSort,
 } from 'tensorfx/fx/passes'
-import { NodeHeap } from '../../../src/fx/passes/nodeHeap.ts'
 import { nameTarget } from '../../../src/protocol/index.ts'
 import { X, chain, describeGolden, expectText, messageOf, names, nodeOf, resultOf } from './golden.ts'
 
@@ -166,22 +164,5 @@ describe('orders', () => {
     const before = String(gm.graph)
     expect(String(stableTopologicalSort(gm).graph)).toBe(before)
     expect(names(stableTopologicalSort(shuffled()).graph.nodes)).toEqual(['x', 'sin', 'relu', 'add', 'neg', 'output'])
-  })
-
-  it('a heap of nodes gives them by position', () => {
-    const positions = fc.array(fc.nat({ max: 50 }), { maxLength: 40 })
-    fc.assert(
-      fc.property(positions, (list) => {
-        const heap = new NodeHeap()
-        for (const position of list) {
-          const node = new Graph().placeholder('x')
-          node.position = position
-          heap.add(node)
-        }
-        const taken: number[] = []
-        for (let node = heap.take(); node !== undefined; node = heap.take()) taken.push(node.position)
-        expect(taken).toEqual(list.toSorted((a, b) => a - b))
-      }),
-    )
   })
 })

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../../errors/index.ts'
 import { checkArgument, checkArray, checkCount, isObject } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
-import { Dependencies } from '../../passes/dependencies.ts'
+import { Dependencies, LastReady } from '../../passes/nodes/order.ts'
 import { Partition, checkMap, checkPartition, checkPartitions, getCommLatencyBetween, getExtraSizeOf } from './partitionerUtils.ts'
 import type { Device, PartitionLatency } from './partitionerUtils.ts'
 
@@ -66,7 +66,7 @@ export function combineTwoPartitions(first: Partition, second: Partition, partit
 function ordered(partitions: readonly Partition[]): readonly Partition[] {
   const dependencies = new Dependencies(partitions)
   for (const partition of partitions) for (const parent of partition.parents) dependencies.require(partition, parent)
-  return dependencies.order('last').order
+  return dependencies.order(new LastReady()).order
 }
 
 /** Sets the levels of parts. PyTorch's get_bfs_level_partition. */

@@ -4,7 +4,7 @@ import { ArgumentError } from '../../../errors/index.ts'
 import { checkNode } from '../../../protocol/graphChecks.ts'
 import { checkArgument, checkArray, checkCount, valueText } from '../../../protocol/index.ts'
 import type { Node } from '../../graph/node.ts'
-import type { SizeBytes } from '../../passes/graphManipulation.ts'
+import type { SizeBytes } from '../../passes/each/sizes.ts'
 
 /** Something that can run a part of a graph. PyTorch's Device. */
 export interface Device {
