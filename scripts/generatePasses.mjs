@@ -1,10 +1,12 @@
 // npm run generate: writes the index of the passes in src/fx/passes/each, so that a new pass is only a new file there. Runs before build, typecheck, lint and tests;
 // needs neither a build nor a network. The index is not committed.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const folder = new URL('../src/fx/passes/each/', import.meta.url)
 const index = new URL('index.ts', folder)
+/** Where the passes were before: a checkout that was pulled still has the index of then, which no longer compiles. */
+const before = new URL('../src/fx/passes/library/', import.meta.url)
 
 /** The files of the passes, in alphabetical order. */
 export function passFiles() {
@@ -15,6 +17,7 @@ export function passFiles() {
 
 /** Writes the index. Leaves it alone if it is up to date, so that watchers see no change. */
 export function generate() {
+  rmSync(before, { recursive: true, force: true })
   const lines = passFiles().map((name) => `export * from './${name}'`)
   const text = `// Written by scripts/generatePasses.mjs; not committed.\n${lines.join('\n')}\n`
   if (current() !== text) writeFileSync(index, text)
