@@ -51,13 +51,18 @@ class Verifier {
 
   run(): void {
     const names = new Set<string>()
+    this.where = 'its name'
+    this.named(this.kernel.name)
     for (const { name } of this.kernel.params) {
       this.where = `parameter ${name}`
+      this.named(name)
       if (names.has(name)) this.fail('two parameters have this name; rename one of them')
       names.add(name)
     }
-    for (const { name, elements } of this.kernel.scratch ?? []) {
+    for (const { name, elements, per } of this.kernel.scratch ?? []) {
       this.where = `scratch ${name}`
+      this.named(name)
+      if (per !== 'call' && per !== 'thread') this.fail(`scratch memory is that of a call or of a thread, not '${String(per)}'`)
       if (names.has(name)) this.fail('a parameter or another scratch memory has this name; rename one of them')
       names.add(name)
       this.size(elements)
@@ -67,6 +72,11 @@ class Verifier {
 
   private fail(message: string): never {
     throw new KernelError(`kernel ${this.kernel.name}, ${this.where}: ${message}`)
+  }
+
+  /** Printed kernels, by whose text they are cached, tell variables apart by their names. */
+  private named(name: string): void {
+    if (name === '') this.fail('a name must not be empty')
   }
 
   private body(stmts: readonly Stmt[], path: string): void {
@@ -129,6 +139,7 @@ class Verifier {
   }
 
   private declareLocal(variable: Variable): void {
+    this.named(variable.name)
     if (this.inScope(variable)) this.fail(`the local ${variable.name} is already declared`)
     this.variables.at(-1)?.add(variable)
   }
@@ -141,6 +152,8 @@ class Verifier {
   private loop(stmt: ForStmt, path: string): void {
     const { mode } = stmt
     const { name, extent, step } = stmt.loop
+    this.named(name)
+    if (!Object.hasOwn(INSIDE, mode)) this.fail(`a loop cannot be '${String(mode)}', only ${Object.keys(INSIDE).join(', ')}`)
     if (this.modeOf(stmt.loop) !== undefined) this.fail(`the loop variable ${name} is already used by an enclosing loop`)
     this.size(extent)
     if (typeof extent === 'number' && (!Number.isInteger(extent) || extent < 0)) this.fail(`the extent ${extent} must be a non-negative integer`)

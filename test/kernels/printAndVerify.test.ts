@@ -195,6 +195,20 @@ describe('verifyKernel names the statement and the rule', () => {
   }
   const x = load(a, at([i, 1]))
 
+  test('names say something, and modes are those that there are', () => {
+    const unnamed = /a name must not be empty/
+    wrong([], unnamed, [bufferParam('', 'float32')])
+    wrong([declare(local('', 'float32'), f32(0))], unnamed)
+    wrong([forLoop(loopVar('', 3), 'serial', [])], unnamed)
+    expect(() => verifyKernel({ ...kernel([]), name: '' })).toThrow(unnamed)
+    // @ts-expect-error there is no such mode
+    wrong([forLoop(loopVar('i', 3), 'sideways', [])], /a loop cannot be 'sideways', only serial, simd, parallel, unroll, lanes/)
+    const scratch = { kind: 'scratch', name: 's', dtype: 'float32', elements: 4 } as const
+    expect(() => verifyKernel({ ...kernel([]), scratch: [{ ...scratch, name: '', per: 'call' }] })).toThrow(unnamed)
+    // @ts-expect-error nothing else has scratch memory
+    expect(() => verifyKernel({ ...kernel([]), scratch: [{ ...scratch, per: 'process' }] })).toThrow(/that of a call or of a thread, not 'process'/)
+  })
+
   test('parameters are listed once and used as declared', () => {
     wrong([], /parameter a: two parameters have this name/, [a, a])
     wrong([store(out, at(), load(bufferParam('b', 'float32'), at()))], /kernel k, statement 1 \(store to out\): the buffer b is not among/)

@@ -1,4 +1,4 @@
-// Kernels of batch and layer normalization. Two passes over the data for mean and variance: the one-pass formula cancels.
+// Kernels of batch, layer and root mean square normalization. Two passes over the data for mean and variance: the one-pass formula cancels.
 import {
   accumulate,
   at,
@@ -207,6 +207,63 @@ export const layerNormBackwardKernel = kernelCache((dtype: DType, hasWeight: boo
         forLoop(r2, 'serial', [accumulate(sumW, 'add', mul(grad2, normal2)), accumulate(sumB, 'add', grad2)]),
         store(gw, at([d2, 1]), read(sumW)),
         store(gb, at([d2, 1]), read(sumB)),
+      ]),
+    ],
+  })
+})
+
+/** Divides rows by their root mean square. Params: out, rstd, input, weight?, rows, width, count, eps. */
+export const rmsNormKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
+  const [out, rstd] = [bufferParam('out', dtype, 'write'), bufferParam('rstd', dtype, 'write')]
+  const [x, weight] = [bufferParam('input', dtype), bufferParam('weight', dtype)]
+  const [rows, width] = [sizeParam('rows'), sizeParam('width')]
+  const [count, eps] = [scalarParam('count', dtype), scalarParam('eps', dtype)]
+  const [r, d0, d1] = [loopVar('r', rows), loopVar('d0', width), loopVar('d1', width)]
+  const [squares, inverse] = [local('squares', dtype), local('inverse', dtype)]
+  const element = load(x, at([r, width], [d0, 1]))
+  const normal = mul(load(x, at([r, width], [d1, 1])), read(inverse))
+  return compileKernel({
+    name: 'rms_norm',
+    params: [out, rstd, x, ...(hasWeight ? [weight] : []), rows, width, count, eps],
+    body: [
+      forLoop(r, 'serial', [
+        declare(squares, constant(dtype, 0)),
+        forLoop(d0, 'simd', [accumulate(squares, 'add', mul(element, element))]),
+        declare(inverse, inverseRoot(add(div(read(squares), scalar(count)), scalar(eps)))),
+        store(rstd, at([r, 1]), read(inverse)),
+        forLoop(d1, 'simd', [store(out, at([r, width], [d1, 1]), hasWeight ? mul(normal, load(weight, at([d1, 1]))) : normal)]),
+      ]),
+    ],
+  })
+})
+
+/** Gradients of root mean square normalization; each row is added to that of the weight while it is in the cache. Params: gradInput, gradWeight, grad, input, rstd, weight?, rows, width, count. */
+export const rmsNormBackwardKernel = kernelCache((dtype: DType, hasWeight: boolean): CompiledKernel => {
+  const [gi, gw] = [bufferParam('gradInput', dtype, 'write'), bufferParam('gradWeight', dtype, 'readwrite')]
+  const [g, x, rstd, weight] = [bufferParam('grad', dtype), bufferParam('input', dtype), bufferParam('rstd', dtype), bufferParam('weight', dtype)]
+  const [rows, width] = [sizeParam('rows'), sizeParam('width')]
+  const count = scalarParam('count', dtype)
+  const [z, r, d0, d1] = [loopVar('z', width), loopVar('r', rows), loopVar('d0', width), loopVar('d1', width)]
+  const [inverse, dot, slope] = [local('inverse', dtype), local('dot', dtype), local('slope', dtype)]
+  const weighted = (d: typeof d0): Expr => {
+    const grad = load(g, at([r, width], [d, 1]))
+    return hasWeight ? mul(grad, load(weight, at([d, 1]))) : grad
+  }
+  const normal = (d: typeof d0): Expr => mul(load(x, at([r, width], [d, 1])), read(inverse))
+  return compileKernel({
+    name: 'rms_norm_backward',
+    params: [gi, gw, g, x, rstd, ...(hasWeight ? [weight] : []), rows, width, count],
+    body: [
+      forLoop(z, 'simd', [store(gw, at([z, 1]), constant(dtype, 0))]),
+      forLoop(r, 'serial', [
+        declare(inverse, load(rstd, at([r, 1]))),
+        declare(dot, constant(dtype, 0)),
+        forLoop(d0, 'simd', [accumulate(dot, 'add', mul(weighted(d0), normal(d0)))]),
+        declare(slope, div(read(dot), scalar(count))),
+        forLoop(d1, 'simd', [
+          store(gi, at([r, width], [d1, 1]), mul(read(inverse), sub(weighted(d1), mul(normal(d1), read(slope))))),
+          store(gw, at([d1, 1]), mul(load(g, at([r, width], [d1, 1])), normal(d1)), 'add'),
+        ]),
       ]),
     ],
   })

@@ -49,6 +49,23 @@ const folded = (x: Plain): Plain =>
     }),
   )
 
+/** 1 / sqrt(mean of squares + eps) of the rows. */
+const roots = (x: Plain, eps: number): Plain => {
+  const line = x.shape.at(-1) ?? 1
+  return build([...x.shape.slice(0, -1), 1], (...at) => 1 / Math.sqrt(sumOf(line, (k) => x.at(...at.slice(0, -1), k) ** 2) / line + eps))
+}
+
+/** The gradients of rows divided by their root mean square, whose inverses are `inverse`. */
+function rmsBackward(g: Plain, x: Plain, _: unknown, inverse: Plain, weight: Plain | null): readonly [Plain, Plain] {
+  const [rows = 0, line = 0] = x.shape
+  const weighted = (i: number, j: number): number => g.at(i, j) * (weight?.at(j) ?? 1)
+  const gi = build(x.shape, (i, j) => {
+    const slope = sumOf(line, (k) => weighted(i, k) * x.at(i, k)) / line
+    return inverse.at(i, 0) * weighted(i, j) - x.at(i, j) * inverse.at(i, 0) ** 3 * slope
+  })
+  return [gi, build([line], (j) => sumOf(rows, (i) => g.at(i, j) * x.at(i, j) * inverse.at(i, 0)))]
+}
+
 const rms = (x: Plain, weight: Plain | null, eps: number): Plain =>
   build(x.shape, (...at) => {
     const line = x.shape.at(-1) ?? 1
@@ -143,6 +160,22 @@ export default {
   'torch.nn.functional.rms_norm': [
     { args: [sample([2, 3, 4], 20), [4], { eps: 0.1 }], gives: (x: Plain) => rms(x, null, 0.1) },
     { args: [sample([3, 4], 21), [4], sample([4], 22), 1e-3], gives: (x: Plain, _: unknown, w: Plain) => rms(x, w, 1e-3) },
+  ],
+  'torch.ops.tensorfx.fused_rms_norm': [
+    {
+      args: [sample([3, 4], 21), [4], sample([4], 22), 1e-3],
+      gives: (x: Plain, _: unknown, w: Plain) => [rms(x, w, 1e-3), roots(x, 1e-3)],
+      differentiable: 1,
+    },
+    { args: [sample([2, 3, 5], 20), [5], null, 0.1], gives: (x: Plain) => [rms(x, null, 0.1), roots(x, 0.1)], differentiable: 1 },
+  ],
+  'torch.ops.tensorfx.fused_rms_norm_backward': [
+    {
+      args: [sample([3, 4], 1), sample([3, 4], 21), [4], sample([3, 1], 2), sample([4], 22)],
+      gives: rmsBackward,
+      noGradient: 'it is never recorded',
+    },
+    { args: [sample([3, 4], 1), sample([3, 4], 21), [4], sample([3, 1], 2), null], gives: rmsBackward, noGradient: 'it is never recorded' },
   ],
   'torch.nn.functional.local_response_norm': [
     {
