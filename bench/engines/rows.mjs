@@ -165,6 +165,13 @@ export const rows = [
   convolutionsInGraph(256, 14, {}, { convolution: 'fast' }),
   rowwise('softmax', 'softmax', { base: 2, pytorch: 0.58 }),
   rowwise('logSoftmax', 'log_softmax', { base: 2, pytorch: 0.58 }),
+  {
+    name: 'rmsNorm 1024²',
+    inputs: { x: [1024, 1024], w: [1024] },
+    ours: ({ x, w }, { F }) => F.rmsNorm(x, [1024], w),
+    pytorch: { run: 'F.rms_norm(x, (1024,), w)' },
+    aim: { base: 0.97 },
+  },
   permuted([1024, 1024], [1, 0], { base: 5, pytorch: 1 }),
   permuted([16, 64, 12, 64], [0, 2, 1, 3], { base: 0.97, pytorch: 1 }),
   permuted([8, 56, 56, 64], [0, 3, 1, 2], { base: 3, pytorch: 1 }),
