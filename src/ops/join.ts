@@ -16,6 +16,13 @@ import { select, slice } from './view/slicing.ts'
 
 const isNothing = (t: Tensor): boolean => t.ndim === 1 && sizeEq(t.symNumel, 0)
 
+/** Whether two shapes have the same sizes but at `at`. */
+function agree(a: readonly Size[], b: readonly Size[], at: number): boolean {
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (i !== at && a[i] !== b[i] && !sizeEq(a[i], b[i])) return false
+  return true
+}
+
 /** The result of cat, and the dimension along which it joins. */
 function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: TensorSpec<Size>; readonly at: number } {
   // As in PyTorch, a tensor of shape [0] adds nothing to tensors of any shape.
@@ -24,16 +31,16 @@ function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: Tens
   const [at] = symDimAndSize('torch.cat', first, dim)
   let size: Size = 0
   let { dtype } = first
-  tensors.forEach((t, k) => {
+  for (const t of tensors) {
     dtype = promoteTypes(dtype, t.dtype)
-    if (isNothing(t)) return
-    if (t.ndim !== first.ndim || t.symSizes.some((s, i) => i !== at && !sizeEq(s, first.symSizes[i]))) {
+    if (isNothing(t)) continue
+    if (!agree(t.symSizes, first.symSizes, at)) {
       throw new ShapeError(
-        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.symSizes)} but tensors[${k}] has ${formatShape(t.symSizes)}; all sizes but that of dimension ${dim} must agree.`,
+        `torch.cat: tensors[${tensors.indexOf(first)}] has shape ${formatShape(first.symSizes)} but tensors[${tensors.indexOf(t)}] has ${formatShape(t.symSizes)}; all sizes but that of dimension ${dim} must agree.`,
       )
     }
-    size = sizeAdd(size, sizeAt(t.symSizes, at))
-  })
+    size = sizeAdd(size, t.symSizes[at] ?? 0)
+  }
   return { spec: { shape: first.symSizes.with(at, size), dtype }, at }
 }
 

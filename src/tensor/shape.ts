@@ -73,8 +73,8 @@ export function isContiguous(shape: readonly Size[], strides: readonly Size[]): 
   let step: Size = 1
   for (let i = shape.length - 1; i >= 0; i--) {
     const size = shape[i] ?? 1
-    if (sizeEq(size, 1)) continue
-    if (!sizeEq(strides[i] ?? NaN, step)) return hasNoElements(shape)
+    if (size === 1 || (typeof size !== 'number' && sizeEq(size, 1))) continue
+    if (strides[i] !== step && !sizeEq(strides[i] ?? NaN, step)) return hasNoElements(shape)
     step = sizeMul(step, size)
   }
   return true
@@ -83,7 +83,7 @@ export function isContiguous(shape: readonly Size[], strides: readonly Size[]): 
 export function sameShape(a: readonly Size[], b: readonly Size[]): boolean {
   if (a === b) return true
   if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) if (!sizeEq(a[i] ?? NaN, b[i] ?? NaN)) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i] && !sizeEq(a[i], b[i])) return false
   return true
 }
 

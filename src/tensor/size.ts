@@ -100,6 +100,9 @@ export function sizeProduct(list: readonly Size[]): Size {
 
 /** Whether one of the sizes is 0. */
 export function hasNoElements(shape: readonly Size[]): boolean {
-  for (let i = 0; i < shape.length; i++) if (sizeEq(shape[i] ?? 1, 0)) return true
+  for (let i = 0; i < shape.length; i++) {
+    const size = shape[i] ?? 1
+    if (size === 0 || (typeof size !== 'number' && sizeEq(size, 0))) return true
+  }
   return false
 }

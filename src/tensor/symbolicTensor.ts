@@ -3,7 +3,7 @@
 import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { checkedSizes, contiguousStrides, isContiguous } from './shape.ts'
-import { areNumbers, sizeProduct } from './size.ts'
+import { sizeProduct } from './size.ts'
 import { Tensor } from './tensor.ts'
 import type { TensorSpec } from './tensor.ts'
 
@@ -69,7 +69,8 @@ const needsNumbers = (what: string): NumbersNeeded =>
 /** Whether all sizes, strides and the offset are numbers. */
 export function hasNumbers(spec: TensorSpec<Size>): spec is TensorSpec {
   const { shape, strides, offset } = spec
-  return areNumbers(shape) && (strides === undefined || areNumbers(strides)) && (offset === undefined || typeof offset === 'number')
+  for (let i = 0; i < shape.length; i++) if (typeof shape[i] !== 'number' || (strides !== undefined && typeof strides[i] !== 'number')) return false
+  return offset === undefined || typeof offset === 'number'
 }
 
 /** `spec`, which a rule has made of tensors whose sizes are numbers. Throws InternalError if there is a symbol in it. */

@@ -129,7 +129,8 @@ export const unsqueeze: Op['unsqueeze'] = defineOp({
   autocast: 'as is',
   meta: (self, dim) => {
     const at = wrapDim('torch.unsqueeze', dim, self.ndim + 1)
-    const [sizes, steps] = [self.symSizes, self.symSteps]
+    const sizes = self.symSizes
+    const steps = self.symSteps
     const stride = at < self.ndim ? sizeMul(sizeAt(sizes, at), sizeAt(steps, at)) : 1
     return viewSpec(self, sizes.toSpliced(at, 0, 1), steps.toSpliced(at, 0, stride))
   },

@@ -18,7 +18,8 @@ function selectSpec(self: Tensor, dim: number, index: Size): TensorSpec<Size> {
   const i = sizeLess(index, 0) ? sizeAdd(index, size) : index
   if (sizeLess(i, 0) || !sizeLess(i, size))
     throw new ArgumentError(`torch.select: index ${String(index)} is out of range for dimension ${dim} with size ${String(size)}.`)
-  const [sizes, steps] = [self.symSizes, self.symSteps]
+  const sizes = self.symSizes
+  const steps = self.symSteps
   return viewSpec(self, sizes.toSpliced(at, 1), steps.toSpliced(at, 1), sizeAdd(self.symOffset, sizeMul(i, sizeAt(steps, at))))
 }
 
@@ -31,9 +32,11 @@ function clipped(bound: Size, size: Size): Size {
 function sliceSpec(self: Tensor, dim: number, start: Size | null, end: Size | null, step: Size): TensorSpec<Size> {
   const [at, size] = symDimAndSize('torch.Tensor.slice', self, dim)
   if (sizeLess(step, 1)) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${String(step)}.`)
-  const [from, until] = [clipped(start ?? 0, size), clipped(end ?? size, size)]
+  const from = clipped(start ?? 0, size)
+  const until = clipped(end ?? size, size)
   const count = sizeLess(from, until) ? sizeCeilDiv(sizeSub(until, from), step) : 0
-  const [sizes, steps] = [self.symSizes, self.symSteps]
+  const sizes = self.symSizes
+  const steps = self.symSteps
   const stride = sizeAt(steps, at)
   return viewSpec(self, sizes.with(at, count), steps.with(at, sizeMul(stride, step)), sizeAdd(self.symOffset, sizeMul(from, stride)))
 }

@@ -27,7 +27,8 @@ export const expand: OpFunction<(self: Tensor, ...size: readonly (Size | readonl
   autocast: 'as is',
   meta: (self, size) => {
     const lead = size.length - self.ndim
-    const [sizes, steps] = [self.symSizes, self.symSteps]
+    const sizes = self.symSizes
+    const steps = self.symSteps
     if (lead < 0) throw new ShapeError(`torch.Tensor.expand: shape ${formatShape(sizes)} has more dimensions than ${formatShape(size)}.`)
     const shape = size.map((s, i) => (s === -1 ? (sizes[i - lead] ?? s) : s))
     const strides = shape.map((s, i) => {
