@@ -140,9 +140,11 @@ export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
     check(input, normalizedShape, weight, bias)
     const { dtype } = input
     const stat = numbersFor(NAME, statShape(input, normalizedShape))
+    // Rows without elements have statistics too: NaN.
+    const width = numelOf(normalizedShape)
     const [out, mu, rstd] = [Tensor.empty(input.sizes, dtype), Tensor.empty(stat, dtype), Tensor.empty(stat, dtype)]
     const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
-    launch(layerNormKernel(dtype, weight !== null, bias !== null), [out, mu, rstd, ...operands], [...sizes(input, normalizedShape), eps])
+    launch(layerNormKernel(dtype, weight !== null, bias !== null), [out, mu, rstd, ...operands], [numelOf(stat), width, width, eps])
     return [out, mu, rstd]
   },
   decompose: (input, normalizedShape, weight, bias, eps) => {
