@@ -22,9 +22,11 @@ export function withoutHistory({ Tensor }) {
       cut(f(...args))
 }
 
+const counted = ({ counters }) => counters.limits.verifySizes ?? 0
+
 /** The wrappers by name. */
 export function wrappers(api, backend) {
-  const { Tensor, compile, makeFx, reinplace, aotFunction } = api
+  const { Tensor, compile, config, debug, makeFx, reinplace, aotFunction } = api
   // A trace holds for the layouts and numbers that it was made with.
   const traced =
     (trace, run = (call) => call()) =>
@@ -36,10 +38,25 @@ export function wrappers(api, backend) {
         return run(() => traces.get(key).forward(...inputsOf(args, Tensor)))
       })
     }
+  // What is kept for lists of sizes is compared with the operators at every call; a difference, which compile gets over, is an error here.
+  const verified = (f) =>
+    function (...args) {
+      const { verifySizes } = config
+      const before = counted(debug)
+      config.verifySizes = true
+      let result
+      try {
+        result = f.apply(this, args)
+      } finally {
+        config.verifySizes = verifySizes
+      }
+      if (counted(debug) > before) throw new Error('what is kept for a list of sizes gave other results than the operators')
+      return result
+    }
   return {
     compile: (f) => compile(f, { backend }),
-    automatic: (f) => compile(f, { backend }),
-    dynamic: (f) => compile(f, { backend, dynamic: true }),
+    automatic: (f) => verified(compile(f, { backend })),
+    dynamic: (f) => verified(compile(f, { backend, dynamic: true })),
     makeFx: traced((f, args) => makeFx(f)(...args)),
     // What a graph overwrites a backward may need.
     reinplace: traced((f, args) => reinplace(makeFx(f)(...args), ...inputsOf(args, Tensor)), api.noGrad),

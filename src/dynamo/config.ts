@@ -30,6 +30,11 @@ export interface Config {
    * of the graph from the first call on, unless a function is compiled with `dynamic: false`. PyTorch's assume_static_by_default.
    */
   assumeStaticByDefault: boolean
+  /**
+   * Whether the launches that are kept for lists of sizes run beside the operators at every call, from the first on, and are compared with them. Otherwise they are compared once, when
+   * they are made. For tests: it takes more than twice the time.
+   */
+  verifySizes: boolean
   /** Milliseconds that a function may spend on graphs that are used once, beyond the time that its calls take; then what is new runs eagerly. */
   compileBudget: number
   /**
@@ -53,6 +58,7 @@ const defaults: Readonly<Config> = {
   suppressErrors: false,
   recompileLimit: 8,
   assumeStaticByDefault: true,
+  verifySizes: false,
   compileBudget: 2000,
   get memoryLimit() {
     return hostLimit()

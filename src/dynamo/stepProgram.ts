@@ -3,6 +3,9 @@
 import type { Arg } from '../dispatch/index.ts'
 import type { CompiledCode } from '../aot/index.ts'
 import { argValue, runStep } from './evaluate.ts'
+import { mayHavePlan } from './planRecorder.ts'
+import { SizedPlans } from './sizedPlans.ts'
+import type { SizedLayout } from './sizes.ts'
 import { neededSteps, visitSlots } from './traceTree.ts'
 import type { ArgStep, Step } from './traceTree.ts'
 
@@ -32,9 +35,10 @@ function instructionsOf(steps: readonly Step[], outputs: readonly number[]): rea
 
 /** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. */
 export function stepProgram(end: Step, outputs: readonly number[], inputSlots: readonly number[]): CompiledCode {
-  const instructions = instructionsOf(neededSteps(end, outputs).steps, outputs)
+  const { steps } = neededSteps(end, outputs)
+  const instructions = instructionsOf(steps, outputs)
   const count = end.nextSlot
-  return (...inputs) => {
+  const eagerly = (inputs: readonly unknown[]): readonly unknown[] => {
     const values = new Array<unknown>(count)
     const at = (slot: number): unknown => values[slot]
     for (let i = 0; i < inputSlots.length; i++) values[inputSlots[i] ?? 0] = inputs[i]
@@ -51,4 +55,18 @@ export function stepProgram(end: Step, outputs: readonly number[], inputSlots: r
     }
     return outputs.map(at)
   }
+  if (!mayHavePlan(steps)) return (...inputs) => eagerly(inputs)
+  const plans = new SizedPlans({ steps, inputSlots, outputs }, sizedInputs(end, inputSlots), eagerly)
+  return (...inputs) => plans.run(inputs)
+}
+
+/** Of each input: which of its positions are sizes, or that it is one. */
+function sizedInputs(end: Step, inputSlots: readonly number[]): readonly (SizedLayout | 'size' | null)[] {
+  const sized = new Map<number, SizedLayout | 'size'>()
+  for (const step of end.path())
+    for (const arg of step.args.flatMap((one) => (one.kind === 'list' ? one.items : [one]))) {
+      if (arg.kind === 'input' && arg.spec.sizes !== null) sized.set(arg.slot, arg.spec.sizes)
+      if (arg.kind === 'scalar' && arg.number === 'size') sized.set(arg.slot, 'size')
+    }
+  return inputSlots.map((slot) => sized.get(slot) ?? null)
 }

@@ -86,10 +86,10 @@ export interface RecompileEvent {
   readonly user: Frame | null
 }
 
-/** A limit was reached, and code runs eagerly: `config.recompileLimit`; `config.compileBudget`; a backend that failed under `config.suppressErrors`; an async function after its first await. */
+/** A limit was reached, and code runs eagerly: `config.recompileLimit`; `config.compileBudget`; a backend that failed under `config.suppressErrors`; an async function after its first await; kept launches that gave other results than the operators (`verifySizes`). */
 export interface LimitEvent {
   readonly kind: 'limit'
-  readonly what: 'recompileLimit' | 'compileBudget' | 'suppressErrors' | 'async'
+  readonly what: 'recompileLimit' | 'compileBudget' | 'suppressErrors' | 'async' | 'verifySizes'
   readonly name: string
   readonly reason: string
 }

@@ -1,6 +1,6 @@
 // The memory plan. The temporaries of a compiled program live in one arena, and those whose lifetimes do not overlap can share its bytes.
 import { InternalError } from '../errors/index.ts'
-import { dtypeInfo } from '../kernels/index.ts'
+import { SPAN_ALIGN, dtypeInfo, placeSpans } from '../kernels/index.ts'
 import { nodesOf } from './groups.ts'
 import type { Group } from './groups.ts'
 import { returnedBuffers } from './ir.ts'
@@ -40,28 +40,12 @@ export function lifetimesOf(graph: IrGraph, groups: readonly Group[], { stored, 
   return [...first].map(([buffer, start]) => ({ buffer, first: start, last: last.get(buffer) ?? start }))
 }
 
-/** Cache-line alignment: vector loads of one temporary never share a line with another's stores. */
-const ALIGN = 64
+const bytesOf = (buffer: Buffer): number => buffer.numel * dtypeInfo[buffer.dtype].size
 
-const bytesOf = (buffer: Buffer): number => Math.ceil((buffer.numel * dtypeInfo[buffer.dtype].size) / ALIGN) * ALIGN
-
-/** Places every temporary: largest first, each at the lowest offset that no overlapping lifetime uses. */
+/** Places every temporary. */
 export function planMemory(lifetimes: readonly Lifetime[]): MemoryPlan {
-  const placed: { start: number; end: number; first: number; last: number }[] = []
-  const offsets = new Map<Buffer, number>()
-  let bytes = 0
-  for (const { buffer, first, last } of [...lifetimes].sort((a, b) => bytesOf(b.buffer) - bytesOf(a.buffer))) {
-    const size = bytesOf(buffer)
-    let start = 0
-    for (const other of placed.filter((p) => p.first <= last && first <= p.last).sort((a, b) => a.start - b.start)) {
-      if (start + size <= other.start) break
-      start = Math.max(start, other.end)
-    }
-    placed.push({ start, end: start + size, first, last })
-    offsets.set(buffer, start)
-    bytes = Math.max(bytes, start + size)
-  }
-  return { offsets, bytes }
+  const { offsets, bytes } = placeSpans(lifetimes.map(({ buffer, first, last }) => ({ bytes: bytesOf(buffer), first, last })))
+  return { offsets: new Map(lifetimes.map(({ buffer }, i) => [buffer, offsets[i] ?? 0])), bytes }
 }
 
 /** Checks that temporaries with overlapping lifetimes share no bytes. Throws an InternalError that names them. */
@@ -69,7 +53,7 @@ export function verifyPlan(lifetimes: readonly Lifetime[], plan: MemoryPlan): vo
   const placed = lifetimes.map(({ buffer, first, last }) => {
     const start = plan.offsets.get(buffer)
     if (start === undefined) throw new InternalError(`inductor: the temporary ${buffer.name} has no place in the arena`)
-    if (start % ALIGN !== 0 || start + bytesOf(buffer) > plan.bytes)
+    if (start % SPAN_ALIGN !== 0 || start + bytesOf(buffer) > plan.bytes)
       throw new InternalError(
         `inductor: the temporary ${buffer.name} at byte ${start} is not aligned, or reaches past the arena of ${plan.bytes} bytes`,
       )

@@ -87,6 +87,7 @@ export type {
 } from './loopIr.ts'
 export { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from './sizes.ts'
 export { scratchBytes } from './scratchLayout.ts'
+export { SPAN_ALIGN, placeSpans } from './spans.ts'
 export { scalarOperation } from './scalarOps.ts'
 export { scalarOps } from './rareOps.ts'
 export type { ScalarOp } from './scalarOps.ts'

@@ -22,6 +22,7 @@ export const VARIABLES = {
   TENSORFX_RECOMPILE_LIMIT: { text: 'config.recompileLimit: compiled paths of a function before it runs eagerly; 8' },
   TENSORFX_COMPILE_BUDGET: { text: 'config.compileBudget: milliseconds for graphs that are used once; 2000' },
   TENSORFX_ASSUME_STATIC_BY_DEFAULT: { text: 'config.assumeStaticByDefault: 0 makes sizes of at least 2 symbols from the first call; 1' },
+  TENSORFX_VERIFY_SIZES: { text: 'config.verifySizes: 1 compares what is kept for lists of sizes with the operators at every call' },
   TENSORFX_REPRO_AFTER: { text: 'config.reproAfter: dynamo watches captured graphs, aot forward and backward graphs' },
   TENSORFX_REPRO_LEVEL: { text: 'config.reproLevel: 1 dumps a repro on failure, 2 a minifier, 3 before each run, 4 checks accuracy; 2' },
   TENSORFX_REPRO_FORWARD_ONLY: { text: 'config.reproForwardOnly: 1 checks the accuracy of the forward only' },

@@ -2,6 +2,7 @@
 import { OutOfMemoryError, PerEngine, ScratchMemory, dtypeInfo, kernelBytes, kernelsByCall, withPointers } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { Storage, Tensor, numelOf } from '../../tensor/index.ts'
+import { launches } from './launchLog.ts'
 
 /** The offset of a tensor's first element from the start of its storage, in bytes. */
 export const byteOffset = (tensor: Tensor): number => tensor.offset * dtypeInfo[tensor.dtype].size
@@ -24,6 +25,7 @@ export function addressesOf(tensors: readonly Tensor[]): number[] | null {
 export function launch(kernel: CompiledKernel, tensors: readonly Tensor[], numbers: readonly number[]): void {
   const args = addressesOf(tensors)
   if (args !== null) {
+    launches.listener?.launched(kernel.run, tensors, numbers)
     for (const number of numbers) args.push(number)
     kernel.run(...args)
   } else {
@@ -38,6 +40,7 @@ export function launch(kernel: CompiledKernel, tensors: readonly Tensor[], numbe
 
 /** Runs a kernel on tensors of which some are off the heap: their data is brought there for the call. */
 export function launchSpilled(run: CompiledKernel['run'], tensors: readonly Tensor[], written: readonly boolean[], numbers: readonly number[]): void {
+  launches.listener?.runsOnCopies()
   const blocks = tensors.map((tensor) => tensor.realize().block)
   const offsets = tensors.map(byteOffset)
   withPointers(blocks, written, (pointers) => run(...pointers.map((pointer, i) => pointer + (offsets[i] ?? 0)), ...numbers))
@@ -71,7 +74,11 @@ export function emptyPadded(shape: readonly number[], dtype: Tensor['dtype'], el
 const scratch = new ScratchMemory('packed operands')
 
 /** The address of at least `bytes` bytes that stay valid until the next call of this function: for kernels that pack their operands. */
-export const scratchMemory = (bytes: number): number => scratch.reserve(bytes)
+export function scratchMemory(bytes: number): number {
+  const address = scratch.reserve(bytes)
+  launches.listener?.reserved(address, bytes)
+  return address
+}
 
 /** The same; null where there is no room. */
 export function scratchIfRoom(bytes: number): number | null {

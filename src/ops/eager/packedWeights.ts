@@ -3,6 +3,7 @@ import { CopiesOf, PackedCopies } from '../../kernels/index.ts'
 import type { CompiledKernel, PackedCopy } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { addressesOf, byteOffset, scratchIfRoom } from './launch.ts'
+import { launches } from './launchLog.ts'
 
 /** All of them. A call looks at its copy after everything else has its memory, so that it may be given back at any time before. */
 const weights = new PackedCopies('packed weights', 64 * 2 ** 20, () => true)
@@ -16,6 +17,7 @@ export interface PackedForm {
 
 /** The copy of a weight, which `pack` writes if it is due in this call, from one address to another; null if there is none. */
 export function packedCopy(weight: Tensor, { reader, numbers, bytes }: PackedForm, pack: (from: number, to: number) => void): PackedCopy | null {
+  launches.listener?.runsOnCopies()
   const storage = weight.realize()
   const { block, home } = storage
   if (block.ptr === 0) return null

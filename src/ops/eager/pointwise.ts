@@ -6,6 +6,7 @@ import { PerEngine, dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } f
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { dtypes, getDefaultDtype, numbersOf, sameShape, Storage, Tensor } from '../../tensor/index.ts'
 import { cacheKey, launchSpilled } from './launch.ts'
+import { launches } from './launchLog.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
 import type { NumberUse } from './pointwiseKernels.ts'
@@ -168,7 +169,7 @@ function runFlat(kernels: OpKernels, { run }: FlatKernel, args: readonly Arg[], 
       usual = numbers === 1
     }
   }
-  if (!usual) runWithList(kernels, run, args, out)
+  if (!usual || launches.listener !== null) runWithList(kernels, run, args, out)
   else if (numbers === 0) {
     if (operands === 1) run(target, a, numel)
     else if (operands === 2) run(target, a, b, numel)
@@ -186,8 +187,12 @@ function runWithList(kernels: OpKernels, run: CompiledKernel['run'], args: reado
     if (arg instanceof Tensor) addresses.push(addressOf(arg))
     else if (typeof arg === 'number' && isParameter(kernels, arg, i)) numbers.push(arg)
   }
-  if (addresses.includes(0)) launchPointwiseSpilled(run, args, out, numbers)
-  else run(...addresses, ...numbers)
+  if (addresses.includes(0)) {
+    launchPointwiseSpilled(run, args, out, numbers)
+    return
+  }
+  launches.listener?.launched(run, [out, ...args.filter((arg) => arg instanceof Tensor)], numbers)
+  run(...addresses, ...numbers)
 }
 
 function isParameter(kernels: OpKernels, arg: number, i: number): boolean {
@@ -265,7 +270,11 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
     if (ptr === 0) resident = false
     pointers.push(ptr + t.offset * dtypeInfo[t.dtype].size)
   }
-  if (resident) kernel.run(...pointers, ...rest)
-  else launchPointwiseSpilled(kernel.run, args, out, rest)
+  if (!resident) {
+    launchPointwiseSpilled(kernel.run, args, out, rest)
+    return out
+  }
+  launches.listener?.launched(kernel.run, tensors, rest)
+  kernel.run(...pointers, ...rest)
   return out
 }
