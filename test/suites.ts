@@ -33,6 +33,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/dynamo/routing.test.ts',
     'test/examples/families.test.ts',
   ],
+  'trains for hundreds of steps': ['test/optim/autocastLosses.test.ts'],
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',

@@ -1,6 +1,6 @@
 // Kills a training program at drawn moments, starts it again, and compares what it computes with a run that nobody disturbs: all numbers must be the same.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundledCommand, bundledFile } from '../bundled.mjs'
@@ -10,6 +10,19 @@ const PROGRAM = bundledFile('scripts/kills/trainer.mjs')
 
 /** The ranks of the training that is divided. */
 const RANKS = 2
+
+/** Kills the processes of a training that still run: trainer.mjs leaves their numbers in its folder. */
+function endAll(folder) {
+  for (const name of readdirSync(folder))
+    if (name.startsWith('process-')) {
+      rmSync(join(folder, name))
+      try {
+        process.kill(Number(name.slice('process-'.length)), 'SIGKILL')
+      } catch {
+        // It has ended.
+      }
+    }
+}
 
 /** Runs the program once. It is killed `after` so many milliseconds, or where the plan says. */
 function start({ training, backend, folder, steps, plan }) {
@@ -28,9 +41,12 @@ function start({ training, backend, folder, steps, plan }) {
     const late = setTimeout(() => {
       isKilled = true
       process.kill(-child.pid, 'SIGKILL')
+      // A launcher's ranks are a group of their own. Without it they would end by themselves, but after another step or two.
+      endAll(folder)
     }, plan.after ?? 240_000)
     child.on('close', (code, signal) => {
       clearTimeout(late)
+      endAll(folder)
       // A launcher of ranks lives on when one was killed, and says so.
       resolve({ code, killed: isKilled || signal === 'SIGKILL' || code === 137, text })
     })

@@ -1,6 +1,6 @@
 // A training program that is killed and started again: `node trainer.mjs TRAINING FOLDER STEPS`, with `tensorfx run -n 2` before it for ranks. It saves a checkpoint after each step and goes on from
-// the newest. FOLDER/log.jsonl has a line for each step, FOLDER/final.json the parameters at the end. TENSORFX_TEST_KILL says at which call of the file system, while the checkpoint of a step
-// is written, the process dies.
+// the newest. FOLDER/log.jsonl has a line for each step, FOLDER/final.json the parameters at the end, and FOLDER/process-N says that process N trains there. TENSORFX_TEST_KILL says at which call of
+// the file system, while the checkpoint of a step is written, the process dies.
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { torch } from 'tensorfx'
@@ -10,6 +10,7 @@ import { trainings } from './trainings.mjs'
 
 const [, , name, folder, steps] = process.argv
 const isDivided = name === 'fsdp'
+writeFileSync(join(folder, `process-${process.pid}`), '')
 if (isDivided) await initProcessGroup({ timeout: 20_000 })
 const rank = isDivided ? getRank() : 0
 const write = (line) => rank === 0 && appendFileSync(join(folder, 'log.jsonl'), `${JSON.stringify(line)}\n`)

@@ -60,7 +60,12 @@ export const trainings = {
     const x = torch.randn([40, 6])
     const model = new nn.Sequential(new nn.Linear(6, 32), new nn.BatchNorm1d(32), new nn.Dropout(0.2), new nn.Tanh(), new nn.Linear(32, 1))
     const parts = oneCycle(model, 0.02)
-    const data = new DataLoader(new TensorDataset(x, x.sum({ dim: 1, keepdim: true }).sin()), { batchSize: 8, shuffle: true, dropLast: true })
+    const data = new DataLoader(new TensorDataset(x, x.sum({ dim: 1, keepdim: true }).sin()), {
+      batchSize: 8,
+      shuffle: true,
+      dropLast: true,
+      numWorkers: 2,
+    })
     const step = ([input, target]) => {
       parts.optimizer.zeroGrad()
       const loss = F.mseLoss(model(input), target)

@@ -44,3 +44,11 @@ test.each(['pt', 'safetensors'])('resnet18: weights in a .%s file are read by th
   expect(classes[1]).toBe(classes[0])
   expect(Number(/difference of a score: (\S+)/.exec(text)?.[1])).toBeLessThan(1e-5)
 })
+
+test('the ResNet-18 learns to read digits whose images worker threads make, and says how long it waited for them', async () => {
+  const text = await runExample('resnet18/train.mjs', '1', '8')
+  const [, loss, accuracy] = /^epoch 1\/1: loss ([\d.]+), accuracy [\d.]+, validation\/loss [\d.]+, validation\/accuracy ([\d.]+); /m.exec(text) ?? []
+  // By chance it is right in a tenth, and the loss is the logarithm of ten.
+  expect(Number(loss), text).toBeLessThan(2.2)
+  expect(Number(accuracy), text).toBeGreaterThan(0.2)
+}, 120_000)

@@ -1,9 +1,11 @@
-// Which operator of a model runs in which dtype under autocast, as PyTorch 2.13 recorded it below its autocast (test/goldens/around): ResNet-18, and a GPT with fused attention.
+// Which operator of a model runs in which dtype under autocast, as PyTorch recorded it below its autocast: ResNet-18 and a GPT with fused attention (test/goldens/around, 2.13), a GPT with attention
+// written out and UNets (test/goldens/autocast, by scripts/autocast/record.py).
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { Tensor, nn, torch } from 'tensorfx'
 import { RecordMode, withMode } from 'tensorfx/dispatch'
+import { example } from '../examples/run.ts'
 
 type Call = readonly [op: string, inputs: readonly string[], outputs: readonly string[]]
 interface Recorded {
@@ -12,8 +14,11 @@ interface Recorded {
   readonly forward: readonly Call[]
   readonly casts: number
 }
-const file = readFileSync(new URL('../goldens/around/autocast-models.json.gz', import.meta.url))
-const recorded: readonly Recorded[] = JSON.parse(gunzipSync(file).toString('utf8'))
+const golden = (path: string): Buffer => readFileSync(new URL(`../goldens/${path}`, import.meta.url))
+const around: readonly Recorded[] = JSON.parse(gunzipSync(golden('around/autocast-models.json.gz')).toString('utf8'))
+const own: readonly Recorded[] = JSON.parse(golden('autocast/models.json').toString('utf8'))
+// 'odd' is a model whose program was not kept.
+const recorded = [...around.filter(({ name }) => !name.startsWith('odd')), ...own]
 
 class Block extends nn.Module {
   conv1: nn.Conv2d
@@ -53,11 +58,24 @@ class Layer extends nn.Module {
   up = new nn.Linear(16, 64)
   down = new nn.Linear(64, 16)
 
+  /** Whether attention is one function, or written out. */
+  readonly fused: boolean
+
+  constructor(fused: boolean) {
+    super()
+    this.fused = fused
+  }
+  attention(q: Tensor, k: Tensor, v: Tensor): Tensor {
+    if (this.fused) return nn.functional.scaledDotProductAttention(q, k, v, { isCausal: true })
+    const future = torch.ones([6, 6], { dtype: 'bool' }).tril().logicalNot()
+    const scores = q.matmul(k.transpose(2, 3)).mul(8 ** -0.5)
+    return nn.functional.softmax(scores.maskedFill(future, -1e4), -1).matmul(v)
+  }
   override forward(x: Tensor): Tensor {
     const heads = (y: Tensor): Tensor => y.view(2, 6, 2, 8).transpose(1, 2)
     const [q, k, v] = this.qkv(this.ln1(x)).split(16, 2).map(heads)
     if (q === undefined || k === undefined || v === undefined) throw new Error('three parts')
-    const mixed = nn.functional.scaledDotProductAttention(q, k, v, { isCausal: true })
+    const mixed = this.attention(q, k, v)
     const y = x.add(this.out(mixed.transpose(1, 2).reshape([2, 6, 16])))
     return y.add(this.down(nn.functional.gelu(this.up(this.ln2(y)))))
   }
@@ -66,24 +84,66 @@ class Layer extends nn.Module {
 class Gpt extends nn.Module {
   tokens = new nn.Embedding(20, 16)
   places = new nn.Embedding(6, 16)
-  layers = new nn.Sequential(new Layer(), new Layer())
+  layers: nn.Sequential
   ln = new nn.LayerNorm(16)
   head = new nn.Linear(16, 20, { bias: false })
 
+  constructor(fused: boolean) {
+    super()
+    this.layers = new nn.Sequential(new Layer(fused), new Layer(fused))
+  }
   override forward(ids: Tensor): Tensor {
     return this.head(this.ln(this.layers(this.tokens(ids).add(this.places(torch.arange(6, { dtype: 'int64' }))))))
   }
 }
 
-/** Makes the models, and what computes their losses. */
-const LOSSES: Readonly<Record<string, () => () => Tensor>> = {
+const { UNet } = (await import(example('unet/model.mjs'))) as { readonly UNet: new (width: number) => nn.Module & { forward(x: Tensor): Tensor } }
+
+/** Pools on its way down, and resizes on its way up. */
+class PoolingUNet extends nn.Module {
+  static layer = (from: number, to: number): nn.Sequential =>
+    new nn.Sequential(new nn.Conv2d(from, to, 3, { padding: 1, bias: false }), new nn.BatchNorm2d(to), new nn.ReLU())
+  a = PoolingUNet.layer(1, 4)
+  b = PoolingUNet.layer(4, 8)
+  c = PoolingUNet.layer(8, 8)
+  d = PoolingUNet.layer(16, 4)
+  e = PoolingUNet.layer(8, 4)
+  last = new nn.Conv2d(4, 1, 1)
+
+  override forward(x: Tensor): Tensor {
+    const { maxPool2d, avgPool2d, interpolate } = nn.functional
+    const a = this.a(x)
+    const b = this.b(maxPool2d(a, 2))
+    const c = this.c(avgPool2d(b, 2))
+    const d = this.d(torch.cat([interpolate(c, { scaleFactor: 2, mode: 'bilinear', alignCorners: false }), b], 1))
+    return this.last(this.e(torch.cat([interpolate(d, { scaleFactor: 2, mode: 'nearest' }), a], 1)))
+  }
+}
+
+interface Network {
+  readonly model: nn.Module
+  readonly forward: () => Tensor
+  readonly lossOf: (output: Tensor) => Tensor
+}
+const gpt = (fused: boolean) => (): Network => {
+  const [model, ids] = [new Gpt(fused), torch.randint(0, 20, [2, 6])]
+  return { model, forward: () => model(ids), lossOf: (scores) => nn.functional.crossEntropy(scores.view(-1, 20), ids.view(-1)) }
+}
+
+const NETWORKS: Readonly<Record<string, () => Network>> = {
   resnet18: () => {
     const [model, images] = [resnet(), torch.randn([2, 3, 32, 32])]
-    return () => nn.functional.crossEntropy(model(images), torch.tensor([1, 2], { dtype: 'int64' }))
+    return { model, forward: () => model(images), lossOf: (scores) => nn.functional.crossEntropy(scores, torch.tensor([1, 2], { dtype: 'int64' })) }
   },
-  gpt_sdpa: () => {
-    const [model, ids] = [new Gpt(), torch.randint(0, 20, [2, 6])]
-    return () => nn.functional.crossEntropy(model(ids).view(-1, 20), ids.view(-1))
+  gpt_sdpa: gpt(true),
+  gpt_plain: gpt(false),
+  unet_pooling: () => {
+    const [model, images, share] = [new PoolingUNet(), torch.randn([2, 1, 8, 8]), torch.rand([2, 1, 8, 8])]
+    return { model, forward: () => model(images), lossOf: (scores) => nn.functional.binaryCrossEntropyWithLogits(scores, share) }
+  },
+  unet: () => {
+    const [model, images] = [new UNet(4), torch.randn([2, 1, 8, 8])]
+    return { model, forward: () => model(images), lossOf: (output) => nn.functional.mseLoss(output, images) }
   },
 }
 
@@ -96,47 +156,75 @@ const OURS: Readonly<Record<string, string>> = {
   'torch.ops.tensorfx.max_pool2d_with_indices': 'max_pool2d_with_indices.default',
   'torch.add': 'add.Tensor',
   'torch.mean': 'mean.dim',
-  'torch.log_softmax': '_log_softmax.default',
-  'torch.ops.tensorfx.nll_loss_forward': 'nll_loss_forward.default',
   'torch.nn.functional.embedding': 'embedding.default',
   'torch.nn.functional.layer_norm': 'native_layer_norm.default',
   'torch.ops.tensorfx.native_layer_norm': 'native_layer_norm.default',
   'torch.nn.functional.gelu': 'gelu.default',
   'torch.nn.functional.linear': 'linear',
+  'torch.bmm': 'bmm.default',
+  'torch.mul': 'mul.Tensor',
+  'torch.softmax': '_softmax.default',
+  'torch.nn.functional.silu': 'silu.default',
+  'torch.cat': 'cat.default',
+  'torch.sub': 'sub.Tensor',
+  'torch.nn.functional.avg_pool2d': 'avg_pool2d.default',
 }
+
+const GROUP_NORM = 'native_group_norm.default'
+/** What fused attention is made of here, and is one operator in PyTorch. */
+const ATTENTION = ['bmm.default', 'mul.Tensor', '_softmax.default']
 
 /** The operator with the dtype of its first floating input and of its first output: what it computes in. Products with a bias and without are one operator here. */
 const row = (op: string, inputs: readonly string[], outputs: readonly string[]): string =>
   `${op} ${inputs.find((dtype) => dtype !== 'int64') ?? ''} -> ${outputs[0] ?? ''}`
 
+/** The same of a layer. A convolution's input is cast first. */
+const rowOf = (module: nn.Module, x: Tensor, out: Tensor): string =>
+  module instanceof nn.GroupNorm ? row(GROUP_NORM, [x.dtype], [out.dtype]) : row('convolution.default', [out.dtype], [out.dtype])
+
 const dtypesIn = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.flatMap(dtypesIn) : value instanceof Tensor ? [value.dtype] : []
 
-it.each(recorded.filter(({ name }) => /^(?:resnet18|gpt_sdpa)/.test(name)))(
-  "$name: operators run in PyTorch's dtypes, in its order",
-  ({ name, dtype, forward, casts }) => {
-    const make = Object.entries(LOSSES).find(([model]) => name.startsWith(model))?.[1]
-    if (make === undefined) throw new Error(`${name} is not known`)
-    const compute = make()
-    const mode = new RecordMode()
-    const loss = withMode(mode, () => torch.autocast({ dtype }, compute))
-    expect(loss.dtype).toBe('float32')
-    const ours = mode.calls.flatMap(({ op, args, result }) => {
-      const known = OURS[op.qualname]
-      return known === undefined ? [] : [row(known, dtypesIn(args), dtypesIn(result))]
-    })
-    const names = new Set(Object.values(OURS))
-    const theirs = forward.flatMap(([op, inputs, outputs]) => {
-      const short = op.replace(/^aten\./, '').replace(/^(?:addmm|mm)\.default$/, 'linear')
-      return names.has(short) ? [row(short, inputs, outputs)] : []
-    })
-    expect(ours.filter((one) => !one.startsWith('_to_copy'))).toEqual(theirs.filter((one) => !one.startsWith('_to_copy')))
-    // Each weight is cast once.
-    const weights = mode.calls.flatMap(({ op, args: [x] }) =>
-      op.qualname === 'torch.ops.tensorfx.to_copy' && x instanceof Tensor && x.isLeaf ? [x] : [],
-    )
-    expect(new Set(weights).size).toBe(weights.length)
-    // Attention is several operators here, with casts of their own.
-    if (name.startsWith('resnet18')) expect(ours.filter((one) => one.startsWith('_to_copy')).length).toBe(casts)
-  },
-)
+it.each(recorded)("$name: operators run in PyTorch's dtypes, in its order", ({ name, dtype, forward, casts }) => {
+  const make = Object.entries(NETWORKS).find(([network]) => name.startsWith(network))?.[1]
+  if (make === undefined) throw new Error(`${name} is not known`)
+  const { model, forward: run, lossOf } = make()
+  const [mode, lossMode] = [new RecordMode(), new RecordMode()]
+  // Group norms and transposed convolutions can be several operators here: what a layer calls is one row.
+  const whole: { readonly start: number; readonly end: number; readonly row: string }[] = []
+  for (const module of model.modules())
+    if (module instanceof nn.GroupNorm || module instanceof nn.ConvTranspose2d)
+      module.forward = ((compute) => (x: Tensor) => {
+        const start = mode.calls.length
+        const out = compute.call(module, x)
+        whole.push({ start, end: mode.calls.length, row: rowOf(module, x, out) })
+        return out
+      })(module.forward)
+  const loss = torch.autocast({ dtype }, () => {
+    const output = withMode(mode, run)
+    return withMode(lossMode, () => lossOf(output))
+  })
+  // Losses are several operators here: all of them compute in float32.
+  expect(loss.dtype).toBe('float32')
+  expect(lossMode.calls.flatMap(({ op, result }) => (op.tags.has('view') ? [] : dtypesIn(result))).filter((one) => one === dtype)).toEqual([])
+  const ours = mode.calls.flatMap(({ op, args, result }, i) => {
+    const layer = whole.find(({ start, end }) => start <= i && i < end)
+    if (layer !== undefined) return layer.start === i ? [layer.row] : []
+    const known = OURS[op.qualname]
+    return known === undefined || (name.startsWith('gpt_sdpa') && ATTENTION.includes(known)) ? [] : [row(known, dtypesIn(args), dtypesIn(result))]
+  })
+  const names = new Set([...Object.values(OURS), GROUP_NORM])
+  const theirs = forward.flatMap(([op, inputs, outputs]) => {
+    const short = op.replace(/^aten\./, '').replace(/^(?:addmm|mm)\.default$/, 'linear')
+    return names.has(short) ? [row(short, inputs, outputs)] : []
+  })
+  expect(ours.filter((one) => !one.startsWith('_to_copy'))).toEqual(theirs.filter((one) => !one.startsWith('_to_copy')))
+  // Each weight is cast once.
+  const weights = mode.calls.flatMap(({ op, args: [x] }) =>
+    op.qualname === 'torch.ops.tensorfx.to_copy' && x instanceof Tensor && x.isLeaf ? [x] : [],
+  )
+  expect(new Set(weights).size).toBe(weights.length)
+  // Attention is several operators here, with casts of their own.
+  const isCast = ({ op }: { readonly op: { readonly qualname: string } }): boolean => op.qualname === 'torch.ops.tensorfx.to_copy'
+  if (name.startsWith('resnet18')) expect([...mode.calls, ...lossMode.calls].filter(isCast).length).toBe(casts)
+})

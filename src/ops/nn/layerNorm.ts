@@ -235,7 +235,8 @@ export const groupNorm: OpFunction<{
       )
     if (weight !== null) out = mul(out, spread(weight))
     if (bias !== null) out = add(out, spread(bias))
-    return out
+    // Parameters of a wider dtype, as under autocast, do not widen the result.
+    return to(out, input.dtype)
   },
 })
 
