@@ -18,6 +18,8 @@ import {
   setGradEnabled,
 } from './autograd/index.ts'
 import { cond, condOp, map, mapOp, scan, scanOp, whileLoop, whileLoopOp } from './controlFlow/index.ts'
+import { sizeFunctions } from './fx/index.ts'
+import type { SizeFunctions } from './fx/index.ts'
 import { absentNames } from './install/absentNames.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'
@@ -59,6 +61,7 @@ installModules()
 
 /** The type of {@link torch}. */
 export type Torch = typeof operators &
+  SizeFunctions &
   typeof torchAliases & {
     readonly tensor: typeof tensor
     readonly asTensor: typeof asTensor
@@ -198,6 +201,7 @@ export const torch: Torch = namespace(
   'torch',
   {
     ...operators,
+    ...sizeFunctions,
     ...torchAliases,
     tensor,
     asTensor,

@@ -5,7 +5,7 @@
 const base = ['errors', 'protocol', 'provenance']
 const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
 const capture = [...tensors, 'autograd', 'module', 'events', 'pipeline', 'fx']
-const aot = [...capture, 'guards']
+const aot = [...capture, 'guards', 'symbols']
 const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
 const fxCore = ['graph', 'text', 'values', 'run', 'trace']
 

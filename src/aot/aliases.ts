@@ -5,9 +5,11 @@
 import { dispatch } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
+import { isSymbolicSize } from '../protocol/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { asStrided, asStridedScatter, clone, contiguous, expand, permute, reshape, view } from '../ops/index.ts'
 import { isApart, sameStrides } from './layout.ts'
-import { asTensor, numelOf, sameShape } from '../tensor/index.ts'
+import { asTensor, hasNoElements, sameShape, sizeAdd, sizeLess, sizeProduct, sizeSub } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 
 /** A view operator with its arguments but the first; `index`: which of its results, if it has several. */
@@ -48,7 +50,7 @@ export class Aliases {
     const [, size = null, stride = null] = args
     // A window is one on the whole memory, wherever its tensor lies in it.
     const all =
-      op === asStrided.op ? [{ op, args: [size, stride, result.offset - memory.base.offset], index }] : [...steps, { op, args: args.slice(1), index }]
+      op === asStrided.op ? [{ op, args: [size, stride, sizeSub(result.symOffset, memory.base.symOffset)], index }] : [...steps, { op, args: args.slice(1), index }]
     this.#aliases.set(result, { memory, steps: all, value: result, version: 0 })
   }
 
@@ -91,7 +93,7 @@ export class Aliases {
     return (whole) =>
       steps.reduce((part, { op, args, index }) => {
         const [size = null, stride = null, offset] = args
-        const rest = op === asStrided.op && typeof offset === 'number' ? [size, stride, whole.offset + offset] : args
+        const rest = op === asStrided.op && isSize(offset) ? [size, stride, sizeAdd(whole.symOffset, offset)] : args
         return pick(dispatch(op, [part, ...rest]), index, op)
       }, whole)
   }
@@ -118,12 +120,12 @@ export class Aliases {
 
   /** Records that `value`, of the shape and dtype of `tensor`, has been written to it. Throws UnsupportedError for a view that has no scatter. */
   write(tensor: Tensor, value: Tensor): void {
-    if (tensor.numel === 0) return
+    if (hasNoElements(tensor.symSizes)) return
     const alias = this.#aliasOf(tensor)
     const { memory } = alias
     memory.value = withLayoutOf(memory.base, this.#scatter(alias, tensor, value))
     memory.version++
-    if (!sameShape(value.strides, tensor.strides)) return
+    if (!sameShape(value.symSteps, tensor.symSteps)) return
     alias.value = value
     alias.version = memory.version
   }
@@ -158,7 +160,7 @@ export class Aliases {
       // Elements that the view repeats: only the layout says which one the value belongs to.
       const [size, stride] = step.args
       const repeats =
-        step.op === expand.op ? numelOf(sizesOf(size)) > whole.numel : step.op === asStrided.op && !isApart(sizesOf(size), sizesOf(stride))
+        step.op === expand.op ? sizeLess(whole.symNumel, sizeProduct(sizesOf(size))) : step.op === asStrided.op && !isApart(sizesOf(size), sizesOf(stride))
       if (repeats) return scatterWindow(memory, tensor, value)
       wholes.push(i + 1 < steps.length ? replay(base, whole, step) : whole)
     }
@@ -183,7 +185,7 @@ const pick = (result: Result, index: number | null, op: OpDef): Tensor =>
   asTensor(index === null || !Array.isArray(result) ? result : result[index], `the result of ${op.qualname}`)
 
 const scatterWindow = ({ base, value: whole }: Memory, tensor: Tensor, value: Tensor): Tensor =>
-  asStridedScatter(dense(base, whole), value, tensor.shape, tensor.strides, tensor.offset - base.offset)
+  asStridedScatter(dense(base, whole), value, tensor.symSizes, tensor.symSteps, sizeSub(tensor.symOffset, base.symOffset))
 
 /** The value of a whole memory, without gaps: windows of any strides are windows on that. */
 function dense(base: Tensor, whole: Tensor): Tensor {
@@ -198,7 +200,7 @@ function dense(base: Tensor, whole: Tensor): Tensor {
 function withLayoutOf(base: Tensor, value: Tensor): Tensor {
   if (sameStrides(base, value)) return value
   if (base.contiguousLayout) return contiguous(value)
-  const order = [...base.shape.keys()].toSorted((a, b) => (base.strides[b] ?? 0) - (base.strides[a] ?? 0))
+  const order = [...base.symSteps.keys()].toSorted((a, b) => Number(base.strides[b] ?? 0) - Number(base.strides[a] ?? 0))
   const inner = clone(permute(value, order))
   const laidOut = permute(
     inner,
@@ -207,5 +209,6 @@ function withLayoutOf(base: Tensor, value: Tensor): Tensor {
   return sameStrides(base, laidOut) ? laidOut : value
 }
 
-const isNumbers = (arg: Arg | undefined): arg is readonly number[] => Array.isArray(arg) && arg.every((item) => typeof item === 'number')
-const sizesOf = (arg: Arg | undefined): readonly number[] => (isNumbers(arg) ? arg : [])
+const isSize = (arg: Arg | undefined): arg is Size => typeof arg === 'number' || isSymbolicSize(arg)
+const isSizes = (arg: Arg | undefined): arg is readonly Size[] => Array.isArray(arg) && arg.every(isSize)
+const sizesOf = (arg: Arg | undefined): readonly Size[] => (isSizes(arg) ? arg : [])

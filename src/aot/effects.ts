@@ -6,9 +6,10 @@ import { becomeView, isDetached } from '../dispatch/index.ts'
 import { UnsupportedError, present } from '../errors/index.ts'
 import { detach } from '../ops/index.ts'
 import { Tensor, asTensor } from '../tensor/index.ts'
-import type { GradFn, Layout } from '../tensor/index.ts'
+import type { GradFn } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
 import { layoutOf, sameLayout } from './layout.ts'
+import type { TensorLayout } from './layout.ts'
 import type { ProxyTensorMode } from './proxyMode.ts'
 
 /** The tensors of one call: outputs of the graph, its inputs, and the arguments of the function. */
@@ -24,7 +25,7 @@ type Make = (call: CallTensors) => Tensor
 interface Start {
   readonly tensor: Tensor
   readonly memory: Memory
-  readonly layout: Layout
+  readonly layout: TensorLayout
   readonly requiresGrad: boolean
   readonly gradFn: GradFn | null
 }
@@ -129,7 +130,7 @@ export class Effects {
     if (mode.memoryOf(tensor) !== memory) {
       const make = makeOf(tensor, true)
       change((call) => detach(make(call)))
-    } else if (!sameLayout(tensor, layout)) change(makeOf(tensor))
+    } else if (!sameLayout(layoutOf(tensor), layout)) change(makeOf(tensor))
     const hasHistory = gradFn !== null
     if (isDetached(tensor) && tensor.gradFn !== gradFn) this.#splitsHistory = true
     if (tensor.requiresGrad && !requiresGrad && tensor.gradFn === null) this.#before.push((args) => args[i]?.requiresGrad_(true))

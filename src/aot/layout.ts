@@ -1,13 +1,14 @@
 // Questions about layouts that more than one file asks.
 import { checkArray } from '../protocol/index.ts'
-import { sameShape } from '../tensor/index.ts'
-import type { Layout, Tensor } from '../tensor/index.ts'
+import type { Size } from '../protocol/index.ts'
+import { sameShape, sizeAtMost, sizeEq } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 
 /** Whether each element of a layout has a place of its own. (False for some odd layouts where it has.) */
-export function isApart(shape: readonly number[], strides: readonly number[]): boolean {
+export function isApart(shape: readonly Size[], strides: readonly Size[]): boolean {
   checkArray('isApart', 'shape', shape)
   checkArray('isApart', 'strides', strides)
-  const dims = shape.map((size, i) => [size, Math.abs(strides[i] ?? 0)] as const).filter(([size]) => size > 1)
+  const dims = shape.map((size, i) => [Number(size), Math.abs(Number(strides[i] ?? 0))] as const).filter(([size]) => size > 1)
   let reach = 0
   return dims
     .toSorted(([, a], [, b]) => a - b)
@@ -19,8 +20,16 @@ export function isApart(shape: readonly number[], strides: readonly number[]): b
 }
 
 /** Whether two tensors of one shape have the same strides, where these matter. */
-export const sameStrides = (a: Tensor, b: Tensor): boolean => a.shape.every((size, i) => size <= 1 || a.strides[i] === b.strides[i])
+export const sameStrides = (a: Tensor, b: Tensor): boolean => a.symSizes.every((size, i) => sizeAtMost(size, 1) || sizeEq(a.symSteps[i], b.symSteps[i]))
 
-export const layoutOf = ({ sizes, steps, offset }: Layout): Layout => ({ sizes, steps, offset })
+/** Where a tensor lies in its memory, in numbers or symbols. */
+export interface TensorLayout {
+  readonly sizes: readonly Size[]
+  readonly steps: readonly Size[]
+  readonly offset: Size
+}
 
-export const sameLayout = (a: Layout, b: Layout): boolean => sameShape(a.sizes, b.sizes) && sameShape(a.steps, b.steps) && a.offset === b.offset
+export const layoutOf = (tensor: Tensor): TensorLayout => ({ sizes: tensor.symSizes, steps: tensor.symSteps, offset: tensor.symOffset })
+
+export const sameLayout = (a: TensorLayout, b: TensorLayout): boolean =>
+  sameShape(a.sizes, b.sizes) && sameShape(a.steps, b.steps) && sizeEq(a.offset, b.offset)

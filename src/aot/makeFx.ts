@@ -1,22 +1,26 @@
 // makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
-import { fakeLike, withMode } from '../dispatch/index.ts'
+import { FakeTensorMode, withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { PyTreeCodeGen, makeGraphModule } from '../fx/index.ts'
-import type { Argument, GraphModule } from '../fx/index.ts'
+import type { Argument, GraphModule, Node } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { checkArgument, checkCount, checkOptions, checkSynchronous, isCallable, isClass, isFunction, valueText } from '../protocol/index.ts'
-import type { TargetFunction } from '../protocol/index.ts'
+import { isSymbolic, isSymbolicSize } from '../protocol/index.ts'
+import type { Size, TargetFunction } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves, treeMap } from '../pytree/index.ts'
+import type { ShapeEnv, SymInt } from '../symbols/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { Layout } from '../tensor/index.ts'
 import type { Memory } from './aliases.ts'
 import { withoutDrawing } from './draws.ts'
 import { layoutOf } from './layout.ts'
+import type { TensorLayout } from './layout.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
 import type { Decomposition } from './proxyMode.ts'
+import { SizeNodes } from './sizeNodes.ts'
 import { SourceRecorder } from './sources.ts'
+import { newShapeEnv, noteSymbols } from './symbolicGraphs.ts'
 import { noteGuards } from './traceGuards.ts'
 
 /** Options of {@link makeFx}. */
@@ -25,21 +29,22 @@ export interface MakeFxOptions {
   readonly decompose?: boolean
   /**
    * `'fake'` (default) computes only shapes and dtypes. `'real'` computes values too, which operators need whose shapes depend on data; the program cannot read them in
-   * either mode.
+   * either mode. `'symbolic'`: sizes of at least 2, and integers among the arguments, are symbols, and the graph serves for all sizes that satisfy the guards of the trace (see
+   * `evalGuards`). The program then reads SymInts: `torch.symMax(x.shape[0], 8)` and `x.shape[0].mul(2)` stay symbolic, while JavaScript's own operators make the size a constant.
    */
-  readonly tracingMode?: 'real' | 'fake'
+  readonly tracingMode?: 'real' | 'fake' | 'symbolic'
   /** Functions to record in place of operators that the graph would contain: `new Map([[torch.silu, (x) => x.mul(x.sigmoid())]])`. */
   readonly decompositionTable?: ReadonlyMap<TargetFunction, Decomposition>
   /** Whether the program may use tensors that are neither arguments nor computed from them; they become attributes. Default true (PyTorch: false for fake tensors). */
   readonly allowNonFakeInputs?: boolean
 }
 
-const MODES: readonly string[] = ['real', 'fake']
+const MODES: readonly string[] = ['real', 'fake', 'symbolic']
 
 function checkMakeFxOptions(options: MakeFxOptions): void {
   checkOptions('makeFx', options, { decompose: 'boolean', tracingMode: true, decompositionTable: true, allowNonFakeInputs: 'boolean' })
   const { tracingMode = 'fake' } = options
-  if (!MODES.includes(tracingMode)) throw new ArgumentError(`makeFx: options.tracingMode must be 'real' or 'fake', got ${valueText(tracingMode)}.`)
+  if (!MODES.includes(tracingMode)) throw new ArgumentError(`makeFx: options.tracingMode must be 'real', 'fake' or 'symbolic', got ${valueText(tracingMode)}.`)
 }
 
 /**
@@ -62,28 +67,38 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
   return (...args) => {
     const call = guardedCall(args)
     const sources = new SourceRecorder(fn)
+    const env = options.tracingMode === 'symbolic' ? newShapeEnv() : null
+    const fakeMode = new FakeTensorMode({ shapeEnv: env })
     const mode = new ProxyTensorMode({
       ...(options.decompose !== undefined && { decompose: options.decompose }),
       ...(options.decompositionTable !== undefined && { decompositions: options.decompositionTable }),
       real: options.tracingMode === 'real',
+      ...(env !== null && { sizes: (graph) => new SizeNodes(graph, (expr) => env.toValue(expr)) }),
       onNode: (node) => sources.note(node),
     })
     const names = argumentNames(fn, args.length)
     // With nested arguments every value in them has a placeholder, and the graph is called with nested arguments, too.
     const isNested = call.spec.kind === 'array' && call.spec.children.some(({ kind }) => kind !== 'leaf')
-    const inputs: { readonly tensor: Tensor; readonly memory: Memory; readonly layout: Layout }[] = []
+    const inputs: { readonly tensor: Tensor; readonly memory: Memory; readonly layout: TensorLayout }[] = []
+    const traced: (readonly Size[])[] = []
     const fakes = args.map((arg, i) => {
       let leaves = 0
       return treeMap(arg, (leaf) => {
         const name = `${names[i] ?? `arg${i}`}_${++leaves}`
         if (leaf instanceof Tensor) {
-          const fake = fakeLike(leaf)
+          const fake = fakeMode.fromTensor(leaf)
           mode.placeholder(name, fake, leaf)
+          traced.push([...fake.symSizes, ...fake.symSteps, fake.symOffset])
           inputs.push({ tensor: fake, memory: mode.memoryOf(fake), layout: layoutOf(fake) })
           return fake
         }
-        if (isNested || typeof leaf === 'number') mode.graph.placeholder(name)
-        else leaves--
+        if (isNested || typeof leaf === 'number') {
+          const node = mode.graph.placeholder(name)
+          const size = env === null || typeof leaf !== 'number' ? leaf : symbolFor(env, mode, node, leaf)
+          if (typeof leaf === 'number') traced.push([isSymbolicSize(size) ? size : leaf])
+          return size
+        }
+        leaves--
         return leaf
       })
     })
@@ -98,7 +113,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       mode.writeBack()
       for (const { tensor, memory, layout } of inputs) mode.relayBack(tensor, memory, layout)
       mode.joinResults(treeLeaves(result))
-      const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : leaf)) as Argument
+      const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : isSymbolic(leaf) ? mode.sizeNode(leaf) : leaf)) as Argument
       mode.graph.output(isNested ? (treeLeaves(nodes) as Argument) : nodes)
       if (isNested) mode.graph.setCodegen(new PyTreeCodeGen({ origArgs: names, inSpec: call.spec, outSpec: treeFlatten(result).spec }))
       if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
@@ -107,6 +122,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     } finally {
       mode.restoreHistories()
     }
+    if (env !== null) noteSymbols(gm, { env, inputs: traced.map((sizes) => sizes.map((size) => env.sizeOf(size))) })
     noteGuards(gm, call, [...mode.constants.values()], modulesBelow([fn, ...call.leaves, ...sources.called]))
     return gm
   }
@@ -123,6 +139,15 @@ function explainMissing<T>(fn: object, given: number, run: () => T): T {
     const text = `makeFx: the function takes ${wanted} argument${wanted === 1 ? '' : 's'} but got ${given}. Call what makeFx returns with example inputs: makeFx(fn)(x).`
     throw new ArgumentError(text, { cause: error })
   }
+}
+
+/** A symbol for an integer among the arguments; another number stays itself. */
+function symbolFor(env: ShapeEnv, mode: ProxyTensorMode, node: Node, value: number): SymInt | number {
+  const size = Number.isInteger(value) ? env.createSymInt(value) : value
+  if (typeof size === 'number') return value
+  mode.sizes?.addNumber(node, size)
+  node.meta['val'] = size
+  return size
 }
 
 function refuseConstants(constants: ReadonlyMap<string, Tensor>): void {

@@ -1,22 +1,23 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { decomposed, dispatchBelowAutograd, dispatchState, isArgList, markView, withMode, withoutModes } from '../dispatch/index.ts'
+import { decomposed, dispatchBelowAutograd, dispatchState, isArgList, markView, specsOf, withMode, withoutModes } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
 import { Graph, operator } from '../fx/index.ts'
 import type { Argument, Node } from '../fx/index.ts'
 import { captureStack } from '../provenance/index.ts'
-import type { OptionNames, Size, TargetFunction } from '../protocol/index.ts'
-import { Storage, Tensor, asTensor, makeFake, sameShape } from '../tensor/index.ts'
-import type { Layout, TensorSpec } from '../tensor/index.ts'
+import { isSymbolic } from '../protocol/index.ts'
+import type { OptionNames, Size, SymbolicValue, TargetFunction } from '../protocol/index.ts'
+import { Storage, Tensor, asTensor, layoutSeen, makeFake, sameShape, sizeEq } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
 import { asStrided, asStrided_, clone, copy_, detach, philoxPermutation, set_, to } from '../ops/index.ts'
 import { checkOptions } from '../protocol/index.ts'
 import { Aliases } from './aliases.ts'
 import type { Memory } from './aliases.ts'
 import { drawPositions, drawing, isDraw } from './draws.ts'
-import { sameLayout } from './layout.ts'
+import { layoutOf, sameLayout } from './layout.ts'
+import type { TensorLayout } from './layout.ts'
 import { readableArguments } from './readableArguments.ts'
-
-const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
+import type { SizeNodes } from './sizeNodes.ts'
 
 /** Settings of {@link ProxyTensorMode}. */
 export interface ProxyTensorModeOptions {
@@ -37,6 +38,8 @@ export interface ProxyTensorModeOptions {
   readonly decompositions?: ReadonlyMap<TargetFunction, Decomposition>
   /** Also compute the values, of what {@link ProxyTensorMode.placeholder} got. For operators whose shapes depend on data. Default false. */
   readonly real?: boolean
+  /** Makes what keeps the nodes of symbolic sizes: the trace is symbolic. */
+  readonly sizes?: (graph: Graph) => SizeNodes
   /** Called with each node of an operator, and of a tensor from outside. */
   readonly onNode?: (node: Node) => void
 }
@@ -52,6 +55,7 @@ const OPTIONS: OptionNames<ProxyTensorModeOptions> = {
   constantsAsInputs: 'boolean',
   decompositions: true,
   real: 'boolean',
+  sizes: true,
   onNode: true,
 }
 
@@ -63,6 +67,8 @@ export class ProxyTensorMode implements DispatchMode {
   readonly decompose: boolean
   /** Real tensors that the program used: its constants, by attribute name. */
   readonly constants = new Map<string, Tensor>()
+  /** Nodes of symbolic sizes, in a symbolic trace. */
+  readonly sizes: SizeNodes | null
   /** Which tensors share memory, and what they hold. */
   readonly #aliases = new Aliases()
   /** Constants by the storage that they were first met with, and the storages of which others see other parts. */
@@ -95,6 +101,7 @@ export class ProxyTensorMode implements DispatchMode {
     checkOptions('ProxyTensorMode', options, OPTIONS)
     this.decompose = options.decompose ?? false
     this.graph = options.graph ?? new Graph()
+    this.sizes = options.sizes?.(this.graph) ?? null
     this.#resolve = options.resolve
     this.#drawsAsInputs = options.drawsAsInputs ?? false
     this.#constantsAsInputs = options.constantsAsInputs ?? false
@@ -113,9 +120,10 @@ export class ProxyTensorMode implements DispatchMode {
     const node = this.graph.placeholder(name)
     if (real !== undefined) this.#reals?.set(tensor, real)
     this.#lastTensor = node
-    node.meta['val'] = { ...specOf(tensor), requiresGrad: tensor.requiresGrad }
+    node.meta['val'] = { ...layoutSeen(tensor), requiresGrad: tensor.requiresGrad }
     this.#anyGrad ||= tensor.requiresGrad
     this.#nodes.set(tensor, node)
+    this.sizes?.addTensor(node, tensor)
     return node
   }
 
@@ -146,6 +154,12 @@ export class ProxyTensorMode implements DispatchMode {
   /** The node of a tensor that the graph computes or takes; undefined for any other tensor. */
   known(tensor: Tensor): Node | undefined {
     return this.#nodes.get(tensor) ?? this.#resolve?.(tensor)
+  }
+
+  /** The node of a symbolic number or truth value. Throws UnsupportedError for one of another trace. */
+  sizeNode(value: SymbolicValue): Argument {
+    if (this.sizes === null) throw new UnsupportedError('a symbolic size was used in a trace whose sizes are numbers.')
+    return this.sizes.argumentOf(value)
   }
 
   /** To be called before the nodes of the results are asked for: results that shared memory share it in the graph, too. */
@@ -181,12 +195,12 @@ export class ProxyTensorMode implements DispatchMode {
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
       : this.graph.createNode('get_attr', name)
     this.#onNode(node)
-    node.meta['val'] = { ...specOf(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
+    node.meta['val'] = { ...layoutSeen(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
     this.#nodes.set(tensor, node)
     if (!this.isOwn(tensor)) return node
     // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
     const made = this.#call(clone.op, [tensor])
-    made.meta['val'] = specOf(tensor)
+    made.meta['val'] = layoutSeen(tensor)
     this.#nodes.set(tensor, made)
     return made
   }
@@ -288,7 +302,7 @@ export class ProxyTensorMode implements DispatchMode {
     }
     const values = withoutModes(() => dispatchBelowAutograd(op, args.map(real)))
     const fakeOf = (value: Tensor): Tensor => {
-      const fake = make(specOf(value))
+      const fake = make(layoutSeen(value))
       reals.set(fake, value)
       return fake
     }
@@ -365,14 +379,14 @@ export class ProxyTensorMode implements DispatchMode {
     const node = this.#call(op, args, nodes)
     const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
-      node.meta['val'] = specOf(results)
+      node.meta['val'] = layoutSeen(results)
       this.#nodes.set(results, node)
       return results
     }
-    node.meta['val'] = results.map(specOf)
+    node.meta['val'] = results.map(layoutSeen)
     results.forEach((one, i) => {
       const item = this.graph.callFunction(operator.getitem, [node, i])
-      item.meta['val'] = specOf(one)
+      item.meta['val'] = layoutSeen(one)
       this.#nodes.set(one, item)
     })
     return results
@@ -381,6 +395,7 @@ export class ProxyTensorMode implements DispatchMode {
   #call(op: OpDef, args: readonly Arg[], nodes?: ReadonlyMap<number, Node | undefined>): Node {
     const value = (arg: Arg): Argument => {
       if (arg instanceof Tensor) return this.nodeOf(arg)
+      if (isSymbolic(arg)) return this.sizeNode(arg)
       return isArgList(arg) ? arg.map(value) : arg
     }
     const { args: positional, kwargs } = readableArguments(
@@ -410,17 +425,21 @@ export class ProxyTensorMode implements DispatchMode {
   }
 
   /** Records that an input gets the shape, or the memory, that the program has given it; `memory` and `layout` are what it had before. Call it after {@link writeBack}. */
-  relayBack(tensor: Tensor, memory: Memory, layout: Layout): void {
+  relayBack(tensor: Tensor, memory: Memory, layout: TensorLayout): void {
     const input = this.nodeOf(memory.base)
-    const { sizes, steps, offset } = tensor
+    const now = layoutOf(tensor)
     if (this.#aliases.memoryOf(tensor) !== memory) this.graph.callFunction(set_, [input, this.nodeOf(tensor)])
-    else if (!sameLayout(tensor, layout)) this.graph.callFunction(asStrided_, [input, sizes, steps, ...(offset === layout.offset ? [] : [offset])])
+    else if (!sameLayout(now, layout)) {
+      const node = (size: Size): Argument => (isSymbolic(size) ? this.sizeNode(size) : size)
+      const offset = sizeEq(now.offset, layout.offset) ? [] : [node(now.offset)]
+      this.graph.callFunction(asStrided_, [input, now.sizes.map(node), now.steps.map(node), ...offset])
+    }
   }
 
   /** Functionalization: from here on the tensor, and what shares its memory, stand for new values. */
   #inPlace(op: OpDef, functional: OpDef, args: readonly Arg[]): Tensor {
     const self = asTensor(args[0], `the first argument of ${op.qualname}`)
-    withoutModes(() => op.meta(...args))
+    withoutModes(() => specsOf(op, args))
     this.nodeOf(self)
     const { storage } = this.#aliases.baseOf(self)
     if (storage !== null && this.#shared.has(storage)) this.#refuseShared(self)
@@ -439,6 +458,6 @@ export class ProxyTensorMode implements DispatchMode {
 
 /** Fakes for the results of a call, made by `result`. */
 function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor): Result {
-  const spec = withoutModes(() => op.meta(...args))
+  const spec = withoutModes(() => specsOf(op, args))
   return 'shape' in spec ? result(spec) : spec.map(result)
 }

@@ -5,7 +5,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { allocating, dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import { onesLike } from '../ops/index.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../protocol/index.ts'
-import { formatShape, sameShape, Tensor } from '../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, Tensor } from '../tensor/index.ts'
 import { accumulate } from './accumulate.ts'
 import { anomaly } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
@@ -59,16 +59,16 @@ function rootGradient(name: string, root: Tensor, gradient: Tensor | null | unde
       throw new ArgumentError(
         `${name}: the gradient of a complex output of dtype ${root.dtype} must be given; differentiate a real number, such as torch.abs(x).sum(), or pass the gradient.`,
       )
-    if (root.numel === 1) return onesLike(root)
+    if (sizeEq(root.symNumel, 1)) return onesLike(root)
     throw new AutogradError(
-      `${name}: the gradient of a tensor of shape ${formatShape(root.sizes)} must be given; only for one element it is 1 by default. ` +
+      `${name}: the gradient of a tensor of shape ${formatShape(root.symSizes)} must be given; only for one element it is 1 by default. ` +
         'Reduce it first (sum(), mean()), or pass a gradient of the same shape.',
     )
   }
   if (!(gradient instanceof Tensor)) throw new ArgumentError(`${name}: the gradient must be a Tensor, got ${valueText(gradient)}.`)
-  if (!sameShape(gradient.sizes, root.sizes)) {
+  if (!sameShape(gradient.symSizes, root.symSizes)) {
     throw new ShapeError(
-      `${name}: the gradient has shape ${formatShape(gradient.sizes)}, but the output has shape ${formatShape(root.sizes)}; they must be equal.`,
+      `${name}: the gradient has shape ${formatShape(gradient.symSizes)}, but the output has shape ${formatShape(root.symSizes)}; they must be equal.`,
     )
   }
   return gradient

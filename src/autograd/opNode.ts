@@ -4,6 +4,7 @@ import type { Arg, DerivativeContext, OpDef, Result } from '../dispatch/index.ts
 import { UnsupportedError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { remembered } from '../protocol/remembered.ts'
 import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
@@ -107,7 +108,7 @@ export class OpNode extends GradNode {
     // One gradient per edge: lists are flattened.
     const flat: (Tensor | null)[] = []
     const add = (grad: Tensor | null, arg: Tensor): void => {
-      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, layoutAt(arg, this.savedAt)?.sizes ?? arg.sizes, arg.dtype) : null)
+      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, layoutAt(arg, this.savedAt)?.sizes ?? arg.symSizes, arg.dtype) : null)
     }
     for (let i = 0; i < args.length; i++) {
       const arg = args[i]
@@ -159,7 +160,7 @@ export class OpNode extends GradNode {
 }
 
 /** Undoes broadcasting and promotion: the gradient gets the shape and dtype of the argument. */
-function fit(grad: Tensor, sizes: readonly number[], dtype: DType): Tensor {
-  const summed = sameShape(grad.sizes, sizes) ? grad : sumToSize(grad, sizes)
+function fit(grad: Tensor, sizes: readonly Size[], dtype: DType): Tensor {
+  const summed = sameShape(grad.symSizes, sizes) ? grad : sumToSize(grad, sizes)
   return summed.dtype === dtype ? summed : to(summed, dtype)
 }

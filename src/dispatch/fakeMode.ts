@@ -2,7 +2,7 @@
 import { checkArgument } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { NumbersNeeded, Tensor, makeFake } from '../tensor/index.ts'
+import { NumbersNeeded, Tensor, asRule, makeFake } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { withoutShapeRule } from './decomposed.ts'
 import type { DispatchMode } from './dispatch.ts'
@@ -59,7 +59,7 @@ export class FakeTensorMode<O = object> implements DispatchMode {
   }
 
   handle(op: OpDef, args: readonly Arg[]): Result {
-    const spec = this.#specOf(op, args)
+    const spec = specsOf(op, args)
     const [self] = args
     if (op.tags.has('mutates') && self instanceof Tensor) return self
     const isView = op.tags.has('view')
@@ -73,13 +73,13 @@ export class FakeTensorMode<O = object> implements DispatchMode {
     }
     return 'shape' in spec ? one(spec) : spec.map(one)
   }
+}
 
-  /** What `meta` says, and of which operator it is that there is no rule for symbols. */
-  #specOf(op: OpDef, args: readonly Arg[]): ResultSpec {
-    try {
-      return op.meta(...args)
-    } catch (error) {
-      throw error instanceof NumbersNeeded ? withoutShapeRule(op.qualname, error) : error
-    }
+/** What `meta` says, and of which operator it is that there is no rule for symbols. */
+export function specsOf(op: OpDef, args: readonly Arg[]): ResultSpec {
+  try {
+    return asRule(() => op.meta(...args))
+  } catch (error) {
+    throw error instanceof NumbersNeeded ? withoutShapeRule(op.qualname, error) : error
   }
 }

@@ -3,7 +3,7 @@ export { anyComplex, anyRequiresGrad, anyTensor, isArgList, tensorAt } from './a
 export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, withChangingNumbers, withMode, withoutModes } from './dispatch.ts'
 export type { AutocastHandler, AutogradHandler, ComplexHandler, DispatchMode } from './dispatch.ts'
 export { decomposed } from './decomposed.ts'
-export { FakeTensorMode, fakeLike } from './fakeMode.ts'
+export { FakeTensorMode, fakeLike, specsOf } from './fakeMode.ts'
 export { observed } from './observed.ts'
 export type { ObservedKernel, OperatorObserver } from './observed.ts'
 export { RecordMode } from './recordMode.ts'

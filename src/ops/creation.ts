@@ -17,8 +17,9 @@ import {
   store,
 } from '../kernels/index.ts'
 import type { CompiledKernel, DType } from '../kernels/index.ts'
+import { isSymbolicSize } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
-import { Tensor, exactInteger, formatShape, getDefaultDtype, sizeLess, sizeProduct } from '../tensor/index.ts'
+import { Tensor, areNumbers, exactInteger, formatShape, getDefaultDtype, sizeAtMost, sizeCeilDiv, sizeLess, sizeProduct, sizeSub } from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -87,10 +88,10 @@ export function asLeaf(op: string, out: Tensor, requiresGrad: boolean): Tensor {
   return out
 }
 
-function filled(op: string, size: readonly Size[], value: number, dtype: DType, requiresGrad: boolean): Tensor {
+function filled(op: string, size: readonly Size[], value: Size, dtype: DType, requiresGrad: boolean): Tensor {
   checkSize(op, size)
-  if (dtype === 'int64') exactInteger(value)
-  return asLeaf(op, fullOf(size, value, dtype), requiresGrad)
+  if (dtype === 'int64' && typeof value === 'number') exactInteger(value)
+  return asLeaf(op, fullOf(size, value as number, dtype), requiresGrad)
 }
 
 /** The value of a tensor that has one everywhere. */
@@ -108,8 +109,8 @@ export type FillValue = number | boolean | ComplexNumber
 export const full: OpFunction<(size: readonly Size[], fillValue: FillValue, options?: CreationOptions) => Tensor> = defineOp({
   schema: 'full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (size, value: number | boolean, dtype, requiresGrad) =>
-    filled('torch.full', size, Number(value), dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()), requiresGrad),
+  decompose: (size, value: Size | boolean, dtype, requiresGrad) =>
+    filled('torch.full', size, typeof value === 'boolean' ? Number(value) : value, dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()), requiresGrad),
 })
 
 /**
@@ -260,6 +261,13 @@ export const rangeOf: Op['rangeOf'] = defineOp({
   },
 })
 
+/** How many numbers from `from` on come before `until`, if one of them is a symbolic size; null for numbers, and for what sizes cannot count. */
+function symbolicCount(from: Size, until: Size, step: Size): Size | null {
+  if (areNumbers([from, until, step])) return null
+  const isCounted = [from, until].every((end) => isSymbolicSize(end) || Number.isInteger(end)) && Number.isInteger(step) && Number(step) > 0
+  return isCounted && sizeAtMost(from, until) ? sizeCeilDiv(sizeSub(until, from), step) : null
+}
+
 /**
  * start, start + step, … before `end`; `arange(end)` starts at 0. It has the default dtype unless `dtype` says otherwise. PyTorch's `torch.arange`.
  *
@@ -279,6 +287,8 @@ export const arange: OpFunction<{
   tags: ['creation'],
   decompose: (start, end, step, dtype, requiresGrad) => {
     const [from, until] = end === null ? [0, start] : [start, end]
+    const symbolic = symbolicCount(from, until, step)
+    if (symbolic !== null) return asLeaf('torch.arange', rangeOf(from, step, symbolic, dtype ?? getDefaultDtype()), requiresGrad)
     if (!Number.isFinite(from) || !Number.isFinite(until) || step === 0 || Number.isNaN(step) || (until - from) / step < 0) {
       throw new ArgumentError(
         `torch.arange: a step of ${step} does not lead from ${from} to ${until}; give another step: torch.arange(${from}, ${until}, ${until < from ? -1 : 1}).`,

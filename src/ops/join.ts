@@ -1,9 +1,9 @@
 // Joining tensors and taking them apart: cat, stack, split, chunk, unbind, padding.
-import { valueText } from '../protocol/index.ts'
+import { isSymbolicSize, valueText } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { formatShape, numbersOf, sameShape, sizeAdd, sizeEq, Tensor, wrapDim } from '../tensor/index.ts'
+import { formatShape, numbersOf, sameShape, sizeAdd, sizeCeilDiv, sizeEq, sizeLess, sizeMax, sizeMul, sizeSub, Tensor, wrapDim } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'
@@ -144,15 +144,19 @@ export const stack: Op['stack'] = defineOp({
   },
 })
 
-const isSizes = (value: unknown): value is readonly number[] => Array.isArray(value) && value.every((size) => Number.isInteger(size) && size >= 0)
+const isSize = (value: unknown): value is Size => typeof value === 'number' || isSymbolicSize(value)
+const isSizes = (value: unknown): value is readonly Size[] =>
+  Array.isArray(value) && value.every((size: unknown) => isSymbolicSize(size) || (Number.isInteger(size) && Number(size) >= 0))
 
-function sectionSizes(splitSize: unknown, total: number): readonly number[] {
+function sectionSizes(splitSize: unknown, total: Size): readonly Size[] {
   if (isSizes(splitSize)) return splitSize
-  if (typeof splitSize !== 'number' || !(splitSize > 0))
+  if (!isSize(splitSize) || !sizeLess(0, splitSize))
     throw new ArgumentError(
       `torch.split: argument 'split_size_or_sections' must be a positive number or a list of sizes, got ${typeof splitSize === 'number' ? splitSize : valueText(splitSize)}.`,
     )
-  return Array.from({ length: partCount('torch.split', Math.ceil(total / splitSize)) }, (_, i) => Math.min(splitSize, total - i * splitSize))
+  // How many parts there are is a fact of the program: it gets a list of them.
+  const count = partCount('torch.split', Number(sizeCeilDiv(total, splitSize)))
+  return Array.from({ length: count }, (_, i) => (i + 1 < count ? splitSize : sizeSub(total, sizeMul(i, splitSize))))
 }
 
 /**
@@ -164,22 +168,19 @@ function sectionSizes(splitSize: unknown, total: number): readonly number[] {
  * @throws ArgumentError if `splitSize` is neither a positive number nor a list of sizes.
  * @example torch.split(torch.arange(5), 2).map((t) => t.toArray()) // [[0, 1], [2, 3], [4]]
  */
-export const split: OpFunction<(self: Tensor, splitSize: number | readonly number[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
+export const split: OpFunction<(self: Tensor, splitSize: Size | readonly Size[], dim?: number | { readonly dim: number }) => readonly Tensor[]> =
   defineOp({
     schema: 'split(Tensor tensor, any split_size_or_sections, int dim=0) -> Tensor[]',
     recordAs: 'keywords',
     method: true,
     decompose: (self, splitSize, dim) => {
-      const [at, total] = dimAndSize('torch.split', self, dim)
+      const [at, total] = symDimAndSize('torch.split', self, dim)
       const sizes = sectionSizes(splitSize, total)
-      if (sizes.reduce((a, b) => a + b, 0) !== total)
-        throw new ShapeError(`torch.split: the sizes [${sizes.join(', ')}] do not add up to ${total}, the size of dimension ${dim}.`)
-      let start = 0
-      return sizes.map((size) => {
-        const part = slice(self, at, start, start + size)
-        start += size
-        return part
-      })
+      const ends: Size[] = []
+      for (const size of sizes) ends.push(sizeAdd(ends.at(-1) ?? 0, size))
+      if (!sizeEq(ends.at(-1) ?? 0, total))
+        throw new ShapeError(`torch.split: the sizes ${formatShape(sizes)} do not add up to ${total.toString()}, the size of dimension ${dim}.`)
+      return ends.map((end, i) => slice(self, at, ends[i - 1] ?? 0, end))
     },
   })
 
@@ -197,8 +198,8 @@ export const chunk: Op['chunk'] = defineOp({
   method: true,
   decompose: (self, chunks, dim) => {
     if (chunks < 1) throw new ArgumentError(`torch.chunk: argument 'chunks' must be at least 1, got ${chunks}.`)
-    const [, total] = dimAndSize('torch.chunk', self, dim)
-    return split(self, Math.max(1, Math.ceil(total / chunks)), dim)
+    const [, total] = symDimAndSize('torch.chunk', self, dim)
+    return split(self, sizeMax(1, sizeCeilDiv(total, chunks)), dim)
   },
 })
 
@@ -214,8 +215,8 @@ export const unbind: Op['unbind'] = defineOp({
   schema: 'unbind.int(Tensor self, int dim=0) -> Tensor[]',
   method: true,
   decompose: (self, dim) => {
-    const [at, size] = dimAndSize('torch.unbind', self, dim)
-    return Array.from({ length: partCount('torch.unbind', size) }, (_, i) => select(self, at, i))
+    const [at, size] = symDimAndSize('torch.unbind', self, dim)
+    return Array.from({ length: partCount('torch.unbind', Number(size)) }, (_, i) => select(self, at, i))
   },
 })
 

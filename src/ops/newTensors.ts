@@ -1,5 +1,6 @@
 // New tensors in the dtype of another one: methods of tensors.
 import type { DType } from '../kernels/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
 import type { CreationOptions, SizeArguments } from './creation.ts'
@@ -21,7 +22,7 @@ import type { TensorData } from './tensor.ts'
  * @example torch.tensor([1.5, 2]).newZeros([2]).toArray() // [0, 0]
  */
 export const newZeros: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'new_zeros(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size, dtype, requiresGrad) => zeros(size, { dtype: dtype ?? self.dtype, requiresGrad }),
@@ -36,7 +37,7 @@ export const newZeros: OpFunction<(self: Tensor, ...size: SizeArguments<Creation
  * @example torch.tensor([1, 2]).newOnes([3]).toArray() // [1, 1, 1]
  */
 export const newOnes: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'new_ones(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size, dtype, requiresGrad) => ones(size, { dtype: dtype ?? self.dtype, requiresGrad }),
@@ -51,7 +52,7 @@ export const newOnes: OpFunction<(self: Tensor, ...size: SizeArguments<CreationO
  * @example torch.tensor([1, 2]).newEmpty([2, 3]).shape // [2, 3]
  */
 export const newEmpty: OpFunction<(self: Tensor, ...size: SizeArguments<CreationOptions>) => Tensor> = defineOp({
-  schema: 'new_empty(Tensor self, int[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+  schema: 'new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size, dtype, requiresGrad) => empty(size, { dtype: dtype ?? self.dtype, requiresGrad }),
@@ -65,9 +66,9 @@ export const newEmpty: OpFunction<(self: Tensor, ...size: SizeArguments<Creation
  * @throws ShapeError if a size is negative.
  * @example torch.tensor([1, 2]).newFull([2], 7).toArray() // [7, 7]
  */
-export const newFull: OpFunction<(self: Tensor, size: readonly number[], fillValue: number | ComplexNumber, options?: CreationOptions) => Tensor> =
+export const newFull: OpFunction<(self: Tensor, size: readonly Size[], fillValue: number | ComplexNumber, options?: CreationOptions) => Tensor> =
   defineOp({
-    schema: 'new_full(Tensor self, int[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+    schema: 'new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
     namespace: 'torch.Tensor',
     method: true,
     decompose: (self, size, value, dtype, requiresGrad) => full(size, Number(value), { dtype: dtype ?? self.dtype, requiresGrad }),

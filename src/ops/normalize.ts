@@ -3,7 +3,7 @@ import { dispatchState } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { complexDType, dtypeInfo } from '../kernels/index.ts'
-import { isPlainObject, isSymbolicSize, unknownOption, valueText } from '../protocol/index.ts'
+import { SYMBOLIC, isPlainObject, isSymbolic, isSymbolicSize, unknownOption, valueText } from '../protocol/index.ts'
 import type { SchemaArgument, Size } from '../protocol/index.ts'
 import { Generator, getDefaultDtype, isComplexNumber, namesDType, notADType, NumbersNeeded, Tensor } from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
@@ -130,6 +130,9 @@ function fitting(op: OpDef, arg: SchemaArgument, position: number, value: unknow
   return list
 }
 
+/** Whether a value is a SymInt or a SymFloat: rules that need its number read it, with a guard. */
+const isSymbolicNumber = (value: unknown): boolean => isSymbolic(value) && value[SYMBOLIC] !== 'bool'
+
 /** A value that dispatch passes on as it is. */
 const passedOn = (value: unknown): Arg => value as Arg
 
@@ -146,11 +149,13 @@ function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unk
     case 'Tensor':
       if (value instanceof Tensor) return value
       if (takesNumber(op, position) && (typeof value === 'number' || typeof value === 'boolean')) return Number(value)
+      if (takesNumber(op, position) && isSymbolicNumber(value)) return passedOn(value)
       if (takesNumber(op, position) && isComplexNumber(value)) return complexScalar(value, positional)
       break
     case 'Scalar':
       if (typeof value === 'number' || typeof value === 'boolean') return value
       if (isComplexNumber(value)) return complexScalar(value, positional)
+      if (isSymbolicNumber(value)) return passedOn(value)
       break
     case 'int':
       if (typeof value !== 'number') {
@@ -163,6 +168,7 @@ function fittingOne(op: OpDef, arg: SchemaArgument, position: number, value: unk
       break
     case 'float':
       if (typeof value === 'number') return value
+      if (isSymbolicNumber(value)) return passedOn(value)
       break
     case 'bool':
       if (typeof value === 'boolean') return value
@@ -210,7 +216,7 @@ const WORDS: Readonly<Record<string, string>> = {
 
 function wrong(op: OpDef, arg: SchemaArgument, position: number, value: unknown, positional: readonly unknown[]): Error {
   if (isSymbolicSize(value))
-    return new NumbersNeeded(`argument '${arg.name}' of ${op.qualname} must be a number, got the symbolic size ${String(value)}.`)
+    return new NumbersNeeded(`argument '${arg.name}' of ${op.qualname} must be a number, got the symbolic size ${value.toString()}.`)
   if (arg.type.base === 'ScalarType') return new ArgumentError(`${op.qualname}: argument '${arg.name}': ${notADType(value)}`)
   const expected = arg.type.list
     ? `an array of ${arg.type.base === 'Tensor' ? 'Tensors' : 'integers'}`

@@ -31,7 +31,7 @@ function topkSpec(self: Tensor, k: Size, dim: number): readonly [TensorSpec<Size
   const at = wrapDim('torch.topk', dim, self.ndim)
   const size = self.symSizes[at] ?? 1
   if (sizeLess(k, 0) || sizeLess(size, k))
-    throw new ArgumentError(`torch.topk: k=${String(k)} is out of range for dimension ${dim} of size ${String(size)}.`)
+    throw new ArgumentError(`torch.topk: k=${k.toString()} is out of range for dimension ${dim} of size ${size.toString()}.`)
   const shape = self.ndim === 0 ? [] : self.symSizes.with(at, k)
   return [
     { shape, dtype: self.dtype },

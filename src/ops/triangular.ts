@@ -2,7 +2,7 @@
 import { ShapeError } from '../errors/index.ts'
 import { formatShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
-import { arange } from './creation.ts'
+import { rangeOf } from './creation.ts'
 import { defineOp } from './defineOp.ts'
 import type { Op } from './generated/signatures.ts'
 import { ge, le, logicalAnd } from './pointwise/comparison.ts'
@@ -12,9 +12,9 @@ import { unsqueeze } from './view/reshape.ts'
 
 /** Row and column numbers of the last two dimensions; the rows are shifted by the diagonal. */
 function rowsAndColumns(op: string, self: Tensor, diagonal: number): readonly [Tensor, Tensor] {
-  if (self.ndim < 2) throw new ShapeError(`${op}: self must have at least 2 dimensions, got shape ${formatShape(self.sizes)}.`)
-  const [height, width] = pairOf(self.sizes.slice(-2))
-  return [unsqueeze(arange(diagonal, height + diagonal, { dtype: 'int32' }), 1), arange(width, { dtype: 'int32' })]
+  if (self.ndim < 2) throw new ShapeError(`${op}: self must have at least 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
+  const [height, width] = pairOf(self.symSizes.slice(-2))
+  return [unsqueeze(rangeOf(diagonal, 1, height, 'int32'), 1), rangeOf(0, 1, width, 'int32')]
 }
 
 /** The elements where `mask` holds; 0, or false, elsewhere. */

@@ -1,14 +1,26 @@
 // A size that a symbolic trace knows as an expression, as far as rooms below and beside src/symbols know it.
 
-/** true on every symbolic size. */
-export const SYMBOLIC: unique symbol = Symbol('tensorfx.symbolicSize')
+/** On every symbolic number or truth value: its kind. */
+export const SYMBOLIC: unique symbol = Symbol('tensorfx.symbolic')
+
+export type SymbolicKind = 'int' | 'float' | 'bool'
+
+/** The functions that compute with symbolic values; PyTorch's `torch.sym_max` and so on. */
+export type SymbolicFunction = 'symMax' | 'symMin' | 'symSum' | 'symFloat' | 'symInt' | 'symNot' | 'symIte' | 'symSqrt'
+
+/** A number or truth value that a symbolic trace knows as an expression: SymInt, SymFloat and SymBool of src/symbols. */
+export interface SymbolicValue {
+  readonly [SYMBOLIC]: SymbolicKind
+  /** What a function gives for these arguments, at least one of which is symbolic. */
+  applied(name: SymbolicFunction, args: readonly unknown[]): unknown
+}
 
 export type SizeOperation = 'add' | 'subtract' | 'multiply' | 'floorDivide' | 'remainder' | 'min' | 'max'
 export type SizeRelation = 'Eq' | 'Lt' | 'Le'
 
 /** A symbolic size; SymInt of src/symbols is one. */
-export interface SymbolicSize {
-  readonly [SYMBOLIC]: true
+export interface SymbolicSize extends SymbolicValue {
+  readonly [SYMBOLIC]: 'int'
   /** The result of an operation on two sizes, at least one of which is symbolic; a number if it is one. */
   combined(operation: SizeOperation, a: Size, b: Size): Size
   /** Whether a relation between two sizes holds in this run, with a guard unless it always does. */
@@ -22,4 +34,5 @@ export interface SymbolicSize {
 /** A size: a number, or a symbolic one. PyTorch's SymInt. */
 export type Size = number | SymbolicSize
 
-export const isSymbolicSize = (value: unknown): value is SymbolicSize => typeof value === 'object' && value !== null && SYMBOLIC in value
+export const isSymbolic = (value: unknown): value is SymbolicValue => typeof value === 'object' && value !== null && SYMBOLIC in value
+export const isSymbolicSize = (value: unknown): value is SymbolicSize => isSymbolic(value) && value[SYMBOLIC] === 'int'

@@ -2,19 +2,21 @@
 import { ArgumentError } from '../errors/index.ts'
 import { canonicalBoolean } from './canonical.ts'
 import type { Constraint, DimDynamic, SymbolMaker } from './dimensions.ts'
+import { evaluate } from './evaluate.ts'
 import { float, freeSymbols, integer, isBoolean, symbol } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
 import { substitute } from './expand.ts'
 import { factsOf } from './facts.ts'
 import { Knowledge, valueIn } from './knowledge.ts'
 import { textOf } from './print.ts'
-import { ANY_FLOAT, ANY_INTEGER, contains, integerRange } from './ranges.ts'
+import { ANY_FLOAT, ANY_INTEGER, contains, integerRange, rangeText } from './ranges.ts'
 import type { Range } from './ranges.ts'
 import { exactly, rationalText } from './rational.ts'
 import { eq, not } from './relations.ts'
 import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErrors.ts'
 import { createSymbolicLayout } from './symbolicLayout.ts'
 import type { SymbolicLayout, SymbolicLayoutOptions } from './symbolicLayout.ts'
+import type { Size } from '../protocol/index.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
 
@@ -131,6 +133,18 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   }
   toSize(expr: Expr): SymInt | number {
     return this.toSymInt(expr)
+  }
+  /** A size that other rooms hold, as what it is here. Throws ArgumentError for a symbolic size of another library. */
+  sizeOf(size: Size): SymInt | number {
+    if (typeof size === 'number' || size instanceof SymInt) return size
+    throw new ArgumentError('ShapeEnv: a symbolic size must be a SymInt.')
+  }
+
+  /** An expression as the value that programs see: symbolic, or plain if it is a constant. */
+  toValue(expr: Expr): SymInt | SymFloat | SymBool | number | boolean {
+    const known = this.replace(expr)
+    if (known.op === 'number' || known.op === 'float' || known.op === 'boolean') return valueIn(known) ?? NaN
+    return isBoolean(known) ? new SymBool(expr, this) : factsOf(known).integer ? new SymInt(expr, this) : new SymFloat(expr, this)
   }
 
   #fresh(prefix: 'u' | 'zuf', isInteger: boolean): SymbolExpr {
@@ -275,6 +289,24 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
     if (right?.op === 'symbol' && left !== undefined) this.#known.replacements.set(right, left)
     else if (left?.op === 'symbol' && right !== undefined) this.#known.replacements.set(left, right)
     else if (left !== right) throw new ArgumentError(`constrainUnify: ${String(a)} and ${String(b)} are not equal.`)
+  }
+
+  /** The value of an expression for other values of the symbols. Symbols without one are unknown: NaN. */
+  valueAt(expr: Expr, values: ReadonlyMap<SymbolExpr, number>): number {
+    const all = new Map<SymbolExpr, number>([...freeSymbols(expr)].map((each) => [each, values.get(each) ?? NaN]))
+    return evaluate(expr, all)
+  }
+
+  /** What does not hold for other values of the symbols: a guard, a range, or that symbols are equal. Null if the trace holds for them. */
+  failedAt(values: ReadonlyMap<SymbolExpr, number>): string | null {
+    for (const { expr } of this.guards) if (this.valueAt(expr, values) !== 1) return textOf(expr)
+    for (const [of, value] of values) {
+      const by = this.replacements.get(of)
+      if (by !== undefined && this.valueAt(by, values) !== value) return `Eq(${of.name}, ${textOf(by)})`
+      const range = this.ranges.get(of)
+      if (range?.kind === 'exact' && !contains(range, exactly(value))) return `${of.name} in ${rangeText(range)}`
+    }
+    return null
   }
 
   /** Whether a guard says nothing that ranges and replacements do not say as well. */

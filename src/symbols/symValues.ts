@@ -1,8 +1,8 @@
 // Numbers and truth values of programs that are known as expressions only: SymInt, SymFloat and SymBool. Arithmetic and comparisons build expressions; only reading one
 // as a plain number or truth value (`toInt`, `toBool`, `+s`) makes a guard.
 import { ArgumentError } from '../errors/index.ts'
-import { SYMBOLIC } from '../protocol/index.ts'
-import type { Size, SizeOperation, SizeRelation, SymbolicSize } from '../protocol/index.ts'
+import { SYMBOLIC, isSymbolic, valueText } from '../protocol/index.ts'
+import type { Size, SizeOperation, SizeRelation, SymbolicFunction, SymbolicKind, SymbolicSize, SymbolicValue } from '../protocol/index.ts'
 import { add, constantOf, mul, negate, subtract } from './arithmetic.ts'
 import { boolean, float, integer } from './expression.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
@@ -30,12 +30,10 @@ export interface SymbolEnvironment {
   toSize(expr: Expr): Size
 }
 
-type Kind = 'int' | 'float' | 'bool'
-
-abstract class SymValue {
+abstract class SymValue implements SymbolicValue {
+  abstract readonly [SYMBOLIC]: SymbolicKind
   readonly env: SymbolEnvironment
   readonly #expr: Expr
-  abstract readonly kind: Kind
 
   constructor(expr: Expr, env: SymbolEnvironment) {
     this.#expr = expr
@@ -47,11 +45,30 @@ abstract class SymValue {
     return this.env.replace(this.#expr)
   }
 
+  /** The expression as it was built: a symbol is itself, even if it was found to be another one. @internal */
+  get ownExpr(): Expr {
+    return this.#expr
+  }
+
   /** The value of this run; null if it depends on data. */
   get hint(): number | boolean | null {
     return this.env.hintOf(this.#expr)
   }
 
+  /** @internal */
+  applied(name: SymbolicFunction, args: readonly unknown[]): unknown {
+    return FUNCTIONS[name](args)
+  }
+
+  /**
+   * Where JavaScript wants a plain value (arithmetic, `<`, a template string, an index) it is that of this run, with a guard. `===` and `if` do not ask: compare with `eq`, and read
+   * a truth value with `toBool`.
+   */
+  [Symbol.toPrimitive](): number | boolean {
+    return this.env.evaluate(this.expr)
+  }
+
+  /** The expression as text, without a guard: `2*s0 + 1`. */
   toString(): string {
     return textOf(this.expr)
   }
@@ -59,7 +76,7 @@ abstract class SymValue {
 
 /** A truth value. */
 export class SymBool extends SymValue {
-  readonly kind = 'bool'
+  readonly [SYMBOLIC] = 'bool'
 
   /** The value as a boolean, with a guard. PyTorch's `bool(s)`. */
   toBool(): boolean {
@@ -87,13 +104,16 @@ abstract class SymNumber extends SymValue {
   abs(): SymInt | SymFloat {
     return like(this.self(), functions.abs(this.expr))
   }
-  truediv(other: NumberLike): SymFloat {
+  /** The quotient, a float. Python's `/`. */
+  div(other: NumberLike): SymFloat {
     return trueDivide(this.self(), other)
   }
-  floordiv(other: NumberLike): SymInt | SymFloat {
+  /** The quotient, rounded down. Python's `//`. */
+  floorDivide(other: NumberLike): SymInt | SymFloat {
     return floorDivide(this.self(), other)
   }
-  mod(other: NumberLike): SymInt | SymFloat {
+  /** What is left of a division, with the sign of `other`. Python's `%`. */
+  remainder(other: NumberLike): SymInt | SymFloat {
     return remainder(this.self(), other)
   }
   pow(exponent: NumberLike): SymInt | SymFloat {
@@ -141,8 +161,7 @@ function sizeExpr(size: Size): Expr {
 
 /** An integer. */
 export class SymInt extends SymNumber implements SymbolicSize {
-  readonly [SYMBOLIC] = true
-  readonly kind = 'int'
+  readonly [SYMBOLIC] = 'int'
 
   combined(operation: SizeOperation, a: Size, b: Size): Size {
     const [left, right] = [sizeExpr(a), sizeExpr(b)]
@@ -159,9 +178,6 @@ export class SymInt extends SymNumber implements SymbolicSize {
   toInt(): number {
     return Number(this.env.evaluate(this.expr))
   }
-  override valueOf(): number {
-    return this.toInt()
-  }
   protected override self(): this {
     return this
   }
@@ -169,14 +185,11 @@ export class SymInt extends SymNumber implements SymbolicSize {
 
 /** A float. */
 export class SymFloat extends SymNumber {
-  readonly kind = 'float'
+  readonly [SYMBOLIC] = 'float'
 
   /** The value as a number, with a guard. PyTorch's `float(s)`. */
   toFloat(): number {
     return Number(this.env.evaluate(this.expr))
-  }
-  override valueOf(): number {
-    return this.toFloat()
   }
   protected override self(): this {
     return this
@@ -304,3 +317,23 @@ export const symIte = (condition: SymBool, a: NumberLike, b: NumberLike): Sym =>
   arithmetic(typeof a === 'number' && typeof b === 'number' ? new SymInt(integer(a), condition.env) : a, b, (x, y) =>
     piecewise(x, condition.expr, y, boolean(true)),
   )
+
+const EXPECTED = { number: 'numbers, SymInts or SymFloats', truth: 'booleans or SymBools' }
+const wrong = (name: SymbolicFunction, of: keyof typeof EXPECTED, value: unknown): never => {
+  throw new ArgumentError(`torch.${name}: the arguments must be ${EXPECTED[of]}, got ${isSymbolic(value) ? 'a SymBool' : valueText(value)}.`)
+}
+const numberArg = (name: SymbolicFunction, value: unknown): NumberLike => (typeof value === 'number' || isSym(value) ? value : wrong(name, 'number', value))
+const symArg = (name: SymbolicFunction, value: unknown): Sym => (isSym(value) ? value : wrong(name, 'number', value))
+const truthArg = (name: SymbolicFunction, value: unknown): SymBool => (value instanceof SymBool ? value : wrong(name, 'truth', value))
+
+/** Functions of symbolic values by name, on arguments of any kind. */
+const FUNCTIONS: Readonly<Record<SymbolicFunction, (args: readonly unknown[]) => unknown>> = {
+  symMax: ([a, b]) => symMax(numberArg('symMax', a), numberArg('symMax', b)),
+  symMin: ([a, b]) => symMin(numberArg('symMin', a), numberArg('symMin', b)),
+  symSum: ([list]) => symSum(Array.isArray(list) ? list.map((one) => numberArg('symSum', one)) : wrong('symSum', 'number', list)),
+  symFloat: ([a]) => symFloat(symArg('symFloat', a)),
+  symInt: ([a]) => symInt(symArg('symInt', a)),
+  symNot: ([a]) => symNot(truthArg('symNot', a)),
+  symIte: ([condition, a, b]) => symIte(truthArg('symIte', condition), numberArg('symIte', a), numberArg('symIte', b)),
+  symSqrt: ([a]) => symSqrt(symArg('symSqrt', a)),
+}

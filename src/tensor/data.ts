@@ -135,7 +135,7 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   size(this: Tensor, dim?: number): readonly number[] | number {
     checkMethod(this, 'size', arguments, 1)
-    return dim === undefined ? this.shape : along('Tensor.size', this.sizes, dim)
+    return dim === undefined ? this.shape : along('Tensor.size', this.shape, dim)
   },
   dim(this: Tensor): number {
     checkMethod(this, 'dim', arguments, 0)
@@ -143,7 +143,7 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   stride(this: Tensor, dim?: number): readonly number[] | number {
     checkMethod(this, 'stride', arguments, 1)
-    return dim === undefined ? this.strides : along('Tensor.stride', this.steps, dim)
+    return dim === undefined ? this.strides : along('Tensor.stride', this.strides, dim)
   },
   isContiguous(this: Tensor): boolean {
     checkMethod(this, 'isContiguous', arguments, 0)

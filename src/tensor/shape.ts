@@ -88,7 +88,7 @@ export function sameShape(a: readonly Size[], b: readonly Size[]): boolean {
 }
 
 /** `[2, 3]`, as error messages print shapes. */
-export const formatShape = (shape: readonly Size[]): string => `[${shape.join(', ')}]`
+export const formatShape = (shape: readonly Size[]): string => `[${shape.map((size) => size.toString()).join(', ')}]`
 
 /** The broadcast shape, PyTorch's `torch.broadcast_shapes`. Throws ShapeError naming `op` and both shapes. */
 export function broadcastShapes(op: string, a: readonly number[], b: readonly number[]): readonly number[]
@@ -108,7 +108,7 @@ export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size
     if (!isOne && !sizeEq(y, 1) && !sizeEq(x, y)) {
       throw new ShapeError(
         `${op}: the shapes ${formatShape(a)} (self) and ${formatShape(b)} (other) do not broadcast: ` +
-          `size ${String(x)} of self must equal size ${String(y)} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,
+          `size ${x.toString()} of self must equal size ${y.toString()} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,
       )
     }
     out[rank - i] = isOne ? y : x

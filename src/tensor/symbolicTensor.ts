@@ -1,6 +1,7 @@
-// Fake tensors whose sizes are symbols. Rules of operators that hold for symbols read `symSizes`, `symSteps`, `symOffset` and `symNumel`, which any tensor has; what reads numbers of
-// such a tensor has no rule for symbols, and is refused.
+// Fake tensors whose sizes are symbols. Rules of operators that hold for symbols read `symSizes`, `symSteps`, `symOffset` and `symNumel`, which any tensor has; a rule that reads numbers of
+// such a tensor is none for symbols, and is refused. Programs read symbols by the names that tensors have: `x.shape[0]`.
 import { InternalError, UnsupportedError } from '../errors/index.ts'
+import { allocating } from '../kernels/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { checkedSizes, contiguousStrides, isContiguous } from './shape.ts'
 import { sizeProduct } from './size.ts'
@@ -46,18 +47,46 @@ export class SymbolicTensor extends Tensor {
   override get steps(): readonly number[] {
     throw needsNumbers('strides')
   }
+  // What programs read of a tensor has the types of numbers, so that one program serves for both.
   override get shape(): readonly number[] {
-    throw needsNumbers('sizes')
+    return seenByPrograms(this.symSizes, 'sizes')
   }
   override get strides(): readonly number[] {
-    throw needsNumbers('strides')
+    return seenByPrograms(this.symSteps, 'strides')
   }
   override get offset(): number {
-    throw needsNumbers('offset')
+    return seenByPrograms([this.symOffset], 'offset')[0] ?? 0
   }
   override get numel(): number {
-    throw needsNumbers('numel')
+    return seenByPrograms([this.symNumel], 'numel')[0] ?? 0
   }
+}
+
+/** How many shape rules are running: they, and operators that are composed of others, get numbers or are refused by name. */
+let rules = 0
+
+/** Runs a shape rule: what it reads of symbolic tensors by their names for numbers is refused. */
+export function asRule<T>(rule: () => T): T {
+  rules++
+  try {
+    return rule()
+  } finally {
+    rules--
+  }
+}
+
+function seenByPrograms(list: readonly Size[], what: string): readonly number[] {
+  if (rules > 0 || allocating.composite !== null) throw needsNumbers(what)
+  return frozen(list)
+}
+
+const frozen = (list: readonly Size[]): readonly number[] => Object.freeze([...list]) as readonly number[]
+
+/** What programs see of a tensor's layout, wherever it is asked for: symbols with the types of numbers, if it has any. */
+export function layoutSeen(tensor: Tensor): TensorSpec & { readonly strides: readonly number[] } {
+  const { dtype } = tensor
+  if (!(tensor instanceof SymbolicTensor)) return { shape: tensor.shape, dtype, strides: tensor.strides }
+  return { shape: frozen(tensor.symSizes), dtype, strides: frozen(tensor.symSteps) }
 }
 
 /** A rule read numbers of a tensor whose sizes are symbols. */

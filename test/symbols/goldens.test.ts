@@ -19,7 +19,7 @@ describe('expressions print as in PyTorch', () => {
     it(textIn(source), () => {
       const { env, names } = environment(true)
       const value = read(expr, names)
-      const found = typeof value === 'object' && 'expr' in value ? { type: value.constructor.name, text: String(value), hint: value.hint } : value
+      const found = typeof value === 'object' && 'expr' in value ? { type: value.constructor.name, text: value.toString(), hint: value.hint } : value
       expect(found).toEqual(result)
       expect(env.guards).toEqual([])
     })
@@ -107,7 +107,7 @@ function guardsOf(tensors: Json | undefined, constraints: Json | undefined, step
   } catch (error) {
     produced = failure(error)
   }
-  const texts = (of: 'sizes' | 'strides'): Json => Object.fromEntries(inputs.map(({ name, value }) => [name, value[of].map(String)]))
+  const texts = (of: 'sizes' | 'strides'): Json => Object.fromEntries(inputs.map(({ name, value }) => [name, value[of].map((size) => size.toString())]))
   return { shapes: texts('sizes'), strides: texts('strides'), answers, produced, state: stateOf(env) }
 }
 

@@ -3,6 +3,7 @@ import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { ArgumentError, DTypeError, InternalError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
+import { SYMBOLIC, isSymbolic } from '../../protocol/index.ts'
 import type { Size } from '../../protocol/index.ts'
 import { Tensor, broadcastShapes } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -36,6 +37,7 @@ export function pointwiseDTypes(op: PointwiseOp, args: readonly Arg[]): { readon
       else if (declared?.type.base !== 'float') operands.addNumber(arg)
     } else if (isDType(arg)) named = arg
     else if (typeof arg === 'string') rounds = true
+    else if (isSymbolic(arg)) operands.addSymbolic(arg[SYMBOLIC])
   }
   const common = operands.dtype
   checkAdmits(op.qualname, op.pointwise?.dtypes, common)

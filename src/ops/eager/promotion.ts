@@ -1,5 +1,6 @@
 // Type promotion: the dtype that operands have in common.
 import { checkCount } from '../../protocol/index.ts'
+import type { SymbolicKind } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { complexDType, dtypeInfo, isComplexDType, isDType, kindRank, promoteTypes } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
@@ -51,6 +52,11 @@ export class CommonType {
 
   addNumber(value: number | boolean): void {
     this.#number = joined(this.#number, typeof value === 'boolean' ? 'bool' : Number.isInteger(value) ? 'int64' : getDefaultDtype())
+  }
+
+  /** A number that a symbolic trace knows by its kind only. */
+  addSymbolic(kind: SymbolicKind): void {
+    this.#number = joined(this.#number, kind === 'bool' ? 'bool' : kind === 'int' ? 'int64' : getDefaultDtype())
   }
 
   get dtype(): DType {

@@ -108,7 +108,7 @@ function checkPivots(pivots: Tensor, m: Size): void {
   const count = pivots.symSizes.at(-1)
   if (count === undefined || sizeLess(m, count))
     throw new ShapeError(
-      `torch.lu_unpack: argument 'pivots' must have the shape [.., k] with at most ${String(m)} pivots, got ${formatShape(pivots.symSizes)}.`,
+      `torch.lu_unpack: argument 'pivots' must have the shape [.., k] with at most ${m.toString()} pivots, got ${formatShape(pivots.symSizes)}.`,
     )
 }
 

@@ -1,7 +1,8 @@
 // The broadcasting products, composed of mm and bmm: matmul, mv, dot, outer.
 import { ShapeError } from '../../errors/index.ts'
 import { promoteTypes } from '../../kernels/index.ts'
-import { broadcastShapes, formatShape, numelOf, sameShape, sizeEq } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { broadcastShapes, formatShape, hasNoElements, sameShape, sizeEq, sizeProduct } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -14,20 +15,20 @@ import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 import { expand } from '../view/windows.ts'
 import { bmm, mm, sameDType } from './mm.ts'
 
-function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
+function matmulMeta(self: Tensor, other: Tensor): TensorSpec<Size> {
   if (self.ndim === 0 || other.ndim === 0) {
     throw new ShapeError(
-      `torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.sizes)} and ${formatShape(other.sizes)}. Use torch.mul for scalars.`,
+      `torch.matmul: both arguments need at least 1 dimension, got shapes ${formatShape(self.symSizes)} and ${formatShape(other.symSizes)}. Use torch.mul for scalars.`,
     )
   }
-  const a = self.ndim === 1 ? [1, ...self.sizes] : self.sizes
-  const b = other.ndim === 1 ? [...other.sizes, 1] : other.sizes
+  const a = self.ndim === 1 ? [1, ...self.symSizes] : self.symSizes
+  const b = other.ndim === 1 ? [...other.symSizes, 1] : other.symSizes
   const k = sizeAt(a, -1)
   const k2 = sizeAt(b, -2)
-  if (k !== k2) {
+  if (!sizeEq(k, k2)) {
     throw new ShapeError(
-      `torch.matmul: self has ${k} elements in its last dimension (shape ${formatShape(self.sizes)}) but other has ${k2} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
-        `(shape ${formatShape(other.sizes)}); they must be equal.${other.ndim > 1 && other.sizes.at(-1) === k ? ' Transpose it: x.matmul(y.transpose(-2, -1)).' : ''}`,
+      `torch.matmul: self has ${k.toString()} elements in its last dimension (shape ${formatShape(self.symSizes)}) but other has ${k2.toString()} in its ${other.ndim === 1 ? 'only' : 'second to last'} ` +
+        `(shape ${formatShape(other.symSizes)}); they must be equal.${other.ndim > 1 && sizeEq(other.symSizes.at(-1), k) ? ' Transpose it: x.matmul(y.transpose(-2, -1)).' : ''}`,
     )
   }
   const batch = broadcastShapes('torch.matmul (batch dimensions)', a.slice(0, -2), b.slice(0, -2))
@@ -37,14 +38,14 @@ function matmulMeta(self: Tensor, other: Tensor): TensorSpec {
 }
 
 function batched(self: Tensor, other: Tensor): Tensor {
-  const m = sizeAt(self.sizes, -2)
-  const k = sizeAt(self.sizes, -1)
-  const n = sizeAt(other.sizes, -1)
-  const batch = broadcastShapes('torch.matmul (batch dimensions)', self.sizes.slice(0, -2), other.sizes.slice(0, -2))
-  const count = numelOf(batch)
-  const flatten = (t: Tensor, rows: number, cols: number): Tensor => {
+  const m = sizeAt(self.symSizes, -2)
+  const k = sizeAt(self.symSizes, -1)
+  const n = sizeAt(other.symSizes, -1)
+  const batch = broadcastShapes('torch.matmul (batch dimensions)', self.symSizes.slice(0, -2), other.symSizes.slice(0, -2))
+  const count = sizeProduct(batch)
+  const flatten = (t: Tensor, rows: Size, cols: Size): Tensor => {
     const full = [...batch, rows, cols]
-    const expanded = sameShape(t.sizes, full) ? t : expand(t, full)
+    const expanded = sameShape(t.symSizes, full) ? t : expand(t, full)
     return expanded.ndim === 3 ? expanded : reshape(expanded, [count, rows, cols])
   }
   const product = bmm(flatten(self, m, k), flatten(other, k, n))
@@ -80,9 +81,9 @@ export const matmul: Op['matmul'] = defineOp({
     if (self.ndim === 1) return squeeze(matmul(unsqueeze(self, 0), other), -2)
     if (other.ndim === 1) return squeeze(matmul(self, unsqueeze(other, 1)), -1)
     // Many rows times one matrix is one tall product, not a batch.
-    if (other.ndim === 2 && self.numel > 0 && other.numel > 0) {
-      const k = sizeAt(self.sizes, -1)
-      return reshape(mm(reshape(self, [self.numel / k, k]), other), [...self.sizes.slice(0, -1), sizeAt(other.sizes, 1)])
+    if (other.ndim === 2 && !hasNoElements(self.symSizes) && !hasNoElements(other.symSizes)) {
+      const [k, rows] = [sizeAt(self.symSizes, -1), self.symSizes.slice(0, -1)]
+      return reshape(mm(reshape(self, [sizeProduct(rows), k]), other), [...rows, sizeAt(other.symSizes, 1)])
     }
     return batched(self, other)
   },
@@ -108,13 +109,13 @@ export const mv: Op['mv'] = defineOp({
   },
 })
 
-function mvSpec(self: Tensor, vec: Tensor): TensorSpec {
+function mvSpec(self: Tensor, vec: Tensor): TensorSpec<Size> {
   if (self.ndim !== 2 || vec.ndim !== 1 || !sizeEq(self.symSizes[1], vec.symSizes[0])) {
     throw new ShapeError(
       `torch.mv: expected a matrix [m, n] and a vector [n], got shapes ${formatShape(self.symSizes)} and ${formatShape(vec.symSizes)}.`,
     )
   }
-  return { shape: self.sizes.slice(0, 1), dtype: self.dtype }
+  return { shape: self.symSizes.slice(0, 1), dtype: self.dtype }
 }
 
 /**

@@ -2,7 +2,7 @@
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, numbersOf, numelOf, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, numbersOf, sameShape, sizeEq, sizeProduct, Tensor } from '../../tensor/index.ts'
 import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -44,7 +44,7 @@ function mmMeta(self: Tensor, mat2: Tensor): TensorSpec<Size> {
   const [k2, n] = pairOf(mat2.symSizes)
   if (!sizeEq(k, k2)) {
     throw new ShapeError(
-      `torch.mm: self has ${String(k)} columns (shape ${formatShape(self.symSizes)}) but mat2 has ${String(k2)} rows (shape ${formatShape(mat2.symSizes)}); they must be equal. Perhaps one of them needs t().`,
+      `torch.mm: self has ${k.toString()} columns (shape ${formatShape(self.symSizes)}) but mat2 has ${k2.toString()} rows (shape ${formatShape(mat2.symSizes)}); they must be equal. Perhaps one of them needs t().`,
     )
   }
   sameDType('torch.mm', 'self', self, 'mat2', mat2)
@@ -104,7 +104,7 @@ function bmmMeta(self: Tensor, mat2: Tensor): TensorSpec<Size> {
   if (!sizeEq(b, b2) || !sizeEq(k, k2)) {
     throw new ShapeError(
       `torch.bmm: self of shape ${formatShape(self.symSizes)} and mat2 of shape ${formatShape(mat2.symSizes)} do not fit: expected [b, m, k] and [b, k, n]; ` +
-        (sizeEq(b, b2) ? `k is ${String(k)} in self and ${String(k2)} in mat2.` : `b is ${String(b)} in self and ${String(b2)} in mat2.`),
+        (sizeEq(b, b2) ? `k is ${k.toString()} in self and ${k2.toString()} in mat2.` : `b is ${b.toString()} in self and ${b2.toString()} in mat2.`),
     )
   }
   sameDType('torch.bmm', 'self', self, 'mat2', mat2)
@@ -152,7 +152,7 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
   if (last === undefined) throw new ShapeError(`${LINEAR}: input must have at least 1 dimension, got a scalar.`)
   if (!sizeEq(last, inFeatures)) {
     throw new ShapeError(
-      `${LINEAR}: input has ${String(last)} features in its last dimension (shape ${formatShape(input.symSizes)}) but weight expects ${String(inFeatures)} ` +
+      `${LINEAR}: input has ${last.toString()} features in its last dimension (shape ${formatShape(input.symSizes)}) but weight expects ${inFeatures.toString()} ` +
         `(shape ${formatShape(weight.symSizes)}); the last dimension of input must equal the last of weight.`,
     )
   }
@@ -160,7 +160,7 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
   if (bias !== null) {
     if (bias.ndim !== 1 || !sizeEq(bias.symSizes[0], outFeatures)) {
       throw new ShapeError(
-        `${LINEAR}: bias has shape ${formatShape(bias.symSizes)} but weight (shape ${formatShape(weight.symSizes)}) has ${String(outFeatures)} output features; expected [${String(outFeatures)}].`,
+        `${LINEAR}: bias has shape ${formatShape(bias.symSizes)} but weight (shape ${formatShape(weight.symSizes)}) has ${outFeatures.toString()} output features; expected [${outFeatures.toString()}].`,
       )
     }
     sameDType(LINEAR, 'input', input, 'bias', bias)
@@ -172,7 +172,7 @@ function linearMeta(input: Tensor, weight: Tensor, bias: Tensor | null): TensorS
 function asRows(t: Tensor): Tensor {
   if (t.ndim === 2) return t
   // The number of rows does not follow from the number of elements where rows have none.
-  return reshape(t, [numelOf(t.sizes.slice(0, -1)), sizeAt(t.sizes, -1)])
+  return reshape(t, [sizeProduct(t.symSizes.slice(0, -1)), sizeAt(t.symSizes, -1)])
 }
 
 /**
@@ -209,7 +209,7 @@ export const linear: Op['linear'] = defineOp({
     const flat = asRows(g)
     const gi = needs[0] ? mm(flat, weight) : null
     return [
-      gi === null || input.ndim === 2 ? gi : reshape(gi, input.sizes),
+      gi === null || input.ndim === 2 ? gi : reshape(gi, input.symSizes),
       needs[1] ? mm(transpose(flat, 0, 1), asRows(input)) : null,
       needs[2] ? sum(flat, [0]) : null,
     ]
@@ -227,8 +227,8 @@ function scaled(t: Tensor, factor: number): Tensor {
 export const blend = (self: Tensor, product: Tensor, beta: number, alpha: number): Tensor => {
   const right = scaled(product, alpha)
   if (beta !== 0) return add(scaled(self, beta), right)
-  const shape = broadcastShapes('torch.add', self.sizes, product.sizes)
-  return sameShape(shape, right.sizes) ? right : expand(right, shape)
+  const shape = broadcastShapes('torch.add', self.symSizes, product.symSizes)
+  return sameShape(shape, right.symSizes) ? right : expand(right, shape)
 }
 
 /**

@@ -2,7 +2,8 @@
 import { ShapeError } from '../../errors/index.ts'
 import { at, bufferParam, compileKernel, constant, declare, forLoop, load, local, loopVar, read, sizeParam, store } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { formatShape, Tensor } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, numbersOf, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
@@ -35,11 +36,11 @@ export interface EmbeddingOptions {
   readonly scaleGradByFreq?: boolean
 }
 
-function check(input: Tensor, weight: Tensor): TensorSpec {
+function check(input: Tensor, weight: Tensor): TensorSpec<Size> {
   if (weight.ndim !== 2)
-    throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.sizes)}.`)
+    throw new ShapeError(`${NAME}: weight must have 2 dimensions [numEmbeddings, embeddingDim], got shape ${formatShape(weight.symSizes)}.`)
   checkIndexType(NAME, 'input', input)
-  return { shape: [...input.sizes, sizeAt(weight.sizes, 1)], dtype: weight.dtype }
+  return { shape: [...input.symSizes, sizeAt(weight.symSizes, 1)], dtype: weight.dtype }
 }
 
 const forwardKernel = kernelCache((dtype: DType): CompiledKernel => {
@@ -87,10 +88,10 @@ const backwardKernel = kernelCache((dtype: DType): CompiledKernel => {
 })
 
 /** The number of columns of the rows in `grad`. Throws ShapeError unless there is a row for each index. */
-function widthOf(grad: Tensor, indices: Tensor): number {
+function widthOf(grad: Tensor, indices: Tensor): Size {
   checkIndexType(NAME, 'input', indices)
-  const width = grad.sizes.at(-1) ?? 1
-  checkOperand(NAME, 'grad', grad, [...indices.sizes, width], grad.dtype)
+  const width = grad.symSizes.at(-1) ?? 1
+  checkOperand(NAME, 'grad', grad, [...indices.symSizes, width], grad.dtype)
   return width
 }
 
@@ -113,7 +114,8 @@ export const embeddingBackward: Op['embeddingBackward'] = defineOp({
   meta: (grad, indices, numWeights) => ({ shape: [numWeights, widthOf(grad, indices)], dtype: grad.dtype }),
   indices: { argument: 'indices', check: (_grad, indices, numWeights) => checkIndexRange(NAME, 'input', indices, numWeights) },
   kernel: (grad, indices, numWeights, paddingIdx) => {
-    const width = widthOf(grad, indices)
+    widthOf(grad, indices)
+    const width = grad.sizes.at(-1) ?? 1
     const rows = kernelIndices(NAME, 'input', indices, numWeights)
     const out = Tensor.empty([numWeights, width], grad.dtype)
     launch(backwardKernel(grad.dtype), [out, contiguous(grad), rows], [numWeights * width, indices.numel, width])
@@ -127,8 +129,8 @@ export const embeddingBackward: Op['embeddingBackward'] = defineOp({
 })
 
 /** How often each index occurs: [.., 1], one number for each row of the result. */
-function frequencies(input: Tensor, rows: number, dtype: DType): Tensor {
-  return embedding(input, embeddingBackward(ones([...input.sizes, 1], { dtype }), input, rows, -1))
+function frequencies(input: Tensor, rows: Size, dtype: DType): Tensor {
+  return embedding(input, embeddingBackward(ones([...input.symSizes, 1], { dtype }), input, rows, -1))
 }
 
 /** Scales the rows of `weight` at the indices `input` down to `maxNorm`, in place; null does nothing. PyTorch's `embedding_renorm_`. */
@@ -175,7 +177,7 @@ export const embedding: OpFunction<{
   meta: (input, weight) => check(input, weight),
   indices: { argument: 'input', check: (input, weight) => checkIndexRange(NAME, 'input', input, sizeAt(weight.sizes, 0)) },
   kernel: (input, weight) => {
-    const spec = check(input, weight)
+    const spec = numbersOf(check(input, weight))
     const [rows, width] = pairOf(weight.sizes)
     const indices = kernelIndices(NAME, 'input', input, rows)
     const out = Tensor.empty(spec.shape, spec.dtype)
@@ -183,8 +185,8 @@ export const embedding: OpFunction<{
     return out
   },
   derivative: ([g], { args: [input, weight, paddingIdx, , , byFrequency] }) => {
-    const rows = sizeAt(weight.sizes, 0)
-    const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + rows : paddingIdx
+    const rows = sizeAt(weight.symSizes, 0)
+    const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + sizeAt(weight.sizes, 0) : paddingIdx
     return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null, null, null]
   },
 })

@@ -190,7 +190,7 @@ type LayerNorm = {
  * @example F.layerNorm(torch.tensor([[1, 3]]), [2], { eps: 0 }).toArray() // [[-1, 1]]
  */
 export const layerNorm: OpFunction<LayerNorm> = defineOp({
-  schema: 'layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
+  schema: 'layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   meta: (input, normalizedShape, weight, bias) => {

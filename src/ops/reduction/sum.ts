@@ -1,6 +1,7 @@
 // Sums and products over dimensions, and sumToSize, which undoes broadcasting.
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -160,8 +161,8 @@ export const prodBackward: OpFunction<(grad: Tensor, self: Tensor, dim?: Dims | 
  * @throws ShapeError if `self` cannot be summed to that shape.
  * @example torch.ones([2, 3]).sumToSize([1, 3]).toArray() // [[2, 2, 2]]
  */
-export const sumToSize: Op['sumToSize'] = defineOp({
-  schema: 'sum_to_size(Tensor self, int[] size) -> Tensor',
+export const sumToSize: OpFunction<(self: Tensor, ...size: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
+  schema: 'sum_to_size(Tensor self, SymInt[] size) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, size) => {

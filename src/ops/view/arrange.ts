@@ -1,6 +1,6 @@
 // Other orders and shapes of the same elements: movedim, unflatten, rot90, tile and more, composed of permute, reshape, flip and repeat.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, sameShape, sizeEq, Tensor, windowOf, wrapDim } from '../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, sizeFloorDiv, sizeProduct, Tensor, windowOf, wrapDim } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange } from '../creation.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
@@ -8,7 +8,7 @@ import { indexSelect } from './indexing.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { dimAndSize, sizeAt } from '../shapes.ts'
+import { dimAndSize, sizeAt, symDimAndSize } from '../shapes.ts'
 import { flip, repeat } from './repeat.ts'
 import { permute, transpose } from './permute.ts'
 import { clone, reshape, unsqueeze, view } from './reshape.ts'
@@ -106,14 +106,14 @@ export const adjoint: Op['adjoint'] = defineOp({
  * @example torch.unflatten(torch.zeros([2, 6]), 1, [3, -1]).shape // [2, 3, 2]
  */
 export const unflatten: Op['unflatten'] = defineOp({
-  schema: 'unflatten(Tensor self, int dim, int[] sizes) -> Tensor',
+  schema: 'unflatten(Tensor self, int dim, SymInt[] sizes) -> Tensor',
   method: true,
   decompose: (self, dim, sizes) => {
-    const [at, size] = dimAndSize('torch.unflatten', self, dim)
-    const known = sizes.reduce((n, s) => (s === -1 ? n : n * s), 1)
-    const full = sizes.map((s) => (s === -1 ? size / known : s))
-    if (full.reduce((a, b) => a * b, 1) !== size || full.some((s) => !Number.isInteger(s)))
-      throw new ShapeError(`torch.unflatten: the sizes [${sizes.join(', ')}] do not multiply to ${size}, the size of dimension ${dim}.`)
+    const [at, size] = symDimAndSize('torch.unflatten', self, dim)
+    const known = sizeProduct(sizes.filter((s) => s !== -1))
+    const full = sizes.map((s) => (s === -1 ? sizeFloorDiv(size, known) : s))
+    if (!sizeEq(sizeProduct(full), size))
+      throw new ShapeError(`torch.unflatten: the sizes ${formatShape(sizes)} do not multiply to ${size.toString()}, the size of dimension ${dim}.`)
     return reshape(self, [...self.symSizes.slice(0, at), ...full, ...self.symSizes.slice(at + 1)])
   },
 })

@@ -237,7 +237,7 @@ export const nonzero: OpFunction<{
 })
 
 function rowCount<S extends Size>(size: S): S {
-  if (sizeLess(size, 0)) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${String(size)}.`)
+  if (sizeLess(size, 0)) throw new ArgumentError(`torch.nonzero_static: size must be at least 0, got ${size.toString()}.`)
   return size
 }
 

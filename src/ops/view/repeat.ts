@@ -1,6 +1,7 @@
 // Copies of elements in another arrangement: repeat, flip, roll.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { formatShape, sizeLess, sizeMul } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { arange } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
@@ -22,18 +23,18 @@ import { expand } from './windows.ts'
  * @throws ArgumentError if a repeat is negative.
  * @example torch.tensor([1, 2]).repeat(2, 2).toArray() // [[1, 2, 1, 2], [1, 2, 1, 2]]
  */
-export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | readonly number[])[]) => Tensor> = defineOp({
-  schema: 'repeat(Tensor self, int[] repeats) -> Tensor',
+export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
+  schema: 'repeat(Tensor self, SymInt[] repeats) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
   decompose: (self, repeats) => {
     const lead = repeats.length - self.ndim
     if (lead < 0)
       throw new ShapeError(
-        `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.sizes)}); give at least one per dimension.`,
+        `Tensor.repeat: ${repeats.length} repeats for a tensor of ${self.ndim} dimensions (shape ${formatShape(self.symSizes)}); give at least one per dimension.`,
       )
-    if (repeats.some((r) => r < 0)) throw new ArgumentError(`Tensor.repeat: repeats must be at least 0, got [${repeats.join(', ')}].`)
-    const pairs = repeats.map((times, i) => ({ times, size: self.sizes[i - lead] ?? 1 }))
+    if (repeats.some((r) => sizeLess(r, 0))) throw new ArgumentError(`Tensor.repeat: repeats must be at least 0, got ${formatShape(repeats)}.`)
+    const pairs = repeats.map((times, i) => ({ times, size: self.symSizes[i - lead] ?? 1 }))
     const apart = reshape(
       self,
       pairs.flatMap(({ size }) => [1, size]),
@@ -44,7 +45,7 @@ export const repeat: OpFunction<(self: Tensor, ...repeats: readonly (number | re
     )
     return reshape(
       clone(wide),
-      pairs.map(({ times, size }) => times * size),
+      pairs.map(({ times, size }) => sizeMul(times, size)),
     )
   },
 })

@@ -1,6 +1,6 @@
 // Parts of a dimension: select, slice, narrow, and the gradients that put a part back into zeros.
 import { ArgumentError } from '../../errors/index.ts'
-import { valueText } from '../../protocol/index.ts'
+import { isSymbolicSize, valueText } from '../../protocol/index.ts'
 import type { Size } from '../../protocol/index.ts'
 import { Tensor, sizeAdd, sizeCeilDiv, sizeLess, sizeMul, sizeSub } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -17,7 +17,7 @@ function selectSpec(self: Tensor, dim: number, index: Size): TensorSpec<Size> {
   const [at, size] = symDimAndSize('torch.select', self, dim)
   const i = sizeLess(index, 0) ? sizeAdd(index, size) : index
   if (sizeLess(i, 0) || !sizeLess(i, size))
-    throw new ArgumentError(`torch.select: index ${String(index)} is out of range for dimension ${dim} with size ${String(size)}.`)
+    throw new ArgumentError(`torch.select: index ${index.toString()} is out of range for dimension ${dim} with size ${size.toString()}.`)
   const sizes = self.symSizes
   const steps = self.symSteps
   return viewSpec(self, sizes.toSpliced(at, 1), steps.toSpliced(at, 1), sizeAdd(self.symOffset, sizeMul(i, sizeAt(steps, at))))
@@ -31,7 +31,7 @@ function clipped(bound: Size, size: Size): Size {
 
 function sliceSpec(self: Tensor, dim: number, start: Size | null, end: Size | null, step: Size): TensorSpec<Size> {
   const [at, size] = symDimAndSize('torch.Tensor.slice', self, dim)
-  if (sizeLess(step, 1)) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${String(step)}.`)
+  if (sizeLess(step, 1)) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${step.toString()}.`)
   const from = clipped(start ?? 0, size)
   const until = clipped(end ?? size, size)
   const count = sizeLess(from, until) ? sizeCeilDiv(sizeSub(until, from), step) : 0
@@ -186,18 +186,19 @@ export const slice: Op['slice'] = defineOp({
 })
 
 /** What {@link narrow} gives. */
-function narrowed(self: Tensor, dim: number, from: unknown, length: number): Tensor {
-  const [at, size] = dimAndSize('torch.narrow', self, dim)
+function narrowed(self: Tensor, dim: number, from: unknown, length: Size): Tensor {
+  const [at, size] = symDimAndSize('torch.narrow', self, dim)
   const isIndex = from instanceof Tensor && from.ndim === 0 && !from.isFloatingPoint() && from.dtype !== 'bool'
   const given = isIndex ? from.item() : from
-  if (typeof given !== 'number' || !Number.isSafeInteger(given))
+  if (!isSymbolicSize(given) && (typeof given !== 'number' || !Number.isSafeInteger(given)))
     throw new ArgumentError(
       `torch.narrow: argument 'start' must be an integer, or a Tensor without dimensions that holds one, got ${valueText(from)}.`,
     )
-  const start = given < 0 ? given + size : given
-  if (start < 0 || length < 0 || start + length > size)
-    throw new ArgumentError(`torch.narrow: start ${start} and length ${length} exceed dimension ${dim} of size ${size}.`)
-  return slice(self, at, start, start + length)
+  const start = sizeLess(given, 0) ? sizeAdd(given, size) : given
+  const end = sizeAdd(start, length)
+  if (sizeLess(start, 0) || sizeLess(length, 0) || sizeLess(size, end))
+    throw new ArgumentError(`torch.narrow: start ${start.toString()} and length ${length.toString()} exceed dimension ${dim} of size ${size.toString()}.`)
+  return slice(self, at, start, end)
 }
 
 /**
@@ -209,8 +210,8 @@ function narrowed(self: Tensor, dim: number, from: unknown, length: number): Ten
  * @throws ArgumentError if the elements are not all inside the dimension.
  * @example torch.narrow(torch.arange(5), 0, 1, 3).toArray() // [1, 2, 3]
  */
-export const narrow: OpFunction<(self: Tensor, dim: number, start: number | Tensor, length: number) => Tensor> = defineOp({
-  schema: 'narrow(Tensor self, int dim, any start, int length) -> Tensor',
+export const narrow: OpFunction<(self: Tensor, dim: number, start: Size | Tensor, length: Size) => Tensor> = defineOp({
+  schema: 'narrow(Tensor self, int dim, any start, SymInt length) -> Tensor',
   method: true,
   decompose: (self, dim, start, length) => narrowed(self, dim, start, length),
 })
@@ -223,8 +224,8 @@ export const narrow: OpFunction<(self: Tensor, dim: number, start: number | Tens
  * @throws ArgumentError if the part is out of range.
  * @example torch.narrowCopy(torch.tensor([1, 2, 3]), 0, 1, 2).toArray() // [2, 3]
  */
-export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: number | Tensor, length: number) => Tensor> = defineOp({
-  schema: 'narrow_copy(Tensor self, int dim, any start, int length) -> Tensor',
+export const narrowCopy: OpFunction<(self: Tensor, dim: number, start: Size | Tensor, length: Size) => Tensor> = defineOp({
+  schema: 'narrow_copy(Tensor self, int dim, any start, SymInt length) -> Tensor',
   method: true,
   decompose: (self, dim, start, length) => clone(narrowed(self, dim, start, length)),
 })

@@ -36,8 +36,8 @@ export function checkWindow(op: string, size: readonly Size[], stride: readonly 
   const [lowest, highest] = reachOf(size, stride, offset) ?? [0, -1]
   if (!(sizeAtMost(0, lowest) && sizeLess(highest, stored) && sizeAtMost(0, offset)))
     throw new ShapeError(
-      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storageOffset ${String(offset)} reach from element ${String(lowest)} to ${String(highest)}, ` +
-        `but ${owner} has ${String(stored)} elements.`,
+      `${op}: size ${formatShape(size)}, stride ${formatShape(stride)} and storageOffset ${offset.toString()} reach from element ${lowest.toString()} to ${highest.toString()}, ` +
+        `but ${owner} has ${stored.toString()} elements.`,
     )
 }
 

@@ -1,0 +1,88 @@
+// Functions of sizes that may be symbols. In a symbolic trace they stay expressions, where JavaScript's own operators would read numbers; graphs call them by these names.
+import { ArgumentError } from '../../errors/index.ts'
+import { OVERRIDE, checkCount, findOverride, isSymbolic, isTensorLike, nameTarget, valueText, withName } from '../../protocol/index.ts'
+import type { SymbolicFunction } from '../../protocol/index.ts'
+import { ownAttribute } from '../../module/index.ts'
+
+type Operation = (...args: readonly unknown[]) => unknown
+
+/** Registers a function under its name in `torch`. A call with a traced value is recorded instead. */
+function named(name: string, count: number, fn: Operation): Operation {
+  const withOverride: Operation = (...args) => {
+    checkCount(`torch.${name}`, args, count)
+    const override = findOverride(args)
+    return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride, args, {})
+  }
+  return nameTarget(withName(withOverride, name), { name: `torch.${name}`, effects: 'pure' })
+}
+
+/** A function of sizes: `onPlain` for numbers and booleans, and what a symbolic argument says. */
+const ofSizes = (name: SymbolicFunction, count: number, onPlain: (...args: readonly never[]) => unknown): Operation =>
+  named(name, count, (...args) => {
+    const symbolic = args.flat().find(isSymbolic)
+    return symbolic === undefined ? Reflect.apply(onPlain, undefined, args.map((arg) => plain(name, arg))) : symbolic.applied(name, args)
+  })
+
+function plain(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one: unknown) => plain(name, one))
+  if (typeof value === 'number' || typeof value === 'boolean') return value
+  throw new ArgumentError(`torch.${name}: expected numbers or symbolic values, got ${valueText(value)}.`)
+}
+
+/** The functions of `torch` for sizes that may be symbols. A symbolic trace gives them SymInt, SymFloat and SymBool in the place of numbers and booleans. */
+export interface SizeFunctions {
+  /** The larger of two sizes. PyTorch's `torch.sym_max`. */
+  readonly symMax: (a: number, b: number) => number
+  /** The smaller of two sizes. PyTorch's `torch.sym_min`. */
+  readonly symMin: (a: number, b: number) => number
+  /** The sum of sizes. PyTorch's `torch.sym_sum`. */
+  readonly symSum: (sizes: readonly number[]) => number
+  /** A size as a float. PyTorch's `torch.sym_float`. */
+  readonly symFloat: (a: number) => number
+  /** A float as an integer, rounded towards 0. PyTorch's `torch.sym_int`. */
+  readonly symInt: (a: number) => number
+  /** The contrary of a comparison of sizes. PyTorch's `torch.sym_not`. */
+  readonly symNot: (a: boolean) => boolean
+  /** `a` if the condition holds, else `b`; no branch, so it makes no guard. PyTorch's `torch.sym_ite`. */
+  readonly symIte: (condition: boolean, a: number, b: number) => number
+  /** The square root of a size. */
+  readonly symSqrt: (a: number) => number
+}
+
+/** See {@link SizeFunctions}. */
+export const sizeFunctions = {
+  symMax: ofSizes('symMax', 2, (a: number, b: number) => Math.max(a, b)),
+  symMin: ofSizes('symMin', 2, (a: number, b: number) => Math.min(a, b)),
+  symSum: ofSizes('symSum', 1, (sizes: readonly number[]) => sizes.reduce((sum, size) => sum + size, 0)),
+  symFloat: ofSizes('symFloat', 1, (a: number) => a),
+  symInt: ofSizes('symInt', 1, (a: number) => Math.trunc(a)),
+  symNot: ofSizes('symNot', 1, (a: boolean) => !a),
+  symIte: ofSizes('symIte', 3, (condition: boolean, a: number, b: number) => (condition ? a : b)),
+  symSqrt: ofSizes('symSqrt', 1, (a: number) => Math.sqrt(a)),
+} as SizeFunctions
+
+/** A function that reads a tensor's layout, as `property` says; with `indexed`, one entry of it. */
+const reader = (name: string, property: string, indexed: boolean): Operation =>
+  named(name, indexed ? 2 : 1, (tensor, dim) => {
+    if (!isTensorLike(tensor)) throw new ArgumentError(`torch.${name}: argument 'self' must be a Tensor, got ${valueText(tensor)}.`)
+    const value: unknown = Reflect.get(tensor, property)
+    return indexed ? ownAttribute(value, String(dim)) : value
+  })
+
+/** What graphs read of a tensor's layout, and the property that it is. PyTorch's `sym_size`, `sym_stride`, `sym_storage_offset` and `sym_numel`. */
+export const layoutReaders = {
+  symSize: reader('symSize', 'shape', true),
+  symStride: reader('symStride', 'strides', true),
+  symStorageOffset: reader('symStorageOffset', 'offset', false),
+  symNumel: reader('symNumel', 'numel', false),
+} as const
+
+const PROPERTIES: ReadonlyMap<unknown, string> = new Map([
+  [layoutReaders.symSize, 'shape'],
+  [layoutReaders.symStride, 'strides'],
+  [layoutReaders.symStorageOffset, 'offset'],
+  [layoutReaders.symNumel, 'numel'],
+])
+
+/** The property of a tensor that a function reads (`shape` for `symSize`); undefined for any other function. */
+export const propertyRead = (fn: unknown): string | undefined => PROPERTIES.get(fn)
