@@ -50,7 +50,9 @@ export class Aliases {
     const [, size = null, stride = null] = args
     // A window is one on the whole memory, wherever its tensor lies in it.
     const all =
-      op === asStrided.op ? [{ op, args: [size, stride, sizeSub(result.symOffset, memory.base.symOffset)], index }] : [...steps, { op, args: args.slice(1), index }]
+      op === asStrided.op
+        ? [{ op, args: [size, stride, sizeSub(result.symOffset, memory.base.symOffset)], index }]
+        : [...steps, { op, args: args.slice(1), index }]
     this.#aliases.set(result, { memory, steps: all, value: result, version: 0 })
   }
 
@@ -160,7 +162,9 @@ export class Aliases {
       // Elements that the view repeats: only the layout says which one the value belongs to.
       const [size, stride] = step.args
       const repeats =
-        step.op === expand.op ? sizeLess(whole.symNumel, sizeProduct(sizesOf(size))) : step.op === asStrided.op && !isApart(sizesOf(size), sizesOf(stride))
+        step.op === expand.op
+          ? sizeLess(whole.symNumel, sizeProduct(sizesOf(size)))
+          : step.op === asStrided.op && !isApart(sizesOf(size), sizesOf(stride))
       if (repeats) return scatterWindow(memory, tensor, value)
       wholes.push(i + 1 < steps.length ? replay(base, whole, step) : whole)
     }

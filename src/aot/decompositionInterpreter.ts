@@ -11,7 +11,7 @@ import { treeLeaves, treeMap } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import { withoutDrawing } from './draws.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
-import type { Decomposition } from './proxyMode.ts'
+import type { Decomposition } from './proxyOptions.ts'
 
 /** What new nodes inherit from the node that they were recorded for. */
 const INHERITED = ['stack_trace', 'nn_module_stack', 'source_fn_stack'] as const

@@ -20,7 +20,8 @@ export function isApart(shape: readonly Size[], strides: readonly Size[]): boole
 }
 
 /** Whether two tensors of one shape have the same strides, where these matter. */
-export const sameStrides = (a: Tensor, b: Tensor): boolean => a.symSizes.every((size, i) => sizeAtMost(size, 1) || sizeEq(a.symSteps[i], b.symSteps[i]))
+export const sameStrides = (a: Tensor, b: Tensor): boolean =>
+  a.symSizes.every((size, i) => sizeAtMost(size, 1) || sizeEq(a.symSteps[i], b.symSteps[i]))
 
 /** Where a tensor lies in its memory, in numbers or symbols. */
 export interface TensorLayout {

@@ -1,27 +1,24 @@
 // makeFx: the operators that a function runs, those of gradients inside it included, as a GraphModule.
-import { FakeTensorMode, withMode } from '../dispatch/index.ts'
+import { withMode } from '../dispatch/index.ts'
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { PyTreeCodeGen, makeGraphModule } from '../fx/index.ts'
-import type { Argument, GraphModule, Node } from '../fx/index.ts'
+import type { Argument, GraphModule } from '../fx/index.ts'
 import { signatureOf } from '../fx/trace/parameters.ts'
 import { guardedCall, modulesBelow } from '../guards/index.ts'
 import { Module } from '../module/index.ts'
 import { checkArgument, checkCount, checkOptions, checkSynchronous, isCallable, isClass, isFunction, valueText } from '../protocol/index.ts'
-import { isSymbolic, isSymbolicSize } from '../protocol/index.ts'
-import type { Size, TargetFunction } from '../protocol/index.ts'
+import { isSymbolic } from '../protocol/index.ts'
+import type { TargetFunction } from '../protocol/index.ts'
 import { treeFlatten, treeLeaves, treeMap } from '../pytree/index.ts'
-import type { ShapeEnv, SymInt } from '../symbols/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { Memory } from './aliases.ts'
 import { withoutDrawing } from './draws.ts'
-import { layoutOf } from './layout.ts'
-import type { TensorLayout } from './layout.ts'
 import { ProxyTensorMode } from './proxyMode.ts'
-import type { Decomposition } from './proxyMode.ts'
+import type { Decomposition } from './proxyOptions.ts'
 import { SizeNodes } from './sizeNodes.ts'
 import { SourceRecorder } from './sources.ts'
 import { newShapeEnv, noteSymbols } from './symbolicGraphs.ts'
 import { noteGuards } from './traceGuards.ts'
+import { TraceInputs } from './traceInputs.ts'
 
 /** Options of {@link makeFx}. */
 export interface MakeFxOptions {
@@ -44,7 +41,8 @@ const MODES: readonly string[] = ['real', 'fake', 'symbolic']
 function checkMakeFxOptions(options: MakeFxOptions): void {
   checkOptions('makeFx', options, { decompose: 'boolean', tracingMode: true, decompositionTable: true, allowNonFakeInputs: 'boolean' })
   const { tracingMode = 'fake' } = options
-  if (!MODES.includes(tracingMode)) throw new ArgumentError(`makeFx: options.tracingMode must be 'real', 'fake' or 'symbolic', got ${valueText(tracingMode)}.`)
+  if (!MODES.includes(tracingMode))
+    throw new ArgumentError(`makeFx: options.tracingMode must be 'real', 'fake' or 'symbolic', got ${valueText(tracingMode)}.`)
 }
 
 /**
@@ -68,7 +66,6 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     const call = guardedCall(args)
     const sources = new SourceRecorder(fn)
     const env = options.tracingMode === 'symbolic' ? newShapeEnv() : null
-    const fakeMode = new FakeTensorMode({ shapeEnv: env })
     const mode = new ProxyTensorMode({
       ...(options.decompose !== undefined && { decompose: options.decompose }),
       ...(options.decompositionTable !== undefined && { decompositions: options.decompositionTable }),
@@ -79,29 +76,8 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     const names = argumentNames(fn, args.length)
     // With nested arguments every value in them has a placeholder, and the graph is called with nested arguments, too.
     const isNested = call.spec.kind === 'array' && call.spec.children.some(({ kind }) => kind !== 'leaf')
-    const inputs: { readonly tensor: Tensor; readonly memory: Memory; readonly layout: TensorLayout }[] = []
-    const traced: (readonly Size[])[] = []
-    const fakes = args.map((arg, i) => {
-      let leaves = 0
-      return treeMap(arg, (leaf) => {
-        const name = `${names[i] ?? `arg${i}`}_${++leaves}`
-        if (leaf instanceof Tensor) {
-          const fake = fakeMode.fromTensor(leaf)
-          mode.placeholder(name, fake, leaf)
-          traced.push([...fake.symSizes, ...fake.symSteps, fake.symOffset])
-          inputs.push({ tensor: fake, memory: mode.memoryOf(fake), layout: layoutOf(fake) })
-          return fake
-        }
-        if (isNested || typeof leaf === 'number') {
-          const node = mode.graph.placeholder(name)
-          const size = env === null || typeof leaf !== 'number' ? leaf : symbolFor(env, mode, node, leaf)
-          if (typeof leaf === 'number') traced.push([isSymbolicSize(size) ? size : leaf])
-          return size
-        }
-        leaves--
-        return leaf
-      })
-    })
+    const inputs = new TraceInputs(mode, env)
+    const fakes = args.map((arg, i) => inputs.add(names[i] ?? `arg${i}`, arg, isNested))
     let gm: GraphModule
     try {
       const result = withoutDrawing(
@@ -111,9 +87,9 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       checkSynchronous('makeFx', 'fn', result)
       // What the function returns of its arguments are the arguments, so they get their values first.
       mode.writeBack()
-      for (const { tensor, memory, layout } of inputs) mode.relayBack(tensor, memory, layout)
+      inputs.relayBack()
       mode.joinResults(treeLeaves(result))
-      const nodes = treeMap(result, (leaf) => (leaf instanceof Tensor ? mode.nodeOf(leaf) : isSymbolic(leaf) ? mode.sizeNode(leaf) : leaf)) as Argument
+      const nodes = treeMap(result, (leaf) => nodeFor(mode, leaf)) as Argument
       mode.graph.output(isNested ? (treeLeaves(nodes) as Argument) : nodes)
       if (isNested) mode.graph.setCodegen(new PyTreeCodeGen({ origArgs: names, inSpec: call.spec, outSpec: treeFlatten(result).spec }))
       if (options.allowNonFakeInputs === false) refuseConstants(mode.constants)
@@ -122,7 +98,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
     } finally {
       mode.restoreHistories()
     }
-    if (env !== null) noteSymbols(gm, { env, inputs: traced.map((sizes) => sizes.map((size) => env.sizeOf(size))) })
+    if (env !== null) noteSymbols(gm, { env, inputs: inputs.layoutsIn(env) })
     noteGuards(gm, call, [...mode.constants.values()], modulesBelow([fn, ...call.leaves, ...sources.called]))
     return gm
   }
@@ -141,14 +117,9 @@ function explainMissing<T>(fn: object, given: number, run: () => T): T {
   }
 }
 
-/** A symbol for an integer among the arguments; another number stays itself. */
-function symbolFor(env: ShapeEnv, mode: ProxyTensorMode, node: Node, value: number): SymInt | number {
-  const size = Number.isInteger(value) ? env.createSymInt(value) : value
-  if (typeof size === 'number') return value
-  mode.sizes?.addNumber(node, size)
-  node.meta['val'] = size
-  return size
-}
+/** What a graph returns for a value of the program. */
+const nodeFor = (mode: ProxyTensorMode, value: unknown): unknown =>
+  value instanceof Tensor ? mode.nodeOf(value) : isSymbolic(value) ? mode.sizeNode(value) : value
 
 function refuseConstants(constants: ReadonlyMap<string, Tensor>): void {
   const [name] = constants.keys()

@@ -74,18 +74,20 @@ export function bindSymbols(gm: GraphModule, args: readonly unknown[]): Readonly
 }
 
 /** The tensors and numbers among the arguments, as a symbolic trace counts them. */
-const inputsOf = (args: readonly unknown[]): readonly unknown[] => treeLeaves(args).filter((leaf) => leaf instanceof Tensor || typeof leaf === 'number')
+const inputsOf = (args: readonly unknown[]): readonly unknown[] =>
+  treeLeaves(args).filter((leaf) => leaf instanceof Tensor || typeof leaf === 'number')
 
 /** Pairs of what the trace has, and what the arguments have, in each place. */
 function places(where: string, { inputs }: SymbolicGraph, args: readonly unknown[]): readonly (readonly [traced: SymInt | number, given: number])[] {
   checkArray(where, 'args', args)
   const given = inputsOf(args)
-  if (given.length !== inputs.length)
-    throw new ArgumentError(`${where}: the graph takes ${inputs.length} tensors and numbers, got ${given.length}.`)
+  if (given.length !== inputs.length) throw new ArgumentError(`${where}: the graph takes ${inputs.length} tensors and numbers, got ${given.length}.`)
   return inputs.flatMap((input, i) => {
     const numbers = numbersOf(given[i])
     if (numbers.length !== input.length)
-      throw new ArgumentError(`${where}: argument ${i} is not of the kind, or has not as many dimensions, as the one that was traced: ${valueText(given[i])}.`)
+      throw new ArgumentError(
+        `${where}: argument ${i} is not of the kind, or has not as many dimensions, as the one that was traced: ${valueText(given[i])}.`,
+      )
     return input.map((traced, k) => [traced, numbers[k] ?? NaN] as const)
   })
 }
@@ -116,7 +118,8 @@ export function failedGuard(where: string, gm: GraphModule, args: readonly unkno
   const values = valuesOf(where, graph, args)
   for (const [traced, given] of places(where, graph, args)) {
     const wanted = typeof traced === 'number' ? traced : graph.env.valueAt(traced.ownExpr, values)
-    if (wanted !== given) return `a size, stride or number is ${given} in the place of ${typeof traced === 'number' ? traced : `${traced.toString()}, which is ${wanted}`}`
+    if (wanted !== given)
+      return `a size, stride or number is ${given} in the place of ${typeof traced === 'number' ? traced : `${traced.toString()}, which is ${wanted}`}`
   }
   return graph.env.failedAt(values)
 }

@@ -4,7 +4,7 @@ import { ArgumentError, ShapeError } from '../errors/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Module } from '../module/index.ts'
 import { add, cat, empty, maskedFill, matmul, mean, mul, narrow, softmax, squeeze, unsqueeze, zeros } from '../ops/index.ts'
-import { checkTensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { checkTensor, formatShape, getDefaultDtype, sizeEq } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { dropout, linear, pad, scaledDotProductAttention } from './functional.ts'
 import { xavierNormal_, xavierUniform_, zeros_ } from './init.ts'
@@ -162,7 +162,7 @@ export class MultiheadAttention extends Module {
       ['value', value, this.vdim],
     ] as const) {
       checkTensor(where, name, x)
-      if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || x.shape.at(-1) !== features) {
+      if ((x.ndim !== 2 && x.ndim !== 3) || x.ndim !== query.ndim || !sizeEq(x.symSizes.at(-1), features)) {
         throw new ShapeError(
           `${where}: ${name} must have 2 or 3 dimensions, as many as query, and ${features} features in the last; got shape ${formatShape(x.shape)}.`,
         )

@@ -4,7 +4,7 @@ import type { DType } from '../kernels/index.ts'
 import { noGrad } from '../autograd/index.ts'
 import { Module } from '../module/index.ts'
 import { empty, ones, tensor, zeros } from '../ops/index.ts'
-import { Tensor, formatShape, getDefaultDtype } from '../tensor/index.ts'
+import { Tensor, formatShape, getDefaultDtype, sizeEq } from '../tensor/index.ts'
 import { channelsLastHint, checkCount, py, pyFloat } from '../protocol/index.ts'
 import { batchNorm, instanceNorm } from './functional.ts'
 import { ones_, zeros_ } from './init.ts'
@@ -125,7 +125,7 @@ abstract class BatchNormLayer extends Module {
 }
 
 function checkChannels(where: string, input: Tensor, ndims: readonly number[], form: string, channels: number): void {
-  if (ndims.includes(input.ndim) && input.shape[1] === channels) return
+  if (ndims.includes(input.ndim) && sizeEq(input.symSizes[1], channels)) return
   throw new ShapeError(
     `${where}: expected input ${form} with ${channels} channels, got shape ${formatShape(input.shape)}.${channelsLastHint('input', input.shape, channels)}`,
   )
@@ -175,7 +175,7 @@ abstract class InstanceNormLayer extends BatchNormLayer {
     const { name, spatial } = this.constructor.layer
     const form = ['[N, C, L] or [C, L]', '[N, C, H, W] or [C, H, W]', '[N, C, D, H, W] or [C, D, H, W]'][spatial - 1] ?? ''
     const rank = spatial + 2
-    if ((input.ndim === rank || input.ndim === rank - 1) && input.shape[input.ndim - rank + 1] === this.numFeatures) return
+    if ((input.ndim === rank || input.ndim === rank - 1) && sizeEq(input.symSizes[input.ndim - rank + 1], this.numFeatures)) return
     const hint = channelsLastHint('input', input.shape, this.numFeatures, input.ndim === rank ? 1 : 0)
     throw new ShapeError(`${name}: expected input ${form} with ${this.numFeatures} channels, got shape ${formatShape(input.shape)}.${hint}`)
   }

@@ -19,7 +19,18 @@ import {
 import type { CompiledKernel, DType } from '../kernels/index.ts'
 import { isSymbolicSize } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
-import { Tensor, areNumbers, exactInteger, formatShape, getDefaultDtype, sizeAtMost, sizeCeilDiv, sizeLess, sizeProduct, sizeSub } from '../tensor/index.ts'
+import {
+  Tensor,
+  areNumbers,
+  exactInteger,
+  formatShape,
+  getDefaultDtype,
+  sizeAtMost,
+  sizeCeilDiv,
+  sizeLess,
+  sizeProduct,
+  sizeSub,
+} from '../tensor/index.ts'
 import type { ComplexNumber } from '../tensor/index.ts'
 import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
@@ -110,7 +121,13 @@ export const full: OpFunction<(size: readonly Size[], fillValue: FillValue, opti
   schema: 'full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (size, value: Size | boolean, dtype, requiresGrad) =>
-    filled('torch.full', size, typeof value === 'boolean' ? Number(value) : value, dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()), requiresGrad),
+    filled(
+      'torch.full',
+      size,
+      typeof value === 'boolean' ? Number(value) : value,
+      dtype ?? (typeof value === 'boolean' ? 'bool' : getDefaultDtype()),
+      requiresGrad,
+    ),
 })
 
 /**

@@ -3,7 +3,20 @@ import { isSymbolicSize, valueText } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
-import { formatShape, numbersOf, sameShape, sizeAdd, sizeCeilDiv, sizeEq, sizeLess, sizeMax, sizeMul, sizeSub, Tensor, wrapDim } from '../tensor/index.ts'
+import {
+  formatShape,
+  numbersOf,
+  sameShape,
+  sizeAdd,
+  sizeCeilDiv,
+  sizeEq,
+  sizeLess,
+  sizeMax,
+  sizeMul,
+  sizeSub,
+  Tensor,
+  wrapDim,
+} from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { full } from './creation.ts'
 import type { OpFunction } from './declaration.ts'

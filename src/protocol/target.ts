@@ -23,6 +23,8 @@ export interface TargetInfo {
   readonly schema?: FunctionSchema
   /** URL of a module that registers the function when imported: repro scripts and isolated processes import it. */
   readonly module?: string
+  /** The property of its first argument that the function reads: generated code writes `x.shape[0]` for a call of `torch.symSize`. */
+  readonly reads?: string
 }
 
 // Graphs from JSON and generated code resolve names here, without importing the room that defines the function.
@@ -31,7 +33,7 @@ const registry = new Map<string, TargetFunction>()
 /** Gives `fn` a qualified name and registers it. Throws ArgumentError if the name already belongs to another function. */
 export function nameTarget<F extends TargetFunction>(
   fn: F,
-  info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema; module?: string },
+  info: { name: string; shortName?: string; effects?: Effects; schema?: FunctionSchema; module?: string; reads?: string },
 ): F {
   const known = registry.get(info.name)
   if (known !== undefined && known !== fn)
@@ -42,6 +44,7 @@ export function nameTarget<F extends TargetFunction>(
     effects: info.effects ?? 'pure',
     ...(info.schema === undefined ? {} : { schema: info.schema }),
     ...(info.module === undefined ? {} : { module: info.module }),
+    ...(info.reads === undefined ? {} : { reads: info.reads }),
   }
   Object.defineProperty(fn, TARGET, { value: full, configurable: true })
   registry.set(info.name, fn)

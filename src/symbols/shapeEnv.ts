@@ -16,6 +16,7 @@ import { eq, not } from './relations.ts'
 import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErrors.ts'
 import { createSymbolicLayout } from './symbolicLayout.ts'
 import type { SymbolicLayout, SymbolicLayoutOptions } from './symbolicLayout.ts'
+import { checkCount } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
@@ -51,6 +52,7 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   readonly #unbacked: Record<'u' | 'zuf', number> = { u: 0, zuf: 0 }
 
   constructor({ duckShape = true, specializeZeroOne = true }: ShapeEnvOptions = {}) {
+    checkCount('ShapeEnv', arguments, 1)
     this.#duckShape = duckShape
     this.#specializeZeroOne = specializeZeroOne
   }

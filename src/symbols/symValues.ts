@@ -322,7 +322,8 @@ const EXPECTED = { number: 'numbers, SymInts or SymFloats', truth: 'booleans or 
 const wrong = (name: SymbolicFunction, of: keyof typeof EXPECTED, value: unknown): never => {
   throw new ArgumentError(`torch.${name}: the arguments must be ${EXPECTED[of]}, got ${isSymbolic(value) ? 'a SymBool' : valueText(value)}.`)
 }
-const numberArg = (name: SymbolicFunction, value: unknown): NumberLike => (typeof value === 'number' || isSym(value) ? value : wrong(name, 'number', value))
+const numberArg = (name: SymbolicFunction, value: unknown): NumberLike =>
+  typeof value === 'number' || isSym(value) ? value : wrong(name, 'number', value)
 const symArg = (name: SymbolicFunction, value: unknown): Sym => (isSym(value) ? value : wrong(name, 'number', value))
 const truthArg = (name: SymbolicFunction, value: unknown): SymBool => (value instanceof SymBool ? value : wrong(name, 'truth', value))
 

@@ -107,7 +107,8 @@ function guardsOf(tensors: Json | undefined, constraints: Json | undefined, step
   } catch (error) {
     produced = failure(error)
   }
-  const texts = (of: 'sizes' | 'strides'): Json => Object.fromEntries(inputs.map(({ name, value }) => [name, value[of].map((size) => size.toString())]))
+  const texts = (of: 'sizes' | 'strides'): Json =>
+    Object.fromEntries(inputs.map(({ name, value }) => [name, value[of].map((size) => size.toString())]))
   return { shapes: texts('sizes'), strides: texts('strides'), answers, produced, state: stateOf(env) }
 }
 

@@ -20,7 +20,6 @@ import { Namespace } from '../graph/namespace.ts'
 import { Node, isRecord } from '../graph/node.ts'
 import type { Argument, Kwargs, NodeGraph, OutputNode, PlaceholderNode } from '../graph/node.ts'
 import { getattr } from '../graph/operator.ts'
-import { propertyRead } from '../graph/symbolic.ts'
 import { moduleText, originCode, originOf } from '../graph/origin.ts'
 import { Slice } from '../graph/pythonValues.ts'
 import { TextBuilder } from './textBuilder.ts'
@@ -234,7 +233,7 @@ class CodeWriter {
   #callText(fn: TargetFunction, args: readonly Argument[], kwargs: Kwargs): string {
     const name = args[1]
     if (fn === getattr && args.length === 2 && typeof name === 'string' && isIdentifier(name)) return `${this.#operandText(args[0])}.${name}`
-    const property = propertyRead(fn)
+    const property = targetInfo(fn)?.reads
     if (property !== undefined) return `${this.#operandText(args[0])}.${property}${args.length > 1 ? `[${this.#valueText(args[1])}]` : ''}`
     return `${this.#globals.callee(fn, targetInfo(fn))}(${this.#argumentsText(args, 0, kwargs)})`
   }

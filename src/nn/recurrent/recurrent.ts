@@ -4,7 +4,7 @@ import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
 import { cat, empty, indexSelect, narrow, split, stack, unbind, unsqueeze, zeros } from '../../ops/index.ts'
-import { Tensor, checkTensor, formatShape, getDefaultDtype } from '../../tensor/index.ts'
+import { Tensor, checkTensor, formatShape, getDefaultDtype, sizeEq } from '../../tensor/index.ts'
 import { dropout, linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
 import { checkInteger, checkNumber, readOptions, readRequired } from '../options.ts'
@@ -140,7 +140,7 @@ abstract class Recurrent extends Module {
   }
 
   private checkInput(fits: boolean, expected: string, other: string, input: Tensor): void {
-    if (!fits || input.shape.at(-1) !== this.inputSize)
+    if (!fits || !sizeEq(input.symSizes.at(-1), this.inputSize))
       throw new ShapeError(
         `${this.where}: the input must be ${expected} or ${other}, with ${this.inputSize} features, got shape ${formatShape(input.shape)}.`,
       )

@@ -4,7 +4,7 @@ import type { DType } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
 import { add, chunk, empty, mul, relu, sigmoid, sub, tanh, zeros } from '../../ops/index.ts'
 import { checkArray, checkCount } from '../../protocol/index.ts'
-import { checkTensor, formatShape, getDefaultDtype, sameShape } from '../../tensor/index.ts'
+import { checkTensor, formatShape, getDefaultDtype, sameShape, sizeEq } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { linear } from '../functional.ts'
 import { uniform_ } from '../init.ts'
@@ -106,7 +106,7 @@ abstract class Cell extends Module {
     const where = `nn.${this.constructor.name}`
     checkTensor(where, 'input', input)
     checkStates(where, given)
-    if ((input.ndim !== 1 && input.ndim !== 2) || input.shape.at(-1) !== this.inputSize)
+    if ((input.ndim !== 1 && input.ndim !== 2) || !sizeEq(input.symSizes.at(-1), this.inputSize))
       throw new ShapeError(`${where}: the input must be [batch, ${this.inputSize}] or [${this.inputSize}], got shape ${formatShape(input.shape)}.`)
     const shape = [...input.shape.slice(0, -1), this.hiddenSize]
     for (const state of given ?? [])

@@ -8,7 +8,7 @@ import { zeros } from '../creation.ts'
 import type { OpFunction } from '../declaration.ts'
 import { defineOp } from '../defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { checkOperand, dimAndSize, sizeAt, symDimAndSize } from '../shapes.ts'
+import { checkOperand, sizeAt, symDimAndSize } from '../shapes.ts'
 import { clone } from './reshape.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
@@ -197,7 +197,9 @@ function narrowed(self: Tensor, dim: number, from: unknown, length: Size): Tenso
   const start = sizeLess(given, 0) ? sizeAdd(given, size) : given
   const end = sizeAdd(start, length)
   if (sizeLess(start, 0) || sizeLess(length, 0) || sizeLess(size, end))
-    throw new ArgumentError(`torch.narrow: start ${start.toString()} and length ${length.toString()} exceed dimension ${dim} of size ${size.toString()}.`)
+    throw new ArgumentError(
+      `torch.narrow: start ${start.toString()} and length ${length.toString()} exceed dimension ${dim} of size ${size.toString()}.`,
+    )
   return slice(self, at, start, end)
 }
 

@@ -6,21 +6,27 @@ import { ownAttribute } from '../../module/index.ts'
 
 type Operation = (...args: readonly unknown[]) => unknown
 
-/** Registers a function under its name in `torch`. A call with a traced value is recorded instead. */
-function named(name: string, count: number, fn: Operation): Operation {
+/** Registers a function under its name in `torch`. A call with a traced value is recorded instead. `reads`: the property of its first argument that it gives. */
+function named(name: string, count: number, fn: Operation, reads?: string): Operation {
   const withOverride: Operation = (...args) => {
     checkCount(`torch.${name}`, args, count)
     const override = findOverride(args)
     return override === null ? fn(...args) : override[OVERRIDE]('function', withOverride, args, {})
   }
-  return nameTarget(withName(withOverride, name), { name: `torch.${name}`, effects: 'pure' })
+  return nameTarget(withName(withOverride, name), { name: `torch.${name}`, effects: 'pure', ...(reads !== undefined && { reads }) })
 }
 
 /** A function of sizes: `onPlain` for numbers and booleans, and what a symbolic argument says. */
 const ofSizes = (name: SymbolicFunction, count: number, onPlain: (...args: readonly never[]) => unknown): Operation =>
   named(name, count, (...args) => {
     const symbolic = args.flat().find(isSymbolic)
-    return symbolic === undefined ? Reflect.apply(onPlain, undefined, args.map((arg) => plain(name, arg))) : symbolic.applied(name, args)
+    return symbolic === undefined
+      ? Reflect.apply(
+          onPlain,
+          undefined,
+          args.map((arg) => plain(name, arg)),
+        )
+      : symbolic.applied(name, args)
   })
 
 function plain(name: string, value: unknown): unknown {
@@ -63,11 +69,16 @@ export const sizeFunctions = {
 
 /** A function that reads a tensor's layout, as `property` says; with `indexed`, one entry of it. */
 const reader = (name: string, property: string, indexed: boolean): Operation =>
-  named(name, indexed ? 2 : 1, (tensor, dim) => {
-    if (!isTensorLike(tensor)) throw new ArgumentError(`torch.${name}: argument 'self' must be a Tensor, got ${valueText(tensor)}.`)
-    const value: unknown = Reflect.get(tensor, property)
-    return indexed ? ownAttribute(value, String(dim)) : value
-  })
+  named(
+    name,
+    indexed ? 2 : 1,
+    (tensor, dim) => {
+      if (!isTensorLike(tensor)) throw new ArgumentError(`torch.${name}: argument 'self' must be a Tensor, got ${valueText(tensor)}.`)
+      const value: unknown = Reflect.get(tensor, property)
+      return indexed ? ownAttribute(value, String(dim)) : value
+    },
+    property,
+  )
 
 /** What graphs read of a tensor's layout, and the property that it is. PyTorch's `sym_size`, `sym_stride`, `sym_storage_offset` and `sym_numel`. */
 export const layoutReaders = {
@@ -76,13 +87,3 @@ export const layoutReaders = {
   symStorageOffset: reader('symStorageOffset', 'offset', false),
   symNumel: reader('symNumel', 'numel', false),
 } as const
-
-const PROPERTIES: ReadonlyMap<unknown, string> = new Map([
-  [layoutReaders.symSize, 'shape'],
-  [layoutReaders.symStride, 'strides'],
-  [layoutReaders.symStorageOffset, 'offset'],
-  [layoutReaders.symNumel, 'numel'],
-])
-
-/** The property of a tensor that a function reads (`shape` for `symSize`); undefined for any other function. */
-export const propertyRead = (fn: unknown): string | undefined => PROPERTIES.get(fn)
