@@ -23,7 +23,7 @@ import type { OpFunction } from './declaration.ts'
 import { defineOp } from './defineOp.ts'
 import type { Op } from './generated/signatures.ts'
 import { copyInto } from './eager/copy.ts'
-import { dimAndSize, partCount, sizeAt, symDimAndSize } from './shapes.ts'
+import { partCount, sizeAt, symDimAndSize } from './shapes.ts'
 import { reshape, unsqueeze } from './view/reshape.ts'
 import { select, slice } from './view/slicing.ts'
 
