@@ -1,4 +1,5 @@
-// npm run docs:same: documents this package from another folder, with its files in another order shared by two threads in another way, and compares every byte with its pages from here.
+// npm run docs:same: documents this package from another folder, with its files in another order shared by two threads in another way and its pages written by one, and compares every
+// byte with its pages from here.
 import { cpSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { loadCompiler } from '../../dist/docs/compiler.js'
 import { documentProject } from '../../dist/docs/index.js'
 import { Lookup } from '../../dist/docs/pages/lookup.js'
-import { filesOf, pagesOf } from '../../dist/docs/pages/site.js'
+import { filesOf, writePages } from '../../dist/docs/pages/site.js'
 import { readProject } from '../../dist/docs/project.js'
 import { modelOf } from '../../dist/docs/read/index.js'
 import { readShared } from '../../dist/docs/read/shared.js'
@@ -30,7 +31,7 @@ try {
   const shuffled = { ...project, root: realpathSync(other), options: readProject(ts, other).options, sources: mixed(sources), tests: mixed(tests) }
   const { model, sources: texts } = modelOf(ts, shuffled, await readShared(ts, shuffled, shuffled))
   const lookup = new Lookup(model, null)
-  const there = filesOf(lookup, pagesOf(lookup, texts), SITE)
+  const there = filesOf(lookup, writePages(lookup, texts, SITE), SITE)
   const here = readdirSync(out, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(out.length + 1))

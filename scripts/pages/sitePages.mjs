@@ -23,6 +23,7 @@ const PAGES = [
   'operators/torch.relu',
   'errors/TFX_SHAPE',
   'flows/index',
+  'flows/compile-first-call',
   'changelog',
   'playground',
 ]
@@ -39,6 +40,13 @@ const MISTYPED = {
 
 /** Whether something reaches over the right edge of the window. */
 const overflows = (page) => page.evaluate(() => document.documentElement.scrollWidth > innerWidth || document.body.scrollWidth > innerWidth)
+
+/** Whether every diagram, however wide, begins in view. */
+const showsFirstFunctions = () =>
+  [...document.querySelectorAll('.drawing')].every((frame) => {
+    const [first, inside] = [frame.querySelector('a'), frame].map((one) => one.getBoundingClientRect())
+    return first.left >= inside.left && first.right <= inside.right
+  })
 
 /** Returns the number of failures. `site` is the folder of the site, pictures go to `folder`. `chosen`: whether the example of a name runs this time. */
 export async function checkSite(browser, site, folder, { root, chosen }) {
@@ -67,6 +75,7 @@ export async function checkSite(browser, site, folder, { root, chosen }) {
     for (const name of PAGES) {
       await page.goto(addressOf(name))
       check(`${name} does not scroll sideways on a ${screen}`, !(await overflows(page)))
+      check(`${name} shows the first function of each diagram on a ${screen}`, await page.evaluate(showsFirstFunctions))
       if (screen !== 'tablet' && (name === 'index' || name === 'guide/compile')) {
         await page.screenshot({ path: join(folder, `${screen}-${name.replace('/', '-')}.png`) })
       }

@@ -5,10 +5,8 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { documentProject } from '../../dist/docs/index.js'
-import { folderPage } from '../../dist/docs/pages/folderPage.js'
 import { errorsPage, kindsPage, namesPage } from '../../dist/docs/pages/indexPages.js'
-import { modulePage } from '../../dist/docs/pages/modulePage.js'
-import { sourcePage } from '../../dist/docs/pages/site.js'
+import { linksOf } from '../../dist/docs/pages/page.js'
 import { PAGE_SCRIPT } from '../../dist/docs/generated/page.js'
 import { framedPage, htmlPage } from '../../dist/docs/write/html.js'
 import { SiteLookup, apiPages } from './api.mjs'
@@ -21,6 +19,7 @@ import { homeBody } from './home.mjs'
 import { deadLinks } from './links.mjs'
 import { operatorPages, withOperatorLinks } from './operators.mjs'
 import { playgroundExamples, playgroundFiles, playgroundPages } from './playground.mjs'
+import { isOfThread, programPagesInThread, sourcesOf, writeProgramPages } from './programPages.mjs'
 import { searchEntries, searchScript } from './search.mjs'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -28,16 +27,15 @@ const { values } = parseArgs({ options: { out: { type: 'string', default: join(r
 const out = resolve(values.out)
 const began = performance.now()
 
-/** The model of the program, which is only made anew if sources have changed. */
-async function readModel() {
-  const folder = join(out, '.model')
-  await documentProject(root, { out: folder, isCheck: false, formats: ['json'], sourceUrl: null })
-  return JSON.parse(readFileSync(join(folder, 'model.json'), 'utf8'))
-}
-
-const model = await readModel()
+// The model of the program is only made anew if sources have changed.
+const modelFolder = join(out, '.model')
+await documentProject(root, { out: modelFolder, isCheck: false, formats: ['json'], sourceUrl: null })
+const modelFile = join(modelFolder, 'model.json')
+const model = JSON.parse(readFileSync(modelFile, 'utf8'))
+const frame = frameOf(model.name, `Written by ${model.generator}`)
+const fromThread = programPagesInThread(modelFile, frame)
 const lookup = new SiteLookup(model)
-const sources = new Map(model.modules.map(({ path }) => [path, readFileSync(join(root, path), 'utf8').replace(/^\uFEFF/, '')]))
+const sources = sourcesOf(model)
 
 // Sources have pages already, which links to them from Markdown find.
 const files = docFiles(root)
@@ -63,9 +61,6 @@ const pages = [
   namesPage(lookup),
   kindsPage(lookup),
   { ...errorsPage(lookup), path: 'throws' },
-  ...lookup.folders.map((folder) => folderPage(lookup, folder)),
-  ...model.modules.map((module) => modulePage(lookup, module)),
-  ...model.modules.map(({ path }) => sourcePage(lookup, path, sources.get(path))),
 ]
 // Files that links lead to; folders among them lead to more.
 for (const path of asked) pages.push(filePage(root, path, asked))
@@ -86,7 +81,6 @@ const COUNTS = [
   ['changelog', 'Changelog', 'before and after'],
   ['contributing', 'Contributing', 'layers, tests, fuzzers'],
 ]
-const frame = frameOf(model.name, `Written by ${model.generator}`)
 
 const written = new Map()
 for (const page of pages) {
@@ -96,6 +90,7 @@ for (const page of pages) {
     throw new Error(`the page ${page.path} cannot be written`, { cause: error })
   }
 }
+const ofProgram = writeProgramPages(lookup, sources, frame, (i) => !isOfThread(i))
 const byHand = new Map([
   [
     'index',
@@ -110,11 +105,14 @@ for (const [path, html] of byHand) written.set(`${path}.html`, html)
 for (const [name, text] of await playgroundFiles(root)) written.set(name, text)
 written.set('site.css', style())
 written.set('site.js', `${PAGE_SCRIPT}\n`)
+ofProgram.push(...(await fromThread))
+for (const { path, html } of ofProgram) written.set(`${path}.html`, html)
 const entries = searchEntries({ lookup, docs, operators: operators.pages, errors })
 written.set('search.js', searchScript(entries))
 written.set('graph.png', readFileSync(`${root}docs/graph.png`))
 
-const { count, dead } = deadLinks(pages, byHand, written, new Map([['playground', guides.filter(({ why }) => why === null).map(placeOf)]]))
+const links = [...pages.map(linksOf), ...ofProgram.map((page) => page.links)]
+const { count, dead } = deadLinks(links, byHand, written, new Map([['playground', guides.filter(({ why }) => why === null).map(placeOf)]]))
 const list = join(out, '.files.json')
 const before = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
 for (const name of before) if (!written.has(name)) rmSync(join(out, name), { force: true })

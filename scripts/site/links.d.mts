@@ -1,5 +1,7 @@
+import type { PageLinks } from '../../src/docs/pages/page.ts'
+
 export function deadLinks(
-  pages: readonly object[],
+  links: readonly PageLinks[],
   byHand: ReadonlyMap<string, string>,
   files: ReadonlyMap<string, unknown>,
   made?: ReadonlyMap<string, readonly string[]>,

@@ -1,6 +1,5 @@
 // Dead links: every link of every page, and every place within a page that one leads to.
 import { posix } from 'node:path'
-import { linksOf } from '../../dist/docs/pages/page.js'
 import { addressOf } from '../../dist/docs/write/markdown.js'
 
 /** What a page of HTML by hand has and leads to. */
@@ -10,15 +9,12 @@ const linksOfHtml = (html) => ({
 })
 
 /**
- * The links that lead nowhere, as `page: address`. `files`: the names of all files of the site; `byHand`: the HTML of pages that have no blocks; `made`: the places that the programs of
+ * The links that lead nowhere, as `page: address`. `links`: what the pages of blocks have and lead to; `files`: the names of all files of the site; `byHand`: the HTML of pages that have no blocks; `made`: the places that the programs of
  * pages make, by page.
  */
-export function deadLinks(pages, byHand, files, made = new Map()) {
+export function deadLinks(links, byHand, files, made = new Map()) {
   const all = [
-    ...pages.map((page) => {
-      const { ids, targets } = linksOf(page)
-      return { path: page.path, ids: new Set(ids), addresses: targets.map((target) => addressOf(page.path, target, '.html')) }
-    }),
+    ...links.map(({ path, ids, targets }) => ({ path, ids: new Set(ids), addresses: targets.map((target) => addressOf(path, target, '.html')) })),
     ...[...byHand].map(([path, html]) => {
       const { ids, addresses } = linksOfHtml(html)
       return { path, ids: new Set([...ids, ...(made.get(path) ?? [])]), addresses }

@@ -9,7 +9,8 @@ import { lint } from './lints.ts'
 import type { Finding } from './lints.ts'
 import type { Model } from './model.ts'
 import { Lookup } from './pages/lookup.ts'
-import { checkLinks, filesOf, pagesOf } from './pages/site.ts'
+import { writeShared } from './pages/shared.ts'
+import { checkLinks, filesOf } from './pages/site.ts'
 import type { SiteOptions } from './pages/site.ts'
 import { readProject } from './project.ts'
 import type { Project, ProjectOptions } from './project.ts'
@@ -68,7 +69,7 @@ export async function documentProject(folder: string, options: DocsOptions): Pro
   const { out, isCheck, from, sourceUrl } = options
   if (from !== undefined) {
     const model = savedModel(from)
-    const { files, ...written } = writeSite(sourceUrl === null ? withSources(model, folder) : { model, sources: new Map() }, options)
+    const { files, ...written } = await writeSite(sourceUrl === null ? withSources(model, folder) : { model, sources: new Map() }, options)
     // No key of a project: the next reading of the sources writes the pages again.
     if (!isCheck) writeCache(out, { key: '', files }, null)
     return { out, read: 0, ...written }
@@ -81,23 +82,23 @@ export async function documentProject(folder: string, options: DocsOptions): Pro
     return { out, model: null, pages: 0, read: 0, changed: [], findings: [] }
 
   const { kept, read } = await readChanges(ts, project, keptIn(out))
-  const { files, ...written } = writeSite(modelOf(ts, project, kept), options)
+  const { files, ...written } = await writeSite(modelOf(ts, project, kept), options)
   if (!isCheck) writeCache(out, { key, files }, kept)
   return { out, read: read.length, ...written }
 }
 
 /** Writes the pages of a model, or compares them with what is there. */
-function writeSite(
+async function writeSite(
   { model: whole, sources }: ReadModel,
   options: DocsOptions,
-): Omit<Documented, 'out' | 'read'> & { readonly files: readonly string[] } {
-  const { out, isCheck, isPublic, formats, sourceUrl } = options
+): Promise<Omit<Documented, 'out' | 'read'> & { readonly files: readonly string[] }> {
+  const { out, isCheck, isPublic, sourceUrl } = options
   const model = isPublic === true ? publicPart(whole) : whole
   const lookup = new Lookup(model, sourceUrl)
-  // A model alone has no pages.
-  const pages = formats.some((format) => format !== 'json') ? pagesOf(lookup, sources) : []
+  const pages = await writeShared(lookup, sources, options)
   const files = filesOf(lookup, pages, options)
-  const findings = lint(lookup, checkLinks(pages))
+  const links = pages.map((page) => page.links)
+  const findings = lint(lookup, checkLinks(links))
   const current = (name: string): string | null => (existsSync(join(out, name)) ? readFileSync(join(out, name), 'utf8') : null)
   const left = (cacheIn(out)?.files ?? []).filter((name) => !files.has(name))
   // A site that was never written is not out of date.

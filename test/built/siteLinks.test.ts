@@ -1,14 +1,17 @@
 // The check of links of `npm run site`, which runs on the built package: what leads nowhere is found, and nothing else.
 import { expect, it } from 'vitest'
 import { deadLinks } from '../../scripts/site/links.mjs'
+import { linksOf } from '../../src/docs/pages/page.ts'
+import type { PageLinks, Target } from '../../src/docs/pages/page.ts'
 
-const page = (path: string, ...targets: readonly object[]): object => ({
-  ...{ path, title: path, crumbs: [] },
-  blocks: [
-    { kind: 'heading', level: 2, text: ['A place'], id: 'place' },
-    { kind: 'list', isOrdered: false, items: [targets.map((to) => ({ kind: 'text', text: [{ kind: 'link', text: ['x'], to }] }))] },
-  ],
-})
+const page = (path: string, ...targets: readonly Target[]): PageLinks =>
+  linksOf({
+    ...{ path, title: path, crumbs: [] },
+    blocks: [
+      { kind: 'heading', level: 2, text: ['A place'], id: 'place' },
+      { kind: 'list', isOrdered: false, items: [targets.map((to) => ({ kind: 'text', text: [{ kind: 'link', text: ['x'], to }] }))] },
+    ],
+  })
 
 it('finds pages and places that are not there, from blocks and from HTML', () => {
   const pages = [

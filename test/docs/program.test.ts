@@ -12,7 +12,7 @@ import type { ProgramSymbol } from '../../src/docs/model.ts'
 import { found } from '../../src/docs/page/search.ts'
 import type { Entry } from '../../src/docs/page/search.ts'
 import { Lookup } from '../../src/docs/pages/lookup.ts'
-import { checkLinks, filesOf, modelText, pagesOf } from '../../src/docs/pages/site.ts'
+import { checkLinks, filesOf, modelText, writePages } from '../../src/docs/pages/site.ts'
 import { publicPart } from '../../src/docs/publicPart.ts'
 import { globs, readProject } from '../../src/docs/project.ts'
 import { readModel } from '../../src/docs/read/index.ts'
@@ -170,8 +170,8 @@ describe('the pages', () => {
 
   it('have no dead links and no anchor twice, in HTML as it was written', () => {
     const lookup = new Lookup(read.model, null)
-    const pages = pagesOf(lookup, read.sources)
-    expect(checkLinks(pages)).toEqual([])
+    const pages = writePages(lookup, read.sources, options)
+    expect(checkLinks(pages.map(({ links }) => links))).toEqual([])
     const files = filesOf(lookup, pages, options)
     const html = new Map([...files].filter(([name]) => name.endsWith('.html')))
     const ids = new Map([...html].map(([name, text]) => [name, [...text.matchAll(/ id="([^"]*)"/g)].map(([, id = '']) => id)]))
@@ -198,7 +198,7 @@ describe('the pages', () => {
 
   it('have every export of every entry, with a link to its source, and the search finds it', () => {
     const lookup = new Lookup(read.model, null)
-    const files = filesOf(lookup, pagesOf(lookup, read.sources), options)
+    const files = filesOf(lookup, writePages(lookup, read.sources, options), options)
     const window: { searchIndex: readonly Entry[] } = { searchIndex: [] }
     new Function('window', files.get('search.js') ?? '')(window)
     const exported = read.model.modules.flatMap(({ path, entries, exports }) =>
@@ -225,7 +225,7 @@ describe('the pages', () => {
 
   it('say for each module what it is, what is in it, who uses it, its tests, errors and related modules', () => {
     const lookup = new Lookup(read.model, null)
-    const page = filesOf(lookup, pagesOf(lookup, read.sources), options).get('modules/src/shape.ts.md') ?? ''
+    const page = filesOf(lookup, writePages(lookup, read.sources, options), options).get('modules/src/shape.ts.md') ?? ''
     for (const part of [
       'A shape.',
       '## <a id=".glance"></a>At a glance',
@@ -254,8 +254,8 @@ describe('the pages', () => {
 
   it('may be of public names alone', () => {
     const part = new Lookup(publicPart(read.model), null)
-    const pages = pagesOf(part, read.sources)
-    expect(checkLinks(pages)).toEqual([])
+    const pages = writePages(part, read.sources, options)
+    expect(checkLinks(pages.map(({ links }) => links))).toEqual([])
     expect(part.model.symbols.map(({ id }) => id)).toEqual(read.model.symbols.filter(({ visibility }) => visibility === 'public').map(({ id }) => id))
     const texts = [...filesOf(part, pages, options)].filter(([name]) => !name.startsWith('source/')).map(([, text]) => text)
     const mentions = (name: string): boolean => texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))

@@ -90,6 +90,13 @@ colours.addEventListener('click', () => {
   }
 })
 
+// A diagram that is wider than the window begins at its first function.
+for (const frame of document.querySelectorAll('.drawing')) {
+  const first = frame.querySelector('a')?.getBoundingClientRect()
+  const { left, width } = frame.getBoundingClientRect()
+  if (first !== undefined) frame.scrollLeft += first.left + first.width / 2 - (left + width / 2)
+}
+
 for (const pre of document.querySelectorAll('pre:not(.source)')) {
   const button = document.createElement('button')
   button.type = 'button'

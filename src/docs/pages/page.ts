@@ -56,7 +56,13 @@ export const joined = (pieces: readonly (readonly Inline[])[], between: Inline):
   pieces.flatMap((piece, i) => (i === 0 ? piece : [between, ...piece]))
 
 /** The places that a page has, and those that it leads to. */
-export function linksOf(page: Page): { readonly ids: readonly string[]; readonly targets: readonly Target[] } {
+export interface PageLinks {
+  readonly path: string
+  readonly ids: readonly string[]
+  readonly targets: readonly Target[]
+}
+
+export function linksOf(page: Page): PageLinks {
   const [ids, targets]: [string[], Target[]] = [[], page.crumbs.map(({ page: to }) => ({ page: to }))]
   const inlines = (pieces: readonly Inline[]): void => {
     for (const piece of pieces) {
@@ -83,5 +89,5 @@ export function linksOf(page: Page): { readonly ids: readonly string[]; readonly
     }
   }
   blocks(page.blocks)
-  return { ids, targets }
+  return { path: page.path, ids, targets }
 }

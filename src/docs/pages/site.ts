@@ -3,6 +3,7 @@ import { byText } from '../model.ts'
 import type { Model, ProgramSymbol } from '../model.ts'
 import { PAGE_SCRIPT } from '../generated/page.ts'
 import { htmlPage, siteStyle } from '../write/html.ts'
+import type { SiteFrame } from '../write/html.ts'
 import { addressOf, markdownPage } from '../write/markdown.ts'
 import { folderPage } from './folderPage.ts'
 import { errorsPage, kindsPage, namesPage, startPage } from './indexPages.ts'
@@ -11,7 +12,7 @@ import type { Lookup } from './lookup.ts'
 import { firstSentence } from './markdownText.ts'
 import { crumbsOf, modulePage, purposeOf } from './modulePage.ts'
 import { linksOf, text } from './page.ts'
-import type { Page } from './page.ts'
+import type { Page, PageLinks } from './page.ts'
 
 export type Format = 'html' | 'md' | 'json'
 
@@ -22,19 +23,71 @@ export interface SiteOptions {
   readonly sourceUrl: string | null
 }
 
-/** The pages of a program. `sources`: the texts of its modules, which have pages unless their lines have an address elsewhere. */
-export function pagesOf(lookup: Lookup, sources: ReadonlyMap<string, string>): readonly Page[] {
+/** A page as its files, by their paths, and what it links. */
+export interface WrittenPage {
+  readonly files: readonly (readonly [path: string, text: string])[]
+  readonly links: PageLinks
+}
+
+/** One of several parts of equal size, from 0. */
+export interface Part {
+  readonly index: number
+  readonly of: number
+}
+
+/** What makes each page of a program, in order. */
+function pageMakers(lookup: Lookup, sources: ReadonlyMap<string, string>): readonly (() => Page)[] {
   const { model, sourceUrl } = lookup
   return [
-    startPage(lookup),
-    namesPage(lookup),
-    kindsPage(lookup),
-    errorsPage(lookup),
-    ...lookup.folders.map((folder) => folderPage(lookup, folder)),
-    ...model.modules.map((module) => modulePage(lookup, module)),
-    ...(sourceUrl === null ? model.modules.map(({ path }) => sourcePage(lookup, path, sources.get(path) ?? '')) : []),
+    () => startPage(lookup),
+    () => namesPage(lookup),
+    () => kindsPage(lookup),
+    () => errorsPage(lookup),
+    ...lookup.folders.map((folder) => () => folderPage(lookup, folder)),
+    ...model.modules.map((module) => () => modulePage(lookup, module)),
+    ...(sourceUrl === null
+      ? model.modules.map(
+          ({ path }) =>
+            () =>
+              sourcePage(lookup, path, sources.get(path) ?? ''),
+        )
+      : []),
   ]
 }
+
+/**
+ * Writes the pages of a program, or a part of them: every second of two parts. `sources`: the texts of its modules, which have pages unless their lines have an address elsewhere. A
+ * model alone has no pages.
+ */
+export function writePages(
+  lookup: Lookup,
+  sources: ReadonlyMap<string, string>,
+  { formats }: Pick<SiteOptions, 'formats'>,
+  { index, of }: Part = { index: 0, of: 1 },
+): readonly WrittenPage[] {
+  if (formats.every((format) => format === 'json')) return []
+  const frame = frameOf(lookup)
+  return pageMakers(lookup, sources)
+    .filter((_, i) => i % of === index)
+    .map((make) => {
+      const page = make()
+      const files: (readonly [string, string])[] = []
+      if (formats.includes('html')) files.push([`${page.path}.html`, htmlPage(page, frame)])
+      if (formats.includes('md') && page.isSource !== true) files.push([`${page.path}.md`, markdownPage(page)])
+      return { files, links: linksOf(page) }
+    })
+}
+
+const frameOf = (lookup: Lookup): SiteFrame => ({
+  name: lookup.model.name,
+  generator: `Written by ${lookup.model.generator}`,
+  menu: [
+    { text: 'Modules', page: lookup.folderPage('') },
+    { text: 'A–Z', page: 'names' },
+    { text: 'Kinds', page: 'kinds' },
+    { text: 'Errors', page: 'errors' },
+  ],
+})
 
 /** The page of a source, with an anchor for each line. */
 export function sourcePage(lookup: Lookup, path: string, source: string): Page {
@@ -57,10 +110,9 @@ export interface LinkFinding {
 }
 
 /** Follows every link of some pages. */
-export function checkLinks(pages: readonly Page[]): readonly LinkFinding[] {
-  const links = pages.map((page) => ({ page, ...linksOf(page) }))
-  const places = new Map(links.map(({ page, ids }) => [page.path, new Set(ids)]))
-  return links.flatMap(({ page, ids, targets }): readonly LinkFinding[] => {
+export function checkLinks(links: readonly PageLinks[]): readonly LinkFinding[] {
+  const places = new Map(links.map(({ path, ids }) => [path, new Set(ids)]))
+  return links.flatMap(({ path, ids, targets }): readonly LinkFinding[] => {
     const seen = new Set<string>()
     const twice = ids.filter((id) => seen.size === seen.add(id).size)
     const dead = targets.flatMap((target) => {
@@ -69,8 +121,8 @@ export function checkLinks(pages: readonly Page[]): readonly LinkFinding[] {
       return isThere ? [] : [`${target.page}${target.anchor === undefined ? '' : `#${target.anchor}`}`]
     })
     return [
-      ...twice.map((target) => ({ rule: 'duplicate-anchor' as const, page: page.path, target })),
-      ...dead.map((target) => ({ rule: 'dead-link' as const, page: page.path, target })),
+      ...twice.map((target) => ({ rule: 'duplicate-anchor' as const, page: path, target })),
+      ...dead.map((target) => ({ rule: 'dead-link' as const, page: path, target })),
     ]
   })
 }
@@ -121,29 +173,14 @@ function llmsText(lookup: Lookup, end: string): string {
 }
 
 /** The files of a site by their paths. */
-export function filesOf(lookup: Lookup, pages: readonly Page[], { formats }: Pick<SiteOptions, 'formats'>): ReadonlyMap<string, string> {
-  const { model } = lookup
-  const files = new Map<string, string>()
-  const frame = {
-    name: model.name,
-    generator: `Written by ${model.generator}`,
-    menu: [
-      { text: 'Modules', page: lookup.folderPage('') },
-      { text: 'A–Z', page: 'names' },
-      { text: 'Kinds', page: 'kinds' },
-      { text: 'Errors', page: 'errors' },
-    ],
-  }
-  for (const page of pages) {
-    if (formats.includes('html')) files.set(`${page.path}.html`, htmlPage(page, frame))
-    if (formats.includes('md') && page.isSource !== true) files.set(`${page.path}.md`, markdownPage(page))
-  }
+export function filesOf(lookup: Lookup, pages: readonly WrittenPage[], { formats }: Pick<SiteOptions, 'formats'>): ReadonlyMap<string, string> {
+  const files = new Map(pages.flatMap((page) => page.files))
   if (formats.includes('html')) {
     files.set('site.css', siteStyle())
     files.set('site.js', `${PAGE_SCRIPT}\n`)
     files.set('search.js', searchIndex(lookup))
   }
-  files.set('model.json', modelText(model))
+  files.set('model.json', modelText(lookup.model))
   files.set('llms.txt', llmsText(lookup, formats.includes('md') ? '.md' : '.html'))
   return new Map([...files].toSorted((a, b) => byText(a[0], b[0])))
 }

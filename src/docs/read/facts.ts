@@ -11,7 +11,7 @@ import { Declarations } from './declarations.ts'
 import type { Declared } from './declarations.ts'
 import { exportsOf, importsOf } from './links.ts'
 import { placesIn } from './places.ts'
-import { idOf, pathIn } from './program.ts'
+import { hostOf, idOf, pathIn } from './program.ts'
 import type { Program } from './program.ts'
 import { isAmbient, shapeOf } from './shape.ts'
 import { signaturesOf } from './signatures.ts'
@@ -59,7 +59,10 @@ export function readFacts(ts: Compiler, project: Project, wanted: FactsWanted): 
   const drafts = wanted.tests.map((path) => tests.read(path))
   // Whatever is wanted, the program is the same, so that the compiler writes types in the same way.
   const roots = project.sources.toSorted(byText).map((path) => join(root, path))
-  const compiled = ts.createProgram({ rootNames: roots, options: { ...options, stableTypeOrdering: true } })
+  const settings = { ...options, stableTypeOrdering: true }
+  const documented = new Set(wanted.sources)
+  const host = hostOf(ts, settings, (file) => documented.has(pathIn(root, file)))
+  const compiled = ts.createProgram({ rootNames: roots, options: settings, host })
   // The checker gives nodes their parents.
   const checker = compiled.getTypeChecker()
   const declarations = new Declarations()

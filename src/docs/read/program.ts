@@ -15,6 +15,17 @@ export interface Program {
   readonly fileOf: (path: string) => ts.SourceFile | undefined
 }
 
+/** What the compiler reads files with. Doc comments are parsed in the files that are documented, and in JavaScript, where types are in them. */
+export function hostOf(ts: Compiler, options: ts.CompilerOptions, isDocumented: (file: string) => boolean): ts.CompilerHost {
+  const host = ts.createCompilerHost(options)
+  const jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeInfo
+  return {
+    ...host,
+    getSourceFile: (name, how, ...rest) =>
+      host.getSourceFile(name, typeof how !== 'object' || isDocumented(name) ? how : { ...how, jsDocParsingMode }, ...rest),
+  }
+}
+
 /** The path of a file from the root of the project, with `/`. */
 export const pathIn = (root: string, file: string): string => relative(root, file).split(sep).join('/')
 
