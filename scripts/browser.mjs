@@ -9,6 +9,9 @@ const candidates = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ].filter(Boolean)
 
+/** The number of the day, by which checks rotate, as in test/helpers/rotation.ts. */
+export const day = Number(process.env.TENSORFX_ROTATION ?? Math.floor(Date.now() / 86_400_000))
+
 /** Starts the browser without a window; null, and a line that says so, where there is none. */
 export async function launch(command, args = []) {
   const executablePath = candidates.find((path) => existsSync(path))

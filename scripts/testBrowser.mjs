@@ -4,7 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { execFile, execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { launch } from './browser.mjs'
+import { day, launch } from './browser.mjs'
 
 // WebGPU on the processor, so that it is compared on machines without a graphics card too.
 const browser = await launch('test:browser', ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'])
@@ -53,7 +53,8 @@ async function driveExample(address) {
 }
 
 mkdirSync(`${root}demo-report`, { recursive: true })
-const options = { inAllThemes: process.env.TENSORFX_FULL === '1' }
+/** Pages of graphs and runs are looked at on one screen each day, on the other one on the next. */
+const options = { inAllThemes: process.env.TENSORFX_FULL === '1', day }
 let failures = 0
 try {
   // Together they keep two cores busy. Pages of graphs measure what a step costs, so they run alone.

@@ -3,13 +3,12 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { launch } from './browser.mjs'
+import { day, launch } from './browser.mjs'
 import { checkSite } from './pages/sitePages.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values } = parseArgs({ options: { all: { type: 'boolean', default: process.env.TENSORFX_FULL === '1' }, site: { type: 'string' } } })
 if (values.site === undefined) execFileSync('node', [`${root}scripts/site/index.mjs`], { stdio: 'inherit' })
-const day = Number(process.env.TENSORFX_ROTATION ?? Math.floor(Date.now() / 86_400_000))
 let turn = 0
 const chosen = () => values.all || (turn++ + day) % 10 === 0
 const browser = await launch('test:site')

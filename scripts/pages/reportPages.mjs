@@ -19,7 +19,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const run = (words, env = {}) => execFileSync(process.execPath, words, { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } })
 
 /** Returns the number of failures. Leaves the pages and their pictures in `folder`. */
-export async function checkReportPages(browser, folder, { inAllThemes = true } = {}) {
+export async function checkReportPages(browser, folder, { inAllThemes = true, day = 0 } = {}) {
   mkdirSync(folder, { recursive: true })
   const failed = []
   const check = (what, ok, figure = '') => {
@@ -41,9 +41,8 @@ export async function checkReportPages(browser, folder, { inAllThemes = true } =
     const html = readFileSync(join(dir, 'report.html'), 'utf8')
     check('the page is at most 2 MB', html.length <= MOST_BYTES, `${(html.length / 1e6).toFixed(2)} MB`)
     const themes = ['light', 'dark'].flatMap((colorScheme) => Object.keys(SCREENS).map((screen) => ({ screen, colorScheme })))
-    for (const { screen, colorScheme } of themes.filter(
-      ({ screen: of, colorScheme: theme }) => inAllThemes || (of === 'phone') === (theme === 'dark'),
-    ))
+    const today = day % 2 === 0 ? { screen: 'phone', colorScheme: 'dark' } : { screen: 'desktop', colorScheme: 'light' }
+    for (const { screen, colorScheme } of inAllThemes ? themes : [today])
       await checkRun(
         await open(`run-${screen}-${colorScheme}`, html, { ...SCREENS[screen], colorScheme }),
         `${screen}, ${colorScheme}`,
