@@ -289,6 +289,6 @@ inspectAs(
   torch,
   (self) =>
     `torch { ${count} operators, ${Object.keys(self)
-      .filter((name) => !Object.hasOwn(operators, name) && !Object.hasOwn(torchAliases, name))
+      .filter((name) => !Object.hasOwn(operators, name) && !Object.hasOwn(sizeFunctions, name) && !Object.hasOwn(torchAliases, name))
       .join(', ')} }`,
 )

@@ -11,7 +11,7 @@ export const MISSING_FUNCTIONS: Readonly<Record<string, string>> = {
   'tensors have it: x.numel, x.item(), x.dtype, x.detach_()': `detach_ is_nonzero is_same_size is_signed is_storage numel`,
   'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,
   'manualSeed and Generator have the seed': `initial_seed seed`,
-  'only the passes of PyTorch call it: symbolic sizes': `slice_inverse sym_float sym_int sym_ite sym_max sym_min sym_not sym_sum`,
+  'only the passes of PyTorch call it': `slice_inverse`,
   'only the layers of PyTorch call it, with numbers for modes; torch.nn.functional and torch.nn have it': `affine_grid_generator alpha_dropout_ binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss dropout_ embedding_bag
     feature_alpha_dropout_ feature_dropout_ gru gru_cell hinge_embedding_loss kl_div lstm lstm_cell
     margin_ranking_loss native_channel_shuffle native_dropout native_norm

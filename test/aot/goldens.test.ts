@@ -153,7 +153,7 @@ it('an in-place operator is recorded as the functional one (difference: makefx-f
   expect([...gm.graph.nodes].map((node) => node.name)).toEqual(['a_1', 'mul', 'add', 'cos', 'output'])
 })
 
-it('sizes are numbers, and the graph is for these sizes (difference: makefx-sizes)', () => {
+it('arithmetic of JavaScript reads numbers, so that the graph is for these sizes (difference: makefx-sizes)', () => {
   const gm = makeFx((x: Tensor) => x.view((x.shape[0] as number) * (x.shape[1] as number)).add(x.shape[0] as number))(torch.ones([2, 3]))
   expect(goldens.symbolic.str_graph).toContain('torch.ops.aten.sym_size.int')
   expect([...gm.graph.nodes].map((node) => node.name)).toEqual(['x_1', 'view', 'add', 'output'])
