@@ -13,7 +13,10 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 
-/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a third of each row, another one each day. */
+/** The row of {@link LONG} whose files have tests by the names that PyTorch's have, which are looked for after every run: all of them run each day. */
+const PORTED = "has tests of PyTorch's, by their names"
+
+/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a third of each row but one, another third each day. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
   'starts worlds of several ranks': [
@@ -29,10 +32,10 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/fx/samples/**/*.test.ts',
     'test/pytorch/**/*.test.ts',
     'test/kernels/everySchedule.test.ts',
-    'test/fx/z3GradualTypes.test.ts',
     'test/dynamo/routing.test.ts',
     'test/examples/families.test.ts',
   ],
+  [PORTED]: ['test/fx/z3GradualTypes.test.ts'],
   'trains for hundreds of steps': ['test/optim/autocastLosses.test.ts'],
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
@@ -125,7 +128,10 @@ function onTurn(files: readonly string[], row: number): readonly string[] {
 
 /** The files that `npm test` leaves out. */
 export const long: readonly string[] = listed(LONG)
-const longNow = Object.entries(LONG).flatMap(([reason, globs], row) => onTurn(listed({ [reason]: globs }), row))
+const longNow = Object.entries(LONG).flatMap(([reason, globs], row) => {
+  const files = listed({ [reason]: globs })
+  return reason === PORTED ? files : onTurn(files, row)
+})
 
 /** The files of the parts that are not the rest: what `npm test` gives a process of its own, and the long ones that run now, sharing processes and not. */
 export const own: readonly string[] = [...alone].filter((name) => !long.includes(name))

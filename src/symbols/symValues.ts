@@ -55,7 +55,7 @@ abstract class SymValue implements SymbolicValue {
     return this.env.hintOf(this.#expr)
   }
 
-  /** @internal */
+  /** What `torch.symMax` and the other functions of sizes call. */
   applied(name: SymbolicFunction, args: readonly unknown[]): unknown {
     return FUNCTIONS[name](args)
   }
