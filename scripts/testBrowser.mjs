@@ -53,7 +53,7 @@ async function driveExample(address) {
 }
 
 mkdirSync(`${root}demo-report`, { recursive: true })
-/** Pages of graphs and runs are looked at on one screen each day, on the other one on the next. */
+/** Pages of runs are looked at on one screen each day, on the other one on the next. What a step of a graph's page costs is measured on both, the smaller one last, as it was when the bound was set. */
 const options = { inAllThemes: process.env.TENSORFX_FULL === '1', day }
 let failures = 0
 try {

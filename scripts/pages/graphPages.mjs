@@ -11,7 +11,7 @@ const FIRST_VIEW = 1_000
 const STEP = 16
 
 /** Returns the number of failures. Leaves the pages and their pictures in `folder`. */
-export async function checkGraphPages(browser, folder, { inAllThemes = true, day = 0 } = {}) {
+export async function checkGraphPages(browser, folder, { inAllThemes = true } = {}) {
   mkdirSync(folder, { recursive: true })
   const failed = []
   const check = (what, ok, figure = '') => {
@@ -24,20 +24,20 @@ export async function checkGraphPages(browser, folder, { inAllThemes = true, day
   await checkDifference(models, open, check, folder)
   await checkPhone(models, open, check, folder)
   await checkShapes(open, check, folder)
-  await checkSizes({ 'resnet-70': () => models.traced, ...large }, open, check, folder, { inAllThemes, day })
+  await checkSizes({ 'resnet-70': () => models.traced, ...large }, open, check, folder, inAllThemes)
   return failed.length
 }
 
 const namesOf = (gm) => [...gm.graph.nodes].map((node) => node.name)
 
-/** Bytes, elements and script of graphs of every size, on every screen, light and dark; or, if not `inAllThemes`, each on one screen a day, the desktop light or the phone dark. */
-async function checkSizes(graphs, open, check, folder, { inAllThemes, day }) {
-  for (const [i, [name, make]] of Object.entries(graphs).entries()) {
+/** Bytes, elements and script of graphs of every size, on every screen, light and dark; or, if not `inAllThemes`, the desktop light and the phone dark. */
+async function checkSizes(graphs, open, check, folder, inAllThemes) {
+  for (const [name, make] of Object.entries(graphs)) {
     const gm = make()
     const names = namesOf(gm)
     const html = graphPage(gm, { title: name })
     check(`${name}: ${names.length} nodes are at most 2 MB`, html.length <= MOST_BYTES, `${(html.length / 1e6).toFixed(2)} MB`)
-    for (const [screen, size] of Object.entries(SCREENS).filter((_, k) => inAllThemes || (k + i + day) % 2 === 0))
+    for (const [screen, size] of Object.entries(SCREENS))
       for (const colorScheme of inAllThemes ? ['light', 'dark'] : [screen === 'phone' ? 'dark' : 'light']) {
         const driver = await open(name, html, { ...size, colorScheme })
         const on = `${name}, ${screen}, ${colorScheme}:`
