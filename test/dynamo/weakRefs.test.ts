@@ -13,7 +13,7 @@ it('what is collected leaves the list, what is held stays', async () => {
   const held = Array.from({ length: 10 }, (_, i) => ({ i }))
   const refs = new WeakRefs<{ readonly i: number }>()
   for (const object of held) refs.add(object)
-  for (let round = 0; round < 7; round++) {
+  for (let round = 0; round < 20; round++) {
     for (let i = 0; i < 100; i++) refs.add({ i })
     // oxlint-disable-next-line no-await-in-loop -- collections happen between turns
     await turn()

@@ -146,7 +146,7 @@ describe('SubgraphMatcher', () => {
     const long = (): Graph =>
       graphOf((x) => {
         let y = x as Tensor
-        for (let i = 0; i < 12_000; i++) y = torch.relu(y)
+        for (let i = 0; i < 20_000; i++) y = torch.relu(y)
         return y
       })
     const [match] = new SubgraphMatcher(long(), { matchOutput: true }).match(long())

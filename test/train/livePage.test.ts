@@ -57,7 +57,7 @@ describe('fit({ page })', () => {
         onStep: () => {
           events ??= request(`${url}events`)
           page ??= request(url)
-          const until = performance.now() + 15
+          const until = performance.now() + 30
           while (performance.now() < until);
         },
       }),
