@@ -5,7 +5,7 @@
 import { dispatch } from '../dispatch/index.ts'
 import type { Arg, OpDef, Result } from '../dispatch/index.ts'
 import { UnsupportedError } from '../errors/index.ts'
-import { isSymbolicSize } from '../protocol/index.ts'
+import { isSize } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { asStrided, asStridedScatter, clone, contiguous, expand, permute, reshape, view } from '../ops/index.ts'
 import { isApart, sameStrides } from './layout.ts'
@@ -213,6 +213,5 @@ function withLayoutOf(base: Tensor, value: Tensor): Tensor {
   return sameStrides(base, laidOut) ? laidOut : value
 }
 
-const isSize = (arg: Arg | undefined): arg is Size => typeof arg === 'number' || isSymbolicSize(arg)
 const isSizes = (arg: Arg | undefined): arg is readonly Size[] => Array.isArray(arg) && arg.every(isSize)
 const sizesOf = (arg: Arg | undefined): readonly Size[] => (isSizes(arg) ? arg : [])

@@ -1,5 +1,5 @@
 // Joining tensors and taking them apart: cat, stack, split, chunk, unbind, padding.
-import { isSymbolicSize, valueText } from '../protocol/index.ts'
+import { isSize, isSymbolicSize, valueText } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../errors/index.ts'
 import { promoteTypes } from '../kernels/index.ts'
@@ -157,7 +157,6 @@ export const stack: Op['stack'] = defineOp({
   },
 })
 
-const isSize = (value: unknown): value is Size => typeof value === 'number' || isSymbolicSize(value)
 const isSizes = (value: unknown): value is readonly Size[] =>
   Array.isArray(value) && value.every((size: unknown) => isSymbolicSize(size) || (Number.isInteger(size) && Number(size) >= 0))
 

@@ -36,3 +36,5 @@ export type Size = number | SymbolicSize
 
 export const isSymbolic = (value: unknown): value is SymbolicValue => typeof value === 'object' && value !== null && SYMBOLIC in value
 export const isSymbolicSize = (value: unknown): value is SymbolicSize => isSymbolic(value) && value[SYMBOLIC] === 'int'
+/** Whether a value is a size: a number, or a symbolic one. */
+export const isSize = (value: unknown): value is Size => typeof value === 'number' || isSymbolicSize(value)

@@ -46,6 +46,15 @@ export function operation(node: PageNode): string {
 
 /** The colour of a node. */
 export function categoryOf(node: PageNode): Category {
+  // Every box is drawn in the colour of its category, at each step of a drag.
+  let category = categories.get(node)
+  if (category === undefined) categories.set(node, (category = categorize(node)))
+  return category
+}
+
+const categories = new WeakMap<PageNode, Category>()
+
+function categorize(node: PageNode): Category {
   if (node.op === 'placeholder' || node.op === 'output') return 'input'
   if (node.op === 'get_attr') return 'parameter'
   const name = operation(node).toLowerCase()
