@@ -150,7 +150,7 @@ describe('SubgraphMatcher', () => {
         return y
       })
     const [match] = new SubgraphMatcher(long(), { matchOutput: true }).match(long())
-    expect(match?.nodesMap.size).toBe(12_002)
+    expect(match?.nodesMap.size).toBe(20_002)
   })
 
   it('compares records and slices value by value', () => {
