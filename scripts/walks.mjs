@@ -21,12 +21,17 @@ const walks = [
   { name: 'eager-relu', from: 'src/dispatch/dispatch.ts#dispatch', run: 'relu.mjs' },
   {
     name: 'compile-first-call',
-    from: 'src/dynamo/compiledFunction.ts#CompiledFunction.call',
+    from: 'src/dynamo/call/compiledFunction.ts#CompiledFunction.call',
     run: 'compile.mjs 1',
     skip: ['tensor', 'kernels', 'ops', 'fx'],
   },
   {
-    ...{ name: 'compile-second-call', from: 'src/dynamo/compiledFunction.ts#CompiledFunction.call', run: 'compile.mjs 2', without: 'compile.mjs 1' },
+    ...{
+      name: 'compile-second-call',
+      from: 'src/dynamo/call/compiledFunction.ts#CompiledFunction.call',
+      run: 'compile.mjs 2',
+      without: 'compile.mjs 1',
+    },
     skip: ['fx'],
   },
   { name: 'backward', from: 'src/autograd/engine.ts#backward', run: 'backward.mjs', skip: ['kernels'] },

@@ -6,6 +6,7 @@ const base = ['errors', 'protocol', 'provenance']
 const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
 const capture = [...tensors, 'autograd', 'module', 'events', 'pipeline', 'fx']
 const aot = [...capture, 'guards', 'symbols']
+const dynamo = (...names) => [...aot, 'nn', 'aot', 'config', ...names.map((name) => `dynamo/${name}`)]
 const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
 const fxCore = ['graph', 'text', 'values', 'run', 'trace']
 
@@ -19,6 +20,7 @@ export const layers = [
   { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },
   { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, schedules', imports: base },
+  { place: 'config', holds: 'settings of compile, the debugger and memory', imports: [...base, 'kernels'] },
   { place: 'formats', holds: 'files of tensors as bytes: safetensors, torch.save; no tensors', imports: [...base, 'kernels'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },
   { place: 'dispatch', holds: 'the dispatcher and its modes', imports: [...base, 'kernels', 'tensor'] },
@@ -80,7 +82,24 @@ export const layers = [
     imports: [...capture, 'formats', 'nn', 'interop'],
   },
   { place: 'inductor', holds: 'lowering, fusion, memory plan, compiled programs', imports: [...capture, 'aot'] },
-  { place: 'dynamo', holds: '`compile`: capture, trace tree, backends, explain, config', imports: [...aot, 'nn', 'aot'] },
+  { place: 'dynamo/reports', holds: 'what compile says: graph breaks, recompilations, failures, errors', imports: dynamo() },
+  { place: 'dynamo/backends', holds: 'backends by name, what wraps them, who watches graphs run', imports: dynamo('reports') },
+  { place: 'dynamo/tree', holds: 'the trace tree: steps, sizes, what a call must agree in, the budget', imports: dynamo('reports') },
+  { place: 'dynamo/run', holds: 'recorded steps on eager kernels, and rows of launches', imports: dynamo('tree') },
+  { place: 'dynamo/segment', holds: 'the part of a call between two graph breaks: its values, views, writes, tape', imports: dynamo('tree', 'run') },
+  {
+    place: 'dynamo/compile',
+    holds: "a segment's graph, and the code that a backend makes of it",
+    imports: dynamo('reports', 'backends', 'tree', 'run', 'segment'),
+  },
+  {
+    place: 'dynamo/end',
+    holds: 'the end of a segment: computing what is needed, and what is asked for later',
+    imports: dynamo('reports', 'tree', 'run', 'segment', 'compile'),
+  },
+  { place: 'dynamo/call', holds: 'one call of a compiled function, from its arguments to its results', imports: [...dynamo(), 'dynamo'] },
+  { place: 'dynamo/api', holds: '`compile`, `disable`, `explain` and related functions', imports: [...dynamo(), 'dynamo'] },
+  { place: 'dynamo', holds: 'the names that other rooms import', imports: [...dynamo(), 'dynamo'] },
   { place: 'library', holds: '`torch.library`: operators that programs define, `opcheck`', imports: [...capture, 'aot', 'dynamo'] },
   { place: 'distributed', holds: 'process groups, collectives, DDP, FSDP', imports: [...capture, 'nn', 'optim', 'library', 'interop', 'checkpoint'] },
   {

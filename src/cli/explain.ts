@@ -1,7 +1,7 @@
 // `tensorfx explain`: runs a script, and reports what compile made of its functions.
 import { CallRecords } from './callRecords.ts'
 import type { FunctionRecord } from './callRecords.ts'
-import { explainText } from '../dynamo/explain.ts'
+import { explainText } from '../dynamo/reports/explainOutput.ts'
 import type { Line, Output, Result } from './line.ts'
 import { JSON_WORD } from './line.ts'
 import { reportOn, scriptOf } from './script.ts'

@@ -1,6 +1,16 @@
-// compile(): lazy capture, the trace tree, graph breaks, backends, explain.
-export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './compile.ts'
-export type { CompileOptions, Compiled, CompiledModule, FunctionTrace } from './compile.ts'
+// compile: calls of a function are captured while they run, and computed by compiled graphs. Each room imports those above it in this list; to read along a call, begin with the last.
+//
+//   reports/   what compile says: why graphs break and paths are recorded again, failures, the errors
+//   backends/  backends by name, and what wraps them
+//   tree/      the trace tree: all that a function has done so far. A call that agrees with its steps runs what was compiled for them
+//   run/       recorded steps without compiled code: on eager kernels, or as a row of launches
+//   segment/   the part of a call between two graph breaks: which tensors have which values, views and writes
+//   compile/   a segment's graph, and the code that a backend makes of it
+//   end/       what is computed when a segment ends, and what is computed later because something asks for it
+//   call/      one call, from its arguments to its results: Capture is the dispatcher's mode, Shortcut answers without it
+//   api/       the functions that programs call
+export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './api/compile.ts'
+export type { CompileOptions, Compiled, CompiledModule, FunctionTrace } from './api/compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export {
   backendImports,
@@ -16,15 +26,15 @@ export {
   ReluRuntimeError,
   resultsOf,
   runnable,
-} from './backends.ts'
-export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends.ts'
-export { markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './marks.ts'
-export type { DynamicRange } from './marks.ts'
-export { config, configDifferences, withConfig } from './config.ts'
-export type { Config } from './config.ts'
-export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './errors.ts'
-export type { Dumped } from './errors.ts'
-export { ExplainOutput } from './explain.ts'
-export type { BreakReason } from './explain.ts'
-export { runWatch } from './runWatch.ts'
-export type { GraphRun } from './runWatch.ts'
+} from './backends/backends.ts'
+export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends/backends.ts'
+export { markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
+export type { DynamicRange } from './tree/marks.ts'
+export { config, configDifferences, withConfig } from '../config.ts'
+export type { Config } from '../config.ts'
+export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './reports/errors.ts'
+export type { Dumped } from './reports/errors.ts'
+export { ExplainOutput } from './reports/explainOutput.ts'
+export type { BreakReason } from './reports/explainOutput.ts'
+export { runWatch } from './backends/runWatch.ts'
+export type { GraphRun } from './backends/runWatch.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { runTensorfx } from '../../src/cli/commands.ts'
 import { examine } from '../../src/cli/doctor/command.ts'
-import { configVariables } from '../../src/dynamo/config.ts'
+import { configVariables } from '../../src/config.ts'
 import { VARIABLES } from '../../src/protocol/variables.ts'
 import { root } from '../built/node.ts'
 

@@ -346,7 +346,7 @@ describe('settings in the environment', () => {
   const configWith = async (variables: Readonly<Record<string, string>>): Promise<Record<string, unknown>> => {
     for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value)
     vi.resetModules()
-    const { config: fresh } = await import('../../src/dynamo/config.ts')
+    const { config: fresh } = await import('../../src/config.ts')
     return { ...fresh }
   }
 

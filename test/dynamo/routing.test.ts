@@ -6,7 +6,7 @@ import type { nn } from 'tensorfx'
 import type { Backend } from 'tensorfx/compile'
 import { isCompiling, reset, withConfig } from 'tensorfx/compile'
 import { Mixtral } from 'tensorfx/models'
-import { clock } from '../../src/dynamo/budget.ts'
+import { clock } from '../../src/dynamo/tree/budget.ts'
 import { turn } from '../helpers/rotation.ts'
 
 type Model = nn.Module & ((tokens: Tensor) => Tensor)

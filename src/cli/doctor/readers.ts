@@ -1,7 +1,7 @@
 // What reads the environment variables, by name: each throws an error of tensorfx for a value that it refuses. Variables that take any text are not here.
 import { debugLevelOf } from '../../distributed/debugLevel.ts'
 import { pretendedNodes } from '../../distributed/mpi/sharedWindow.ts'
-import { configVariables, readVariable } from '../../dynamo/config.ts'
+import { configVariables, readVariable } from '../../config.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { artifactsOf } from '../../events/logs.ts'
 import { relaxedSettingOf } from '../../kernels/index.ts'

@@ -1,7 +1,7 @@
 // What the debugger writes of one watched graph: scripts, the launcher of the minifier, and the record of the last run.
 import { backendImports, config, dumpText } from '../../dynamo/index.ts'
 import type { Dumped } from '../../dynamo/index.ts'
-import { announceFailure } from '../../dynamo/failures.ts'
+import { announceFailure } from '../../dynamo/reports/failures.ts'
 import { emit } from '../../events/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { Tensor } from '../../tensor/index.ts'

@@ -1,0 +1,235 @@
+// From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
+import { ProxyTensorMode, compileJoint, traceBackward } from '../../aot/index.ts'
+import { announceGraph } from '../../aot/graphEvent.ts'
+import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
+import { AutogradError, gradBetween } from '../../autograd/index.ts'
+import { withoutModes } from '../../dispatch/index.ts'
+import { UnsupportedError, present } from '../../errors/index.ts'
+import { announce, emit, inScope, newId } from '../../events/index.ts'
+import { GraphModule } from '../../fx/index.ts'
+import type { Node } from '../../fx/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { eagerBackend, intercepted, resultsOf, runnable } from '../backends/backends.ts'
+import type { Backend, BackendCode } from '../backends/backends.ts'
+import { Cost } from '../tree/budget.ts'
+import type { Budget } from '../tree/budget.ts'
+import { config } from '../../config.ts'
+import { BackendCompilerFailed } from '../reports/errors.ts'
+import type { BreakReason } from '../reports/explainOutput.ts'
+import { announceFailure } from '../reports/failures.ts'
+import type { Plan } from './plan.ts'
+import type { Reports } from '../reports/reports.ts'
+import { runWatch } from '../backends/runWatch.ts'
+import type { WatchedGraph } from '../backends/runWatch.ts'
+import type { Segment } from '../segment/segment.ts'
+import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
+import type { SegmentGraph } from './segmentGraph.ts'
+import { stepProgram } from '../run/stepProgram.ts'
+import { exitsOf, gradInputsOf } from '../segment/tape.ts'
+import { neededSteps } from '../tree/traceTree.ts'
+import type { CompiledSegment } from '../tree/traceTree.ts'
+
+/** What is to be compiled. */
+export interface SegmentRequest extends Plan {
+  readonly segment: Segment
+  /** Whether the graph is for any sizes, which are inputs. Otherwise it is for those of the present walk. */
+  readonly takesSizes: boolean
+  /** Whether the compiled code may overwrite inputs, as `writeBacks` says. Otherwise it returns their new values. */
+  readonly mayWriteInPlace: boolean
+  /** The graph break that ends it; null at the end of a call. */
+  readonly reason: BreakReason | null
+}
+
+/** The backend as the user gave it. */
+export interface BackendChoice {
+  readonly backend: Backend
+  readonly label: string
+  /** Whether it can have graphs with sizes among their inputs. */
+  readonly takesSizes: boolean
+  /** Called with each graph before the backend gets it. */
+  readonly onGraph: ((gm: GraphModule, exampleInputs: readonly unknown[]) => void) | null
+}
+
+/** What compiles a segment: the backend, and who is told. */
+export interface SegmentContext {
+  readonly choice: BackendChoice
+  readonly reports: Reports
+  readonly budget: Budget
+}
+
+let graphCount = 0
+
+/** Compiles a segment. Returns null if it has heads but no joint graph can be made. */
+export function compileSegment(request: SegmentRequest, context: SegmentContext): CompiledSegment | null {
+  const cost = new Cost(context.budget)
+  return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => cost.of(() => compileInScope(request, context, cost)))
+}
+
+/** The backend of a graph: eager kernels for one that takes sizes, if that of the program cannot have it. */
+function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: BackendChoice, { gm, inputSlots }: SegmentGraph): BackendChoice {
+  if (!takesSizes || (choice.takesSizes && choice.backend !== eagerBackend)) return choice
+  const { code } = gm
+  const end = segment.cursor
+  // Whoever sees the graph before may call the backend with another one, or have changed this one.
+  const backend: Backend = (graph, examples) =>
+    graph === gm && graph.code === code ? stepProgram(end, outputs, inputSlots) : eagerBackend(graph, examples)
+  return { ...choice, backend, label: 'eager' }
+}
+
+function compileInScope(request: SegmentRequest, { choice: chosen, reports }: SegmentContext, cost: Cost): CompiledSegment | null {
+  const { segment, outputs, heads, reason, takesSizes } = request
+  const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
+  const names = placeholderNames(request)
+  const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
+  if (typeof traced === 'string') {
+    announce({ kind: 'joint', ok: false }, () => ({ kind: 'joint', ok: false, why: traced, nodes: [] }))
+    return null
+  }
+  const built = buildGraph(segment, outputs, { names, takesSizes }, writeBacks, `__compiled_fn_${graphCount++}`)
+  const { gm, inputSlots } = built
+  const choice = backendFor(request, chosen, built)
+  const inputs = inputSlots.map((slot) => segment.bound[slot])
+  announceGraph(gm, { role: 'captured', parent: null, reason: reason?.reason ?? 'return', isJoint: traced !== null }, reason?.userStack)
+  choice.onGraph?.(gm, inputs)
+  const start = performance.now()
+  const kernels: KernelSummary[] = []
+  const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, { kernels, cost }))
+  const milliseconds = performance.now() - start
+  reports.records.push({ gm, kernels, milliseconds })
+  emit({ kind: 'compiled', name: gm.className, backend: choice.label, milliseconds })
+  return {
+    gm,
+    run,
+    inputSlots,
+    outputSlots: outputs,
+    heads,
+    tape: request.tape,
+    nodeOf: (slot) => traced?.nodes.get(slot),
+    writtenInPlace: run.writtenInPlace ?? new Set(),
+    cost,
+  }
+}
+
+/** Whether the tape of the heads holds numbers that differ from call to call: a compiled backward cannot know them. */
+function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
+  return neededSteps(segment.cursor, heads).steps.some(
+    (step) =>
+      step.args.some((arg) => arg.kind === 'scalar' && arg.number !== 'size') &&
+      step.results.some((_, i) => segment.lazies[step.firstSlot + i]?.requiresGrad === true),
+  )
+}
+
+function placeholderNames({ segment }: SegmentRequest): (slot: number) => string | null {
+  const names = new Map<number, string | null>()
+  for (const step of segment.cursor.path())
+    for (const arg of step.args.flatMap((a) => (a.kind === 'list' ? a.items : [a]))) if (arg.kind === 'input') names.set(arg.slot, arg.spec.name)
+  return (slot) => names.get(slot) ?? null
+}
+
+/**
+ * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
+ * meaning. Returns why, if that is impossible; then the tape itself is kept.
+ */
+function jointGraph(
+  { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: SegmentRequest,
+  names: (slot: number) => string | null,
+): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | string {
+  if (numbersOnTape(segment, heads)) return 'the gradient depends on a number that differs from call to call'
+  const { graph, nodes, inputSlots } = openGraph(segment, outputs, { names, takesSizes: false, allResults: true })
+  // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
+  if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
+  const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
+  const mode = new ProxyTensorMode({ graph, resolve })
+  const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)
+  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
+  try {
+    const backward = traceBackward(
+      mode,
+      heads.map((slot) => segment.lazyAt(slot)),
+      (tangents, roots) => gradBetween(roots, wanted, tangents),
+    )
+    const joint: JointGraph = {
+      graph,
+      inputs: inputSlots.map(nodeOf),
+      outputs: outputs.map(nodeOf),
+      heads: heads.map((slot) => outputs.indexOf(slot)),
+      gradInputs,
+      writeBacks: writeBackPositions(writeBacks, inputSlots),
+      writesInPlace: mayWriteInPlace,
+      mayBeOverwritten: true,
+      ...backward,
+    }
+    return { joint, nodes }
+  } catch (error) {
+    // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.
+    if (error instanceof AutogradError || error instanceof UnsupportedError) return error.message
+    throw error
+  }
+}
+
+/** Calls the backend, wrapped by the debugger: as a whole (reproAfter 'dynamo'), and for the forward and the backward graph each ('aot'). */
+function callBackend(
+  gm: GraphModule,
+  inputs: readonly unknown[],
+  joint: JointGraph | null,
+  choice: BackendChoice,
+  { kernels, cost }: { readonly kernels: KernelSummary[]; readonly cost: Cost },
+): CompiledCode {
+  const { backend, label } = choice
+  const inner = intercepted('aot', backend, label)
+  const part: CompileGraph = (graph, examples) => {
+    const compiled = asFunction(inner(graph, examples), { gm: graph, backend, label })
+    kernels.push(...(compiled.kernels ?? []))
+    return compiled
+  }
+  const whole: Backend = (graph, examples) => {
+    if (joint === null) return part(graph, examples)
+    // The backward is compiled when it first runs.
+    const guarded: CompileGraph = (g, e) => cost.of(() => orEager(label, g, () => part(g, e)))
+    const { run, compiledForward } = compileJoint(joint, examples, graph.className, { fwCompiler: part, bwCompiler: guarded })
+    return Object.assign(run, { writtenInPlace: compiledForward.writtenInPlace ?? new Set<number>() })
+  }
+  const eagerly = (): CompiledCode => {
+    return joint === null ? uncompiled(gm) : compileJoint(joint, inputs, gm.className, { fwCompiler: uncompiled }).run
+  }
+  return orEager(label, gm, () => asFunction(intercepted('dynamo', whole, label)(gm, inputs)), eagerly)
+}
+
+/** Runs `compile`. A failure throws BackendCompilerFailed or, with suppressErrors, is a warning, and the graph runs on eager kernels. */
+function orEager(label: string, gm: GraphModule, compile: () => CompiledCode, eagerly?: () => CompiledCode): CompiledCode {
+  try {
+    return compile()
+  } catch (error) {
+    // A failure of a backward that was reported where it happened comes through here again.
+    if (!(error instanceof BackendCompilerFailed)) announceFailure('compile', error, label)
+    if (!config.suppressErrors) throw error instanceof BackendCompilerFailed ? error : new BackendCompilerFailed(label, error)
+    announce({ kind: 'limit', what: 'suppressErrors' }, () => ({
+      kind: 'limit',
+      what: 'suppressErrors',
+      name: gm.className,
+      reason: `the backend '${label}' failed`,
+    }))
+    console.warn(`compile: backend '${label}' failed and config.suppressErrors is set: running eagerly. ${String(error)}`)
+    return eagerly?.() ?? uncompiled(gm)
+  }
+}
+
+/** The graph itself, run by eager kernels. */
+const uncompiled = (gm: GraphModule): CompiledCode => asFunction((...values: readonly unknown[]) => gm.forward(...values))
+
+/** What a backend returned, checked; its result as an array. Runs of `graph` may be watched. */
+function asFunction(compiled: BackendCode, graph: WatchedGraph | null = null): CompiledCode {
+  const run = runnable(compiled)
+  const plain: CompiledCode = (...values) => resultsOf(run(...values))
+  // Not a function around the plain one: this is called at every run.
+  const watched = (of: WatchedGraph): CompiledCode => {
+    return (...values) => {
+      if (runWatch.current !== null) return runWatch.current({ ...of, inputs: values, code: plain })
+      return resultsOf(run(...values))
+    }
+  }
+  const call = graph === null ? plain : watched(graph)
+  if (compiled instanceof GraphModule) return call
+  const { kernels, writtenInPlace } = compiled
+  return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
+}

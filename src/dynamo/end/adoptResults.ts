@@ -1,0 +1,122 @@
+// From the values that a compiled graph returns to the memory of the program's tensors.
+import { enableGrad } from '../../autograd/index.ts'
+import { giveTape } from '../../aot/index.ts'
+import { dispatch, withoutModes } from '../../dispatch/index.ts'
+import { present } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { copyInto } from '../../ops/eager/copy.ts'
+import { Storage, Tensor, adoptLayout, asTensor, sameShape } from '../../tensor/index.ts'
+import { argValue } from '../run/evaluate.ts'
+import type { Segment } from '../segment/segment.ts'
+import { SegmentTape, gradInputsOf } from '../segment/tape.ts'
+import type { CompiledSegment, Step } from '../tree/traceTree.ts'
+
+/** Whether a tensor is all of its memory, in order, so that the memory can be another's. */
+const isAllOf = (storage: Storage, { contiguousLayout, numel, dtype }: Tensor): boolean =>
+  contiguousLayout && numel * dtypeInfo[dtype].size === storage.nbytes
+
+/** A copy with memory of its own, and the history of `value`. */
+function ownCopy(value: Tensor): Tensor {
+  const copy = Tensor.empty(value.sizes, value.dtype)
+  copyInto(value, copy)
+  const { requiresGrad, gradFn, outputNr } = value
+  return Object.assign(copy, { requiresGrad, gradFn, outputNr })
+}
+
+/** Gives a lazy tensor the memory of a computed one. */
+export function adopt(tensor: Tensor, computed: Tensor): void {
+  const storage = present(tensor.storage, 'the storage of a lazy tensor')
+  const isAsExpected = sameShape(tensor.steps, computed.steps) && computed.offset === 0
+  let value = computed
+  if (!isAsExpected && storage.captureShared) {
+    // Views of the tensor rely on its layout.
+    value = new Tensor(tensor.sizes, tensor.dtype, Storage.allocate(storage.nbytes, tensor.sizes, tensor.dtype), tensor.steps, 0, tensor)
+    copyInto(computed, value)
+  }
+  storage.writer = null
+  storage.moveTo(value.realize())
+  // A result that was not asked for has no elements, whatever the compiled code returned for it.
+  if (isAsExpected || storage.captureShared || tensor.numel === 0) return
+  // Only here does a tensor change its layout: nothing has seen it with the other one.
+  adoptLayout(tensor, value)
+}
+
+/**
+ * Writes the first values into `targets`, unless the compiled code has done so, and returns the others. Every new tensor of the program gets memory of its own, even if the
+ * backend returned an input, or one tensor twice. `keeps(storage)` says whether the old data of a target is still needed; it is then given to `keep`, in a storage of its own.
+ */
+export function takeResults(
+  compiled: CompiledSegment,
+  values: readonly unknown[],
+  inputs: readonly unknown[],
+  targets: readonly Tensor[],
+  keeps: (storage: Storage) => boolean = () => false,
+  keep: (storage: Storage, old: Storage) => void = () => undefined,
+): readonly (Tensor | null)[] {
+  // The usual case: one new tensor.
+  const [only] = values
+  if (values.length === 1 && targets.length === 0 && only instanceof Tensor) {
+    const storage = only.realize()
+    return [inputs.some((input) => input instanceof Tensor && input.storage === storage) ? ownCopy(only) : only]
+  }
+  const taken = new Set<Storage>()
+  for (const input of inputs) if (input instanceof Tensor && input.storage !== null) taken.add(input.storage)
+  const sources = targets.map((target, i) => {
+    const value = asTensor(values[i], 'the new value of a tensor')
+    // The new value of one tensor may lie in the old memory of another, which is overwritten too.
+    return targets.length > 1 && value.storage !== target.storage && taken.has(value.realize()) ? ownCopy(value) : value
+  })
+  sources.forEach((source, i) => {
+    const target = present(targets[i], 'a tensor to write to')
+    const storage = target.realize()
+    if (compiled.writtenInPlace.has(i)) return storage.noteWrite()
+    if (!keeps(storage)) return copyInto(source, target)
+    let fresh = source.realize()
+    if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {
+      fresh = Storage.allocate(storage.nbytes)
+      fresh.writeBytes(storage.readBytes())
+      copyInto(source, new Tensor(target.sizes, target.dtype, fresh, target.steps, target.offset, target))
+    }
+    // The program's storage takes the new data; what needs the old data keeps the old memory.
+    taken.add(fresh)
+    keep(storage, storage.moveTo(fresh))
+  })
+  return values.map((output, i) => {
+    if (i < targets.length) return null
+    const value = asTensor(output, 'an output of a compiled graph')
+    const result = taken.has(value.realize()) ? ownCopy(value) : value
+    taken.add(result.realize())
+    return result
+  })
+}
+
+/** Gives the heads of a segment that was run the history of their values, and tells it about the tape of this call. */
+export function attachHistory(segment: Segment, compiled: CompiledSegment, results: readonly (Tensor | null)[], onEager: () => void): void {
+  const heads = compiled.heads.map((slot) => segment.lazyAt(slot))
+  const { tensors } = gradInputsOf(segment, compiled.inputSlots)
+  const tape = new SegmentTape(segment, heads, tensors, compiled.nodeOf, compiled.tape.includes(true), onEager)
+  compiled.heads.forEach((slot, i) => {
+    const value = results[compiled.outputSlots.indexOf(slot)]
+    const head = heads[i]
+    if (!(value instanceof Tensor) || head === undefined) return
+    if (value.gradFn !== null) giveTape(value.gradFn, tape)
+    head.gradFn = value.gradFn
+    head.outputNr = value.outputNr
+  })
+}
+
+/** Takes a view of a head anew, so that its history leads through that of the head. */
+export function attachViewHistory(segment: Segment, view: Tensor): void {
+  const { gradFn, outputNr } = viewAnew(segment, segment.slotOf(view), present(segment.views.get(segment.slotOf(view)), 'the step of a view'))
+  view.gradFn = gradFn
+  view.outputNr = outputNr
+}
+
+function viewAnew(segment: Segment, slot: number, step: Step): Tensor {
+  const known = segment.sourceOf(step)
+  const before = segment.views.get(segment.slotOf(known))
+  const source = before === undefined ? known : viewAnew(segment, segment.slotOf(known), before)
+  const args = step.args.map((arg, i) => (i === 0 ? source : argValue(arg, (at) => segment.bound[at])))
+  const results = withoutModes(() => enableGrad(() => dispatch(step.operator, args)))
+  return asTensor(results instanceof Tensor ? results : results[slot - step.firstSlot], 'a view')
+}

@@ -1,0 +1,190 @@
+// The end of a segment, from top to bottom: what is needed of it, the compiled code for that (compiled now if the tree has none), running it, and the data that tensors get.
+import { noGrad } from '../../autograd/index.ts'
+import { withoutModes } from '../../dispatch/index.ts'
+import { ShapeError } from '../../errors/index.ts'
+import { beyondLimit } from '../../kernels/index.ts'
+import { copyInto } from '../../ops/eager/copy.ts'
+import { Tensor, asTensor, formatShape, sameShape } from '../../tensor/index.ts'
+import type { Storage } from '../../tensor/index.ts'
+import { compileSegment } from '../compile/compileSegment.ts'
+import type { SegmentContext } from '../compile/compileSegment.ts'
+import { config } from '../../config.ts'
+import type { EndedSegment } from './endedSegment.ts'
+import { runSteps } from '../run/evaluate.ts'
+import { announceFailure } from '../reports/failures.ts'
+import { planOf } from '../compile/plan.ts'
+import type { Demand, Plan } from '../compile/plan.ts'
+import type { Segment } from '../segment/segment.ts'
+import type { CompiledSegment, Step } from '../tree/traceTree.ts'
+import { adopt, attachHistory, attachViewHistory, takeResults } from './adoptResults.ts'
+
+/**
+ * Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. Returns false if that took no compiled
+ * code, but each operator, because no more graphs may be compiled.
+ */
+export function endSegment(ended: EndedSegment, demand: Demand, earlier: readonly EndedSegment[], context: SegmentContext): boolean {
+  const { segment } = ended
+  try {
+    const found = compiledFor(ended, demand, earlier, context)
+    if (found === null) {
+      computeAll(ended)
+      return false
+    }
+    const { plan, compiled } = found
+    ended.compiled = compiled
+    release(segment)
+    if (ended.learns) for (const [storage, { before }] of segment.writes) ended.keepInputs(storage, before)
+    ended.isOver = true
+    announceWrites(segment)
+    if (compiled !== null) run(segment, compiled, plan, earlier, context.choice.label)
+    return true
+  } catch (error) {
+    if (ended.isOver) announceFailure('run', error, context.choice.label)
+    // Writes of before the failure take effect, as in eager mode.
+    release(segment)
+    computeAll(ended)
+    throw error
+  }
+}
+
+/** From here on the memory that the segment writes to may be looked at: it has the old data until the writes are performed. */
+function release(segment: Segment): void {
+  for (const storage of segment.writes.keys()) if (storage.writer === segment) storage.writer = null
+}
+
+/** Tells those who keep the old data of what the segment writes to. */
+function announceWrites(segment: Segment): void {
+  withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
+}
+
+/** What to run, compiled now if need be; null if no more graphs may be compiled. */
+function compiledFor(
+  ended: EndedSegment,
+  demand: Demand,
+  earlier: readonly EndedSegment[],
+  context: SegmentContext,
+): { readonly plan: Plan; readonly compiled: CompiledSegment | null } | null {
+  const { end, segment } = ended
+  const { sizes } = segment
+  // With sizes, a graph is for any of them, unless these come often. A gradient depends on shapes: for any sizes the tape is kept.
+  let own = sizes === null || context.choice.takesSizes ? null : end.often.graphsFor(sizes, config.recompileLimit)
+  for (;;) {
+    const takesSizes = sizes !== null && own === null
+    const plan = planOf(segment, demand, end.keepsTape || takesSizes)
+    if (plan.outputs.length === 0) return { plan, compiled: null }
+    const ends = own ?? end.ends
+    const known = findCompiled(ends, plan)
+    if (known !== undefined) {
+      known.cost.repay()
+      return { plan, compiled: known }
+    }
+    if (!context.budget.mayCompile) {
+      if (own === null) return null
+      own = null
+      continue
+    }
+    ended.fresh = true
+    const request = { segment, ...plan, takesSizes, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
+    // A backend, and the debugger around it, may look at the example inputs. They see the old data; reading must not perform the writes.
+    release(segment)
+    const done = compileSegment(request, context)
+    if (done !== null) {
+      ends.push(done)
+      return { plan, compiled: done }
+    }
+    // There is no joint graph: the tape itself is kept.
+    end.keepsTape = true
+  }
+}
+
+function findCompiled(ends: readonly CompiledSegment[], plan: Plan): CompiledSegment | undefined {
+  return ends.find((c) => sameShape(c.outputSlots, plan.outputs) && sameShape(c.heads, plan.heads) && sameList(c.tape, plan.tape))
+}
+
+const sameList = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, i) => Object.is(value, b[i]))
+
+/** Whether the compiled code may overwrite its inputs while it runs: not if it may fail in between, and not if earlier values need them as they are. */
+function mayWriteInPlace(segment: Segment, earlier: readonly EndedSegment[]): boolean {
+  if (segment.cursor.path().some((step) => mayFail(segment, step))) return false
+  return ![...segment.writes].some(([storage, { before }]) => earlier.some((e) => e.needs(storage, before)))
+}
+
+/** Whether an operator may reject its data while the compiled code runs: it is a program's own, rejects some data, or has indices that were not known when it was called. */
+function mayFail(segment: Segment, { operator, args }: Step): boolean {
+  const { indices, schema, tags } = operator
+  if (tags.has('custom') || tags.has('rejectsData')) return true
+  if (indices === null) return false
+  const arg = args[schema.args.findIndex(({ name }) => name === indices.argument)]
+  const storage = arg?.kind === 'slot' ? (segment.lazies[arg.slot]?.storage ?? null) : null
+  return storage !== null && (storage.writer === segment || segment.writes.has(storage))
+}
+
+function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[], label: string): void {
+  const writes = [...segment.writes]
+  const needing = (storage: Storage): readonly EndedSegment[] => {
+    const before = segment.writes.get(storage)?.before
+    return before === undefined ? [] : earlier.filter((e) => e.needs(storage, before))
+  }
+  withoutModes(() => {
+    const inputs = compiled.inputSlots.map((slot) => segment.bound[slot])
+    for (const i of compiled.writtenInPlace) {
+      const [storage, write] = writes[i] ?? []
+      if (storage !== undefined) for (const e of needing(storage)) e.keepInputs(storage, write?.before)
+    }
+    const values = noGrad(() => compiled.run(...inputs))
+    // From here on inputs may have been overwritten, so that the segment cannot run again.
+    const results = beyondLimit(() =>
+      takeResults(
+        compiled,
+        values,
+        inputs,
+        writes.map(([, { tensor }]) => tensor),
+        (storage) => needing(storage).length > 0,
+        (storage, old) => {
+          for (const e of needing(storage)) e.keepOld(storage, segment.writes.get(storage)?.before ?? 0, old)
+        },
+      ),
+    )
+    compiled.outputSlots.forEach((slot, i) => {
+      const value = results[i]
+      if (!(value instanceof Tensor)) return
+      const lazy = segment.lazyAt(slot)
+      if (segment.sizes !== null && !sameShape(value.sizes, lazy.sizes)) throw wrongShape(label, value, lazy)
+      beyondLimit(() => adopt(lazy, value))
+    })
+    if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
+  })
+  for (const view of plan.headViews) attachViewHistory(segment, view)
+}
+
+const wrongShape = (label: string, { sizes }: Tensor, expected: Tensor): ShapeError =>
+  new ShapeError(
+    `compile: the backend '${label}' returned a tensor of shape ${formatShape(sizes)} where the program has one of shape ${formatShape(expected.sizes)}. ` +
+      'If its code is for the shapes of its example inputs only, say so: set staticShapes to true on the function, or register it with { staticShapes: true }.',
+  )
+
+/**
+ * Runs everything that the segment recorded on eager kernels, operator by operator, so that the program can continue without compile. An operator that fails throws its error, which
+ * shows the line where the program called it; the writes before it have been performed then.
+ */
+export function computeAll(ended: EndedSegment): void {
+  const { segment, end } = ended
+  release(segment)
+  ended.isOver = true
+  const written = new Map(segment.writeLog)
+  announceWrites(segment)
+  withoutModes(() =>
+    runSteps(
+      end.path(),
+      (slot) => segment.bound[slot],
+      (slot, value) => {
+        const target = written.get(slot)
+        if (target?.storage?.isDeferred === false && segment.writes.has(target.storage)) copyInto(value, target)
+        const lazy = segment.lazies[slot]
+        if (lazy === undefined || segment.views.has(slot)) return
+        const { storage } = lazy
+        if (storage?.isDeferred === true && storage.captureSlot === slot) adopt(lazy, asTensor(value, 'a lazy value'))
+      },
+    ),
+  )
+}

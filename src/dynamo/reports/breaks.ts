@@ -1,0 +1,30 @@
+// The causes of graph breaks.
+import { agreesWith, segmentState } from '../../guards/index.ts'
+import type { BreakReason } from './explainOutput.ts'
+
+/** Why a graph has to end: a short name, and what explain and the logs say. */
+export type BreakCause = Pick<BreakReason, 'code' | 'reason'>
+
+const cause = (code: string, reason: string): BreakCause => ({ code, reason })
+
+export const breakCauses: Readonly<
+  Record<'read' | 'indices' | 'rejectsData' | 'window' | 'sharedMemory' | 'viewChange' | 'standIn' | 'graphBreak', BreakCause>
+> = {
+  read: cause('read', 'the value of a tensor is read (item(), toArray(), printing)'),
+  indices: cause('indices', 'indices that the graph computes are checked'),
+  rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
+  window: cause('window', 'as_strided sees memory beyond its argument'),
+  sharedMemory: cause('sharedMemory', 'an in-place operator on memory that several tensors share'),
+  viewChange: cause('viewChange', 'an operator gives a tensor another shape in place (transpose_ of an argument, resize_)'),
+  standIn: cause('standIn', 'an operator gets a tensor that was overwritten after it was saved'),
+  graphBreak: cause('graphBreak', 'graphBreak()'),
+}
+
+/** The cause where a program calls a function that `disable` returned. */
+export const disabledCall = (name: string): BreakCause => cause('disabled', `call of a disabled function (${name === '' ? 'anonymous' : name})`)
+
+/** The cause where the state has changed that a graph belongs to; `values`: those of the graph. */
+export function stateChange(values: readonly unknown[]): BreakCause {
+  const kind = segmentState.find((known, i) => !agreesWith([known], null, [values[i]]))
+  return cause(kind?.code ?? 'state', `${kind?.name ?? 'the state'} was changed`)
+}

@@ -1,0 +1,246 @@
+// Runs the steps of a graph with sizes on eager kernels, and makes the plan by which a later call with the same sizes launches the same kernels.
+import type { Arg, OpDef } from '../../dispatch/index.ts'
+import { present } from '../../errors/index.ts'
+import { dtypeInfo, placeSpans } from '../../kernels/index.ts'
+import type { CompiledKernel } from '../../kernels/index.ts'
+import { byteOffset } from '../../ops/eager/launch.ts'
+import { launches } from '../../ops/eager/launchLog.ts'
+import type { LaunchListener } from '../../ops/eager/launchLog.ts'
+import { Tensor } from '../../tensor/index.ts'
+import type { Storage } from '../../tensor/index.ts'
+import { argValue, runStep } from './evaluate.ts'
+import type { Allocation, Launch, LaunchPlan, OperatorCall, View } from './launchPlan.ts'
+import { visitSlots } from '../tree/traceTree.ts'
+import type { Step } from '../tree/traceTree.ts'
+
+/** Operators, beside those that compute element by element, reduce, or make views, that do nothing but launch kernels which depend on the layouts of their operands only. */
+const LAUNCHES = new Set([
+  'torch.cat',
+  'torch.mm',
+  'torch.bmm',
+  'torch.nn.functional.linear',
+  'torch.softmax',
+  'torch.log_softmax',
+  'torch.ops.tensorfx.native_layer_norm',
+])
+
+const launchesOnly = ({ tags, qualname }: OpDef): boolean =>
+  tags.has('pointwise') || tags.has('reduction') || tags.has('view') || LAUNCHES.has(qualname)
+
+/** Whether a step can be run twice in one call, to compare a plan with it. */
+const isRepeatable = ({ operator: { tags } }: Step): boolean =>
+  !(tags.has('random') || tags.has('custom') || tags.has('rejectsData') || tags.has('mutates'))
+
+/** Whether steps may have a plan. */
+export const mayHavePlan = (steps: readonly Step[]): boolean => steps.length > 0 && steps.every((step) => isRepeatable(step) && !step.beyondLimit)
+
+/** What runs: the steps, the slots of the placeholders, and those of what is returned. */
+export interface RecordedProgram {
+  readonly steps: readonly Step[]
+  readonly inputSlots: readonly number[]
+  readonly outputs: readonly number[]
+}
+
+/** Memory that the run has met. */
+interface Memory {
+  readonly base: number
+  readonly storage: Storage
+  /** The bytes from the start of the storage to where the base is. */
+  readonly start: number
+  /** The tensor that the base's tensor is like; null: no operator has returned it. */
+  tensor: Tensor | null
+  /** Whether it is in the arena unless it is read as a tensor. */
+  readonly isTemporary: boolean
+  isTensor: boolean
+  first: number
+  last: number
+}
+
+/** Computes the outputs. `plan`: that for these sizes; null if there is none. */
+export function recordPlan(
+  program: RecordedProgram,
+  inputs: readonly unknown[],
+): { readonly outputs: readonly unknown[]; readonly plan: LaunchPlan | null } {
+  const recorder = new PlanRecorder(program, inputs)
+  const outputs = recorder.run()
+  return { outputs, plan: recorder.plan() }
+}
+
+class PlanRecorder implements LaunchListener {
+  readonly #program: RecordedProgram
+  readonly #values: unknown[] = []
+  readonly #memory = new Map<Storage, Memory>()
+  readonly #all: Memory[] = []
+  readonly #actions: (Launch | OperatorCall)[] = []
+  /** The launches of the present step. */
+  #pending: { readonly run: CompiledKernel['run']; readonly tensors: readonly Tensor[]; readonly numbers: number[]; scratchBytes: number }[] = []
+  #scratch: { readonly address: number; readonly bytes: number } | null = null
+  #isLaunchesOnly = true
+  #isPossible = true
+  #bases: number
+
+  constructor(program: RecordedProgram, inputs: readonly unknown[]) {
+    this.#program = program
+    this.#bases = 1 + program.inputSlots.length
+    inputs.forEach((input, i) => {
+      this.#values[program.inputSlots[i] ?? 0] = input
+      if (!(input instanceof Tensor)) return
+      const storage = input.realize().home
+      // Where inputs lie on one memory, their distance is another one in each call.
+      if (this.#memory.has(storage) || storage.block.ptr === 0) this.#isPossible = false
+      this.#know({ base: i + 1, storage, start: byteOffset(input), tensor: input, isTemporary: false })
+    })
+  }
+
+  #know(memory: Pick<Memory, 'base' | 'storage' | 'start' | 'tensor' | 'isTemporary'>): Memory {
+    const known: Memory = { ...memory, isTensor: !memory.isTemporary, first: Infinity, last: -1 }
+    this.#memory.set(memory.storage, known)
+    this.#all.push(known)
+    return known
+  }
+
+  /** A base for memory that is no input's. */
+  #next(): number {
+    return this.#bases++
+  }
+
+  // ---- what it hears ----
+
+  launched(run: CompiledKernel['run'], tensors: readonly Tensor[], numbers: readonly number[]): void {
+    const scratch = this.#scratch
+    this.#scratch = null
+    if (scratch !== null && numbers.at(-1) !== scratch.address) this.#isLaunchesOnly = false
+    this.#pending.push({ run, tensors: [...tensors], numbers: [...numbers], scratchBytes: scratch?.bytes ?? 0 })
+  }
+
+  reserved(address: number, bytes: number): void {
+    if (this.#scratch !== null || bytes <= 0) this.#isLaunchesOnly = false
+    this.#scratch = { address, bytes }
+  }
+
+  runsOnCopies(): void {
+    this.#isLaunchesOnly = false
+  }
+
+  // ---- the run ----
+
+  run(): readonly unknown[] {
+    for (const step of this.#program.steps) this.#step(step)
+    return this.#program.outputs.map((slot) => this.#values[slot])
+  }
+
+  #step(step: Step): void {
+    const at = (slot: number): unknown => this.#values[slot]
+    const args = step.args.map((arg): Arg => argValue(arg, at))
+    this.#pending = []
+    this.#scratch = null
+    // A number that differs from call to call is none that a plan can hold.
+    this.#isLaunchesOnly = launchesOnly(step.operator) && !hasNumbers(step)
+    let results: readonly Tensor[]
+    const outer = launches.listener
+    launches.listener = this
+    try {
+      results = runStep(step, args)
+    } finally {
+      launches.listener = outer
+    }
+    if (this.#scratch !== null) this.#isLaunchesOnly = false
+    results.forEach((result, i) => (this.#values[step.firstSlot + i] = result))
+    if (!this.#isPossible) return
+    if (this.#isLaunchesOnly) this.#noteLaunches(results)
+    else this.#noteCall(step, results)
+  }
+
+  #noteLaunches(results: readonly Tensor[]): void {
+    const at = this.#actions.length
+    this.#pending.forEach(({ run, tensors, numbers, scratchBytes }, i) => {
+      const operands = tensors.map((tensor) => {
+        const memory = this.#memoryOf(tensor)
+        memory.first = Math.min(memory.first, at + i)
+        memory.last = Math.max(memory.last, at + i)
+        return { base: memory.base, bytes: byteOffset(tensor) - memory.start }
+      })
+      this.#actions.push({ kind: 'launch', run, operands, args: [...tensors.map(() => 0), ...numbers], scratchBytes })
+    })
+    for (const result of results) this.#memoryOf(result).tensor ??= result
+  }
+
+  #memoryOf(tensor: Tensor): Memory {
+    const storage = tensor.realize().home
+    if (storage.block.ptr === 0) this.#isPossible = false
+    return this.#memory.get(storage) ?? this.#know({ base: this.#next(), storage, start: 0, tensor: null, isTemporary: true })
+  }
+
+  #noteCall(step: Step, results: readonly Tensor[]): void {
+    const at = this.#actions.length
+    const reads = new Map<number, View>()
+    for (const arg of step.args)
+      visitSlots(arg, (slot) => {
+        const view = this.#viewOf(slot, at)
+        if (view !== null) reads.set(slot, view)
+      })
+    const bases = results.map((result) => {
+      const storage = result.realize().home
+      if (this.#memory.has(storage) || storage.block.ptr === 0) this.#isPossible = false
+      return this.#know({ base: this.#next(), storage, start: 0, tensor: result, isTemporary: false }).base
+    })
+    this.#actions.push({ kind: 'call', step, reads, results: bases })
+  }
+
+  /** A slot's value as an operator, or the caller, reads it. */
+  #viewOf(slot: number, at: number): View | null {
+    const value = this.#values[slot]
+    if (!(value instanceof Tensor)) return { base: this.#program.inputSlots.indexOf(slot) + 1, like: null }
+    const memory = this.#memoryOf(value)
+    const { tensor } = memory
+    if (tensor === null || tensor.dtype !== value.dtype) {
+      this.#isPossible = false
+      return null
+    }
+    memory.isTensor = true
+    memory.last = Math.max(memory.last, at)
+    if (tensor === value) return { base: memory.base, like: null }
+    return { base: memory.base, like: fakeLike(value, value.offset - tensor.offset) }
+  }
+
+  // ---- the plan ----
+
+  plan(): LaunchPlan | null {
+    const outputs = this.#program.outputs.map((slot) => this.#viewOf(slot, this.#actions.length))
+    const bases = outputs.map((view) => (view?.like === null && view.base > this.#program.inputSlots.length ? view.base : -1))
+    if (!this.#isPossible || bases.includes(-1) || new Set(bases).size < bases.length) return null
+    const temporaries = this.#all.filter(({ isTemporary, first }) => isTemporary && first < Infinity)
+    const made = temporaries.filter(({ isTensor }) => isTensor)
+    if (!made.every(isWhole) || this.#all.some(({ isTemporary, isTensor, first }) => isTemporary && isTensor && first === Infinity)) return null
+    const inArena = temporaries.filter(({ isTensor }) => !isTensor)
+    const { offsets, bytes } = placeSpans(inArena.map(({ storage, first, last }) => ({ bytes: storage.block.nbytes, first, last })))
+    const placed = new Map(inArena.map(({ base }, i) => [base, present(offsets[i], 'the place of a temporary')]))
+    return { actions: this.#placed(made, placed), arenaBytes: bytes, bases: this.#bases, outputs: bases }
+  }
+
+  /** The actions, with tensors made before they are written, and temporaries in the arena. */
+  #placed(made: readonly Memory[], placed: ReadonlyMap<number, number>): LaunchPlan['actions'] {
+    return this.#actions.flatMap((action, i): LaunchPlan['actions'] => {
+      const begin = made.filter(({ first }) => first === i)
+      const allocations = begin.map(({ base, storage, tensor }): Allocation => {
+        const like = fakeLike(present(tensor, 'the tensor of a base'), 0)
+        return { kind: 'allocate', base, like, room: storage.block.nbytes }
+      })
+      if (action.kind === 'call') return [...allocations, action]
+      const operands = action.operands.map(({ base, bytes }) => {
+        const at = placed.get(base)
+        return at === undefined ? { base, bytes } : { base: 0, bytes: at + bytes }
+      })
+      return [...allocations, { ...action, operands }]
+    })
+  }
+}
+
+/** Whether the tensor of a base has all of its memory, from the start. */
+const isWhole = ({ tensor, storage }: Memory): boolean =>
+  tensor !== null && tensor.offset === 0 && storage.nbytes === tensor.numel * dtypeInfo[tensor.dtype].size
+
+const hasNumbers = (step: Step): boolean =>
+  step.args.some((arg) => (arg.kind === 'list' ? arg.items : [arg]).some((item) => item.kind === 'scalar' && item.number !== 'size'))
+
+const fakeLike = (tensor: Tensor, offset: number): Tensor => new Tensor(tensor.sizes, tensor.dtype, null, undefined, offset, tensor)

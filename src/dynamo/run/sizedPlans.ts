@@ -1,0 +1,123 @@
+// The plans of a graph with sizes, one for each list of them that has come twice. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
+import { observed } from '../../dispatch/index.ts'
+import { announce } from '../../events/index.ts'
+import { PerEngine } from '../../kernels/index.ts'
+import { launches } from '../../ops/eager/launchLog.ts'
+import { Tensor, sameShape } from '../../tensor/index.ts'
+import { config } from '../../config.ts'
+import { runPlan } from './launchPlan.ts'
+import type { LaunchPlan } from './launchPlan.ts'
+import { recordPlan } from './planRecorder.ts'
+import type { RecordedProgram } from './planRecorder.ts'
+import { Sizes } from '../tree/sizes.ts'
+import type { SizedLayout } from '../tree/sizes.ts'
+
+/** For this many lists of sizes plans are kept; that which was used least recently goes first. */
+const MOST_PLANS = 1024
+
+/** What memory of a run that is verified holds before: NaN for floating-point numbers, which no result is by chance. */
+const FILL = 0xff
+
+/** What is known of one list of sizes: null: it gets no plan; undefined: it came once. */
+type Known = LaunchPlan | null | undefined
+
+export class SizedPlans {
+  readonly #program: RecordedProgram
+  /** By placeholder: which positions of a tensor are sizes, whether it is a size itself, or neither. */
+  readonly #sized: readonly (SizedLayout | 'size' | null)[]
+  /** Calls the operators. */
+  readonly #eagerly: (inputs: readonly unknown[]) => readonly unknown[]
+  readonly #record: typeof recordPlan
+  #none = Sizes.none()
+  readonly #plans = new PerEngine(() => new Map<Sizes, Known>())
+
+  constructor(
+    program: RecordedProgram,
+    sized: readonly (SizedLayout | 'size' | null)[],
+    eagerly: (inputs: readonly unknown[]) => readonly unknown[],
+    record = recordPlan,
+  ) {
+    this.#record = record
+    this.#program = program
+    this.#sized = sized
+    this.#eagerly = eagerly
+  }
+
+  /** The outputs for the values of the placeholders. */
+  run(inputs: readonly unknown[]): readonly unknown[] {
+    // Who watches operators is to see them.
+    if (observed.observer !== null || launches.listener !== null) return this.#eagerly(inputs)
+    const sizes = this.#sizesOf(inputs)
+    const plans = this.#plans.current
+    const isNew = !plans.has(sizes)
+    const plan = plans.get(sizes)
+    if (plan === null || (isNew && !config.verifySizes)) {
+      if (isNew) this.#note(sizes, undefined)
+      return this.#eagerly(inputs)
+    }
+    if (plan === undefined) return this.#recorded(sizes, inputs)
+    if (config.verifySizes) return this.#verified(plan, sizes, inputs, this.#eagerly(inputs))
+    this.#note(sizes, plan)
+    return runPlan(plan, inputs) ?? this.#eagerly(inputs)
+  }
+
+  #recorded(sizes: Sizes, inputs: readonly unknown[]): readonly unknown[] {
+    const { outputs, plan } = this.#record(this.#program, inputs)
+    this.#note(sizes, plan)
+    return plan === null ? outputs : this.#verified(plan, sizes, inputs, outputs)
+  }
+
+  /** What a plan gives, if it is what the operators gave: `outputs`. Otherwise these, and the plan is dropped. */
+  #verified(plan: LaunchPlan, sizes: Sizes, inputs: readonly unknown[], outputs: readonly unknown[]): readonly unknown[] {
+    const got = runPlan(plan, inputs, FILL)
+    if (got === null) return outputs
+    if (sameResults(got, outputs)) return got
+    this.#note(sizes, null)
+    announce({ kind: 'limit', what: 'verifySizes' }, () => ({
+      kind: 'limit',
+      what: 'verifySizes',
+      name: 'a graph with sizes',
+      reason: `the launches for ${this.#sizesText(inputs)} gave other results than the operators, which run instead`,
+    }))
+    return outputs
+  }
+
+  #sizesText(inputs: readonly unknown[]): string {
+    return inputs
+      .filter((_, i) => this.#sized[i] !== null)
+      .map((input) => (input instanceof Tensor ? `${input.dtype}[${input.sizes.join(', ')}]` : String(input)))
+      .join(', ')
+  }
+
+  #note(sizes: Sizes, plan: Known): void {
+    const plans = this.#plans.current
+    plans.delete(sizes)
+    plans.set(sizes, plan)
+    const [oldest] = plans.size > MOST_PLANS ? plans.keys() : []
+    if (oldest !== undefined) plans.delete(oldest)
+  }
+
+  #sizesOf(inputs: readonly unknown[]): Sizes {
+    if (this.#none.isFull) this.#none = Sizes.none()
+    let list = this.#none
+    for (let i = 0; i < inputs.length; i++) {
+      const sized = this.#sized[i] ?? null
+      const input = inputs[i]
+      if (sized === null) continue
+      if (input instanceof Tensor && sized !== 'size') list = list.ofTensor(sized, input)
+      else list = list.with(Number(input))
+    }
+    return list
+  }
+}
+
+/** Whether results have the same shapes, strides and bytes. */
+export const sameResults = (got: readonly unknown[], expected: readonly unknown[]): boolean =>
+  got.length === expected.length && got.every((one, i) => one instanceof Tensor && isSame(one, expected[i]))
+
+function isSame(one: Tensor, other: unknown): boolean {
+  if (!(other instanceof Tensor) || one.dtype !== other.dtype || !sameShape(one.sizes, other.sizes) || !sameShape(one.steps, other.steps))
+    return false
+  const [a, b] = [one.realize().peekBytes(), other.realize().peekBytes()]
+  return a !== null && b !== null && a.length === b.length && a.every((byte, i) => byte === b[i])
+}

@@ -1,0 +1,181 @@
+// What a graph with sizes keeps for each list of them: a row of launches. Planted faults show that a wrong row is found before its results are used.
+import { beforeEach, describe, expect, it } from 'vitest'
+import { compile, noGrad, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { withConfig } from 'tensorfx/compile'
+import { counters } from 'tensorfx/debug'
+import { runPlan } from '../../../src/dynamo/run/launchPlan.ts'
+import type { Launch, LaunchPlan } from '../../../src/dynamo/run/launchPlan.ts'
+import { recordPlan } from '../../../src/dynamo/run/planRecorder.ts'
+import type { RecordedProgram } from '../../../src/dynamo/run/planRecorder.ts'
+import { SizedPlans, sameResults } from '../../../src/dynamo/run/sizedPlans.ts'
+import { Step } from '../../../src/dynamo/tree/traceTree.ts'
+import type { ArgStep } from '../../../src/dynamo/tree/traceTree.ts'
+import { present } from '../../../src/errors/index.ts'
+import { opByName } from '../../../src/ops/index.ts'
+
+const FILL = 0xff
+const value = (constant: number | string | null): ArgStep => ({ kind: 'const', value: constant })
+const slot = (at: number): ArgStep => ({ kind: 'slot', slot: at })
+
+/** The steps of a program on x, at slot 0: two results, a temporary that both read, one that neither outlives, and a view. */
+function program(x: Tensor): RecordedProgram {
+  const calls: readonly (readonly [string, readonly ArgStep[]])[] = [
+    ['torch.cat', [{ kind: 'list', items: [slot(0), slot(0)] }, value(0)]], // 1
+    ['torch.mul', [slot(1), value(3)]], // 2
+    ['torch.transpose', [slot(2), value(0), value(1)]], // 3
+    ['torch.mm', [slot(2), slot(3)]], // 4
+    ['torch.softmax', [slot(4), value(-1), value(null)]], // 5
+    ['torch.exp', [slot(4)]], // 6
+    ['torch.sub', [slot(6), slot(4), value(1)]], // 7
+  ]
+  let parent: Step | null = null
+  const steps = calls.map(([name, args], i) => {
+    const step = new Step(present(opByName(name), name), args, [x], true, i + 1, i + 2, parent, null, false, 0)
+    parent = step
+    return step
+  })
+  return { steps, inputSlots: [0], outputs: [5, 7] }
+}
+
+const input = (rows: number): Tensor => torch.randn([rows, 4])
+const recorded = (x: Tensor): { readonly outputs: readonly unknown[]; readonly plan: LaunchPlan } => {
+  const { outputs, plan } = recordPlan(program(x), [x])
+  return { outputs, plan: present(plan, 'the plan') }
+}
+
+const launchesOf = ({ actions }: LaunchPlan): Launch[] => actions.filter((action) => action.kind === 'launch')
+/** The plan with another launch in the place of the one at `at` (among launches, from the end if negative); null: without it. */
+function withLaunch(plan: LaunchPlan, at: number, change: (launch: Launch, all: readonly Launch[]) => Launch | null): LaunchPlan {
+  const all = launchesOf(plan)
+  const old = present(all.at(at), 'a launch')
+  const changed = change(old, all)
+  return { ...plan, actions: plan.actions.flatMap((action) => (action !== old ? [action] : changed === null ? [] : [changed])) }
+}
+const withNumber = (plan: LaunchPlan, at: number, position: (launch: Launch) => number, change: (n: number) => number): LaunchPlan =>
+  withLaunch(plan, at, (launch) => ({ ...launch, args: launch.args.map((n, i) => (i === position(launch) ? change(n) : n)) }))
+const firstNumber = ({ operands }: Launch): number => operands.length
+const withOperand = (
+  plan: LaunchPlan,
+  at: number,
+  position: number,
+  change: (o: { base: number; bytes: number }) => { base: number; bytes: number },
+): LaunchPlan =>
+  withLaunch(plan, at, (launch) => ({ ...launch, operands: launch.operands.map((operand, i) => (i === position ? change(operand) : operand)) }))
+
+/** Each makes a plan wrong in a way in which the compiler could. */
+const faults: Readonly<Record<string, (plan: LaunchPlan) => LaunchPlan>> = {
+  'the extent of a loop is one too small': (plan) => withNumber(plan, -1, firstNumber, (n) => n - 1),
+  'a number of the program is another one': (plan) =>
+    withNumber(
+      plan,
+      2,
+      ({ args }) => args.length - 1,
+      (n) => n + 1,
+    ),
+  'the second part of a cat is written one element too early': (plan) => withOperand(plan, 1, 0, ({ base, bytes }) => ({ base, bytes: bytes - 4 })),
+  'a kernel reads one element further': (plan) => withOperand(plan, 2, 1, ({ base, bytes }) => ({ base, bytes: bytes + 4 })),
+  'a kernel reads the input instead of a temporary': (plan) => withOperand(plan, 2, 1, () => ({ base: 1, bytes: 0 })),
+  'a launch is left out': (plan) => withLaunch(plan, 1, () => null),
+  'a kernel is that of another step': (plan) => withLaunch(plan, -2, (launch, all) => ({ ...launch, run: present(all[2], 'a launch').run })),
+  'launches have changed places': (plan) => ({ ...plan, actions: [...plan.actions.slice(0, -2), ...plan.actions.slice(-2).toReversed()] }),
+  'temporaries share their memory': (plan) => ({
+    ...plan,
+    actions: plan.actions.map((action) =>
+      action.kind === 'launch'
+        ? { ...action, operands: action.operands.map(({ base, bytes }) => ({ base, bytes: base === 0 ? bytes % 64 : bytes })) }
+        : action,
+    ),
+  }),
+  'a result has another shape': (plan) => ({
+    ...plan,
+    actions: plan.actions.map((action) => (action.kind === 'allocate' ? { ...action, like: torch.zeros([action.like.numel]) } : action)),
+  }),
+  'results have changed places': (plan) => ({ ...plan, outputs: plan.outputs.toReversed() }),
+}
+
+describe('a plan', () => {
+  it('gives the bits of the operators, for other numbers of the same sizes too', () => {
+    const { outputs, plan } = recorded(input(5))
+    expect(launchesOf(plan).length).toBeGreaterThanOrEqual(7)
+    expect(plan.arenaBytes).toBeGreaterThan(0)
+    const x = input(5)
+    const expected = recorded(x).outputs
+    expect(sameResults(present(runPlan(plan, [x], FILL), 'results'), expected)).toBe(true)
+    expect(sameResults(outputs, expected)).toBe(false)
+  })
+
+  it('reads an input that is a window of its memory where it is in this call', () => {
+    const { plan } = recorded(torch.randn([9, 4]).narrow(0, 2, 5))
+    const x = torch.randn([9, 4]).narrow(0, 4, 5)
+    expect(sameResults(present(runPlan(plan, [x], FILL), 'results'), recorded(x).outputs)).toBe(true)
+  })
+
+  it('has bits to compare for rows without elements: their statistics are NaN, not what memory held', () => {
+    const [, mean, rstd] = torch.ops.tensorfx.nativeLayerNorm(torch.zeros([2, 0]), [0], null, null, 1e-5)
+    for (const statistic of [mean, rstd]) expect(statistic.toArray()).toEqual([[NaN], [NaN]])
+  })
+
+  it('is not made where two inputs share memory', () => {
+    const x = input(6)
+    const cat = new Step(present(opByName('torch.add'), 'add'), [slot(0), slot(1), value(1)], [x], true, 2, 3, null, null, false, 0)
+    const parts = [x.narrow(0, 0, 3), x.narrow(0, 3, 3)]
+    expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, parts).plan).toBeNull()
+    expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, [input(3), input(3)]).plan).not.toBeNull()
+  })
+})
+
+describe('a planted fault', () => {
+  beforeEach(() => counters.clear())
+
+  it.each(Object.entries(faults))('%s: the comparison finds it, and the results are those of the operators', (_, plant) => {
+    const [x, again] = [input(5), input(5)]
+    const given = program(x)
+    const plans = new SizedPlans(
+      given,
+      [{ dims: [{ min: 2, max: Infinity }, null], isStrided: false }],
+      (inputs) => recordPlan(given, inputs).outputs,
+      (...args) => {
+        const { outputs, plan } = recordPlan(...args)
+        return { outputs, plan: plan === null ? null : plant(plan) }
+      },
+    )
+    plans.run([x])
+    expect(counters.limits['verifySizes']).toBeUndefined()
+    expect(sameResults(plans.run([x]), recorded(x).outputs)).toBe(true)
+    expect(counters.limits['verifySizes']).toBe(1)
+    expect(sameResults(plans.run([again]), recorded(again).outputs)).toBe(true)
+    expect(counters.limits['verifySizes']).toBe(1)
+  })
+
+  it('a plan for other sizes, since a size is missing in the list: verifySizes finds it', () => {
+    const given = program(input(5))
+    const plans = new SizedPlans(given, [null], (inputs) => recordPlan(given, inputs).outputs)
+    withConfig({ verifySizes: true }, () => {
+      for (const rows of [5, 5, 4]) {
+        const x = input(rows)
+        expect(sameResults(plans.run([x]), recorded(x).outputs)).toBe(true)
+      }
+    })
+    expect(counters.limits['verifySizes']).toBe(1)
+  })
+})
+
+describe('compile with sizes', () => {
+  const f = (x: Tensor): Tensor => {
+    const y = torch.cat([x, x.mul(2)])
+    return y.matmul(y.t()).softmax(-1)
+  }
+
+  it.each([false, true])('gives eager results for sizes that come again (verifySizes: %s)', (verifySizes) => {
+    counters.clear()
+    withConfig({ verifySizes }, () => {
+      const g = compile(f, { dynamic: true })
+      for (const rows of [3, 5, 3, 5, 3, 8, 5, 3]) {
+        const x = input(rows)
+        noGrad(() => expect(g(x).toArray()).toEqual(f(x).toArray()))
+      }
+    })
+    expect(counters.limits['verifySizes']).toBeUndefined()
+  })
+})
