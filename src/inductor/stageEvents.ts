@@ -1,5 +1,5 @@
 // The stages of a compilation as events: what was lowered and what not, what was fused and what not, the memory plan, the kernels, the program.
-import { framesOf } from '../aot/graphEvent.ts'
+import { framesOf } from '../aot/joint/graphEvent.ts'
 import { announce, emit, wants } from '../events/index.ts'
 import { dtypeInfo, kernelCacheStats } from '../kernels/index.ts'
 import type { Compilation } from './compilation.ts'

@@ -1,5 +1,5 @@
 // Parts that programs of one subpath work on. Modules of the built package that only define: importing them puts nothing together, so the subpath has to.
-import { makeFx } from '../../dist/aot/makeFx.js'
+import { makeFx } from '../../dist/aot/makeFx/makeFx.js'
 import { Graph, GraphModule } from '../../dist/fx/index.js'
 import { tensor } from '../../dist/ops/tensor.js'
 

@@ -11,8 +11,8 @@ import { resetConfig } from './inProcess.ts'
 
 /** Whether the halves are built wrongly: what is saved second is given first. */
 const planted = vi.hoisted(() => ({ swaps: false }))
-vi.mock('../../src/aot/jointParts.ts', async (original) => {
-  const real = await original<typeof import('../../src/aot/jointParts.ts')>()
+vi.mock('../../src/aot/joint/jointParts.ts', async (original) => {
+  const real = await original<typeof import('../../src/aot/joint/jointParts.ts')>()
   const backwardModule: typeof real.backwardModule = (joint, saved, name) => {
     const [first, second, ...rest] = saved
     return real.backwardModule(joint, planted.swaps && first !== undefined && second !== undefined ? [second, first, ...rest] : saved, name)

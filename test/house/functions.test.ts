@@ -26,10 +26,10 @@ const LONG: Recorded = {
     'debug/isolate/nodeHelper.ts:anonymous',
   ],
   'a trace, whose steps share what they have found so far': [
-    'aot/joint.ts:traceJoint',
-    'aot/joint.ts:trace',
-    'aot/aotFunction.ts:traced',
-    'aot/aotFunction.ts:entryFor',
+    'aot/function/joint.ts:traceJoint',
+    'aot/function/joint.ts:trace',
+    'aot/function/aotFunction.ts:traced',
+    'aot/function/aotFunction.ts:entryFor',
   ],
 }
 

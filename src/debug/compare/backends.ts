@@ -1,6 +1,6 @@
 // What can be compared: registered backends, functions, and onnxruntime, all as one thing that prepares a graph and runs it.
 import { noGrad } from '../../autograd/index.ts'
-import { forgetDraw } from '../../aot/draws.ts'
+import { forgetDraw } from '../../aot/trace/draws.ts'
 import { aotFunction } from '../../aot/index.ts'
 import type { CompileGraph } from '../../aot/index.ts'
 import { lookupBackend, runnable, withConfig, resultsOf } from '../../dynamo/index.ts'

@@ -1,9 +1,9 @@
 // Gradients of a graph on several backends: the joint graph of forward and backward, its two halves as compile would give them to a backend, and the gradients by name.
-import { drawNumbers, forgetDraw } from '../../aot/draws.ts'
-import { backwardModule, forwardModule, jointModule } from '../../aot/jointParts.ts'
+import { drawNumbers, forgetDraw } from '../../aot/trace/draws.ts'
+import { backwardModule, forwardModule, jointModule } from '../../aot/joint/jointParts.ts'
 import { minCutPartition, traceJoint } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
-import { valueSpec } from '../../aot/valueSpec.ts'
+import { valueSpec } from '../../aot/meta/valueSpec.ts'
 import { ArgumentError, UnsupportedError, present } from '../../errors/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'

@@ -1,9 +1,9 @@
 // How a joint graph of forward and backward is split, judged: the halves one after the other have to give what the joint graph gives. All of it runs on eager kernels, so that a
 // difference is one of the split, and of no backend. Level 4 after aot looks at the first call of each.
-import { jointModule } from '../../aot/jointParts.ts'
+import { jointModule } from '../../aot/joint/jointParts.ts'
 import type { JointGraph } from '../../aot/index.ts'
-import type { SplitWatch } from '../../aot/joint.ts'
-import { valueSpec } from '../../aot/valueSpec.ts'
+import type { SplitWatch } from '../../aot/function/joint.ts'
+import { valueSpec } from '../../aot/meta/valueSpec.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { config, resultsOf } from '../../dynamo/index.ts'
 import type { GraphModule } from '../../fx/index.ts'

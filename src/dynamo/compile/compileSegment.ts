@@ -1,6 +1,6 @@
 // From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
 import { ProxyTensorMode, compileJoint, traceBackward } from '../../aot/index.ts'
-import { announceGraph } from '../../aot/graphEvent.ts'
+import { announceGraph } from '../../aot/joint/graphEvent.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
 import { AutogradError, gradBetween } from '../../autograd/index.ts'
 import { withoutModes } from '../../dispatch/index.ts'

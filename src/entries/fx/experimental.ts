@@ -1,7 +1,7 @@
 // tensorfx/fx/experimental
 import { installFx } from '../../install/fx.ts'
 export * from '../../fx/experimental/index.ts'
-export { ShapeReport, checkShapes } from '../../aot/checkShapes.ts'
-export type { InputShape, NamedSize, ShapeIssue } from '../../aot/checkShapes.ts'
+export { ShapeReport, checkShapes } from '../../aot/run/checkShapes.ts'
+export type { InputShape, NamedSize, ShapeIssue } from '../../aot/run/checkShapes.ts'
 
 installFx()

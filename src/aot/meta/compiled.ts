@@ -1,0 +1,23 @@
+// Compiled graphs as compile and aot pass them on: functions that may carry reports.
+import type { GraphModule } from '../../fx/index.ts'
+
+/** A kernel of a compiled graph, as inductor reports it. */
+export interface KernelSummary {
+  readonly name: string
+  /** Operators in it, in order. */
+  readonly ops: readonly string[]
+  /** Its loops as text. */
+  readonly text: string
+  readonly kind: string
+}
+
+/** A compiled graph: from one value per placeholder to one per output. */
+export interface CompiledCode {
+  (...inputs: readonly unknown[]): readonly unknown[]
+  readonly kernels?: readonly KernelSummary[]
+  /** Positions of outputs that it has already written into the inputs that they overwrite. */
+  readonly writtenInPlace?: ReadonlySet<number>
+}
+
+/** Compiles one graph; inputs may be fake. */
+export type CompileGraph = (gm: GraphModule, exampleInputs: readonly unknown[]) => CompiledCode
