@@ -2,11 +2,10 @@
 import { LINE_HEIGHT, LINE_SIZE, PADDING_X, PADDING_Y, TITLE_HEIGHT, TITLE_SIZE, categoryOf } from '../layout/boxes.ts'
 import { HEADING } from '../layout/arrange.ts'
 import type { Box, Frame, Rect, Route } from '../layout/arrange.ts'
-import type { Point } from '../layout/plan.ts'
 import type { Group, Item } from '../layout/tree.ts'
 import type { Change } from '../view.ts'
 import type { SpatialIndex } from './spatialIndex.ts'
-import type { Paint, Surface } from './surface.ts'
+import type { Line, Paint, Rects, Surface } from './surface.ts'
 import type { Heat } from './cost.ts'
 import type { Theme } from '../theme.ts'
 
@@ -26,6 +25,8 @@ const OUTLINES = 0.12
 const RADIUS = 6
 /** How strong the colour of the hottest node is. */
 const HOTTEST = 0.6
+/** In how many steps the smallest box of a plain picture grows to twice its size. */
+const STEPS_PER_OCTAVE = 2
 /** At small scales this many degrees of heat are told apart. */
 const LEVELS = 4
 
@@ -38,7 +39,7 @@ export function changeOf(item: Item): Change {
 }
 
 export function paint(surface: Surface, index: SpatialIndex, view: Rect, scale: number, theme: Theme, marks: Marks): void {
-  const { boxes, frames, routes } = index.find(view)
+  const { boxes, frames, routes } = index.around(view)
   for (const frame of frames) paintFrame(surface, frame, scale, theme)
   paintRoutes(surface, routes, scale, theme, marks)
   if (scale < OUTLINES) paintPlain(surface, boxes, scale, theme, marks)
@@ -60,17 +61,36 @@ function paintFrame(surface: Surface, { group, x, y, w, h }: Frame, scale: numbe
   })
 }
 
-function paintRoutes(surface: Surface, routes: readonly Route[], scale: number, theme: Theme, { selected }: Marks): void {
-  const usual: (readonly Point[])[] = []
-  const near: (readonly Point[])[] = []
-  const removed: (readonly Point[])[] = []
+/** The lines of one way of drawing each. */
+interface Lines {
+  readonly usual: readonly Line[]
+  readonly near: readonly Line[]
+  readonly removed: readonly Line[]
+}
+
+/** The lines of routes that were drawn last, and for which selection: steps of a drag or a zoom draw the same ones again, which a surface does faster. */
+const lastLines = new WeakMap<readonly Route[], { readonly selected: Item | null; readonly lines: Lines }>()
+
+function linesOf(routes: readonly Route[], selected: Item | null): Lines {
+  const last = lastLines.get(routes)
+  if (last?.selected === selected) return last.lines
+  const usual: Line[] = []
+  const near: Line[] = []
+  const removed: Line[] = []
   for (const { from, to, points } of routes) {
     if (from === selected || to === selected) near.push(points)
     else if (isRemoved(from) || isRemoved(to)) removed.push(points)
     else usual.push(points)
   }
+  const lines = { usual, near, removed }
+  lastLines.set(routes, { selected, lines })
+  return lines
+}
+
+function paintRoutes(surface: Surface, routes: readonly Route[], scale: number, theme: Theme, { selected }: Marks): void {
+  const { usual, near, removed } = linesOf(routes, selected)
   const curved = scale >= CURVES
-  const draw = (lines: readonly (readonly Point[])[], colour: string, width: number, more: Paint): void => {
+  const draw = (lines: readonly Line[], colour: string, width: number, more: Paint): void => {
     if (lines.length === 0) return
     surface.lines(lines, { stroke: colour, width: Math.max(width, 0.6 / scale), ...more }, curved)
     if (scale < TEXTS) return
@@ -86,11 +106,38 @@ const isRemoved = (item: Item): boolean => item.kind === 'node' && item.node.cha
 
 const colourOf = (item: Item, theme: Theme): string => (item.kind === 'node' ? theme.categories[categoryOf(item.node)] : theme.soft)
 
+/** A list of rectangles, and how it is filled. */
+interface Fill {
+  readonly rects: Rects
+  readonly colour: string
+  readonly opacity: number
+}
+
+/** From what the rectangles of boxes follow, beside the boxes. */
+interface PlainLook extends Marks {
+  readonly theme: Theme
+  /** The height of the smallest box, in pixels of the scene. */
+  readonly least: number
+}
+
+/** The rectangles of boxes that were drawn last, as with lines. */
+const lastFills = new WeakMap<readonly Box[], { readonly look: PlainLook; readonly fills: readonly Fill[] }>()
+
+const isSameLook = (a: PlainLook, b: PlainLook): boolean =>
+  a.theme === b.theme && a.least === b.least && a.selected === b.selected && a.hits === b.hits && a.heat === b.heat
+
 /** Boxes that are too small for an outline, one colour at a time. */
-function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, theme: Theme, { selected, hits, heat }: Marks): void {
+function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, theme: Theme, marks: Marks): void {
+  // A box is at least a pixel high, and not two: in steps, so that a zoom finds the same rectangles most of the time.
+  const look: PlainLook = { ...marks, theme, least: 2 ** (Math.ceil(STEPS_PER_OCTAVE * Math.log2(1 / scale)) / STEPS_PER_OCTAVE) }
+  const last = lastFills.get(boxes)
+  const fills = last !== undefined && isSameLook(last.look, look) ? last.fills : fillsOf(boxes, look)
+  lastFills.set(boxes, { look, fills })
+  for (const { rects, colour, opacity } of fills) surface.boxes(rects, colour, opacity)
+}
+
+function fillsOf(boxes: readonly Box[], { selected, hits, heat, theme, least }: PlainLook): readonly Fill[] {
   const byColour = new Map<string, [number, number, number, number][]>()
-  // A box is at least a pixel high.
-  const least = 1 / scale
   for (const { item, x, y, w, h } of boxes) {
     const change = changeOf(item)
     const isHit = hits?.has(item) ?? false
@@ -110,14 +157,16 @@ function paintPlain(surface: Surface, boxes: readonly Box[], scale: number, them
     rects.push([x - more, y - more, Math.max(w, least) + 2 * more, Math.max(h, least) + 2 * more])
     byColour.set(colour, rects)
   }
-  for (const [colour, rects] of byColour) surface.boxes(rects, colour, 1)
-  if (heat === null) return
-  for (let level = 1; level <= LEVELS; level++) {
-    const warm = boxes.filter(({ item }) => Math.ceil(heat.warmth(item) * LEVELS) === level)
-    const rects = warm.map(({ x, y, w, h }): [number, number, number, number] => [x - least, y - least, w + 2 * least, h + 2 * least])
-    if (rects.length > 0) surface.boxes(rects, theme.categories.activation, level / LEVELS)
-  }
+  return [...[...byColour].map(([colour, rects]) => ({ colour, rects, opacity: 1 })), ...(heat === null ? [] : warmFills(boxes, heat, theme, least))]
 }
+
+/** The heat of boxes in some levels. */
+const warmFills = (boxes: readonly Box[], heat: Heat, theme: Theme, least: number): Fill[] =>
+  Array.from({ length: LEVELS }, (_, i) => i + 1).flatMap((level) => {
+    const warm = boxes.filter(({ item }) => Math.ceil(heat.warmth(item) * LEVELS) === level)
+    const rects = warm.map(({ x, y, w, h }) => [x - least, y - least, w + 2 * least, h + 2 * least] as const)
+    return rects.length === 0 ? [] : [{ rects, colour: theme.categories.activation, opacity: level / LEVELS }]
+  })
 
 function paintBox(surface: Surface, { item, content, x, y, w, h }: Box, scale: number, theme: Theme, { selected, hits, heat }: Marks): void {
   const change = changeOf(item)

@@ -12,6 +12,8 @@ export interface Found {
 const CELL = 1024
 /** A view of this share of the scene, or more, is found sooner by asking every thing than by collecting and sorting what its cells hold. */
 const MOST_BY_CELLS = 0.25
+/** A view of this share of the scene, or more, is drawn as the whole scene: the canvas cuts off what is outside sooner than what is inside is found, and the lists stay the same from step to step. */
+const NEARLY_ALL = 0.5
 
 /** One kind of things by the cells in which they lie. */
 class Grid<T> {
@@ -84,6 +86,11 @@ export class SpatialIndex {
     // All of it: nothing to look for.
     if (view.x <= 0 && view.y <= 0 && view.x + view.w >= scene.w && view.y + view.h >= scene.h) return scene
     return { boxes: this.#boxes.find(view), frames: this.#frames.find(view), routes: this.#routes.find(view) }
+  }
+
+  /** What to draw so that a part is seen: what lies in it, and perhaps more. */
+  around(view: Rect): Found {
+    return shareOf(this.scene, view) >= NEARLY_ALL ? this.scene : this.find(view)
   }
 
   /** The box, or else the innermost frame, at a point. */

@@ -1,4 +1,5 @@
 // What a picture is drawn on: a canvas for the screen, SVG text for files and for printing. Both draw the same calls alike.
+import { remembered } from '../../../protocol/remembered.ts'
 import type { Point } from '../layout/plan.ts'
 
 /** How a shape is filled and outlined. Colours are CSS colours; widths and dashes are in pixels of the picture. */
@@ -22,13 +23,16 @@ export interface TextStyle {
   readonly opacity?: number
 }
 
+export type Rects = readonly (readonly [x: number, y: number, w: number, h: number])[]
+export type Line = readonly Point[]
+
 export interface Surface {
   /** A rectangle with rounded corners. */
   box(x: number, y: number, w: number, h: number, radius: number, paint: Paint): void
-  /** Many rectangles of one colour. */
-  boxes(rects: readonly (readonly [x: number, y: number, w: number, h: number])[], fill: string, opacity: number): void
-  /** Lines through points: curves that begin and end vertically, or straight. */
-  lines(lines: readonly (readonly Point[])[], paint: Paint, curved: boolean): void
+  /** Many rectangles of one colour. A list that is drawn again costs less: its path is kept as long as the list is. */
+  boxes(rects: Rects, fill: string, opacity: number): void
+  /** Lines through points: curves that begin and end vertically, or straight. Their path is kept as that of rectangles. */
+  lines(lines: readonly Line[], paint: Paint, curved: boolean): void
   /** Arrow heads that point down, by their tips. */
   arrows(tips: readonly Point[], size: number, fill: string): void
   /** A text whose baseline starts at (x, y). */
@@ -45,42 +49,58 @@ function bend([x0, y0]: Point, [x1, y1]: Point): readonly [number, number, numbe
   return [x0, y0 + bow, x1, y1 - bow]
 }
 
+function rectsPath(rects: Rects): Path2D {
+  const path = new Path2D()
+  for (const [x, y, w, h] of rects) path.rect(x, y, w, h)
+  return path
+}
+
+const curvesPath = (lines: readonly Line[]): Path2D => linesPath(lines, true)
+
+const straightsPath = (lines: readonly Line[]): Path2D => linesPath(lines, false)
+
+function linesPath(lines: readonly Line[], curved: boolean): Path2D {
+  const path = new Path2D()
+  for (const points of lines) {
+    let last: Point | null = null
+    for (const point of points) {
+      const controls = last === null || !curved ? null : bend(last, point)
+      if (last === null) path.moveTo(point[0], point[1])
+      else if (controls === null) path.lineTo(point[0], point[1])
+      else path.bezierCurveTo(...controls, point[0], point[1])
+      last = point
+    }
+  }
+  return path
+}
+
 export class CanvasSurface implements Surface {
   readonly #context: CanvasRenderingContext2D
+  readonly #rects = new WeakMap<Rects, Path2D>()
+  readonly #curves = new WeakMap<readonly Line[], Path2D>()
+  readonly #straights = new WeakMap<readonly Line[], Path2D>()
 
   constructor(context: CanvasRenderingContext2D) {
     this.#context = context
   }
 
   box(x: number, y: number, w: number, h: number, radius: number, paint: Paint): void {
-    const context = this.#context
-    context.beginPath()
-    context.roundRect(x, y, w, h, radius)
-    this.#finish(paint)
+    const path = new Path2D()
+    path.roundRect(x, y, w, h, radius)
+    this.#finish(paint, path)
   }
 
-  boxes(rects: readonly (readonly [number, number, number, number])[], fill: string, opacity: number): void {
+  boxes(rects: Rects, fill: string, opacity: number): void {
     const context = this.#context
-    context.fillStyle = fill
     context.globalAlpha = opacity
-    for (const [x, y, w, h] of rects) context.fillRect(x, y, w, h)
+    context.fillStyle = fill
+    context.fill(remembered(this.#rects, rects, rectsPath))
     context.globalAlpha = 1
   }
 
-  lines(lines: readonly (readonly Point[])[], paint: Paint, curved: boolean): void {
-    const context = this.#context
-    context.beginPath()
-    for (const points of lines) {
-      let last: Point | null = null
-      for (const point of points) {
-        const controls = last === null || !curved ? null : bend(last, point)
-        if (last === null) context.moveTo(point[0], point[1])
-        else if (controls === null) context.lineTo(point[0], point[1])
-        else context.bezierCurveTo(...controls, point[0], point[1])
-        last = point
-      }
-    }
-    this.#finish(paint)
+  lines(lines: readonly Line[], paint: Paint, curved: boolean): void {
+    const path = curved ? remembered(this.#curves, lines, curvesPath) : remembered(this.#straights, lines, straightsPath)
+    this.#finish(paint, path)
   }
 
   arrows(tips: readonly Point[], size: number, fill: string): void {
@@ -105,18 +125,18 @@ export class CanvasSurface implements Surface {
     context.globalAlpha = 1
   }
 
-  #finish({ fill, stroke, width = 1, dash = [], opacity = 1 }: Paint): void {
+  #finish({ fill, stroke, width = 1, dash = [], opacity = 1 }: Paint, path: Path2D): void {
     const context = this.#context
     context.globalAlpha = opacity
     if (fill !== undefined) {
       context.fillStyle = fill
-      context.fill()
+      context.fill(path)
     }
     if (stroke !== undefined) {
       context.strokeStyle = stroke
       context.lineWidth = width
       context.setLineDash([...dash])
-      context.stroke()
+      context.stroke(path)
       context.setLineDash([])
     }
     context.globalAlpha = 1
@@ -130,12 +150,12 @@ export class SvgSurface implements Surface {
     this.#parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}" rx="${n(radius)}"${attributes(paint)}/>`)
   }
 
-  boxes(rects: readonly (readonly [number, number, number, number])[], fill: string, opacity: number): void {
+  boxes(rects: Rects, fill: string, opacity: number): void {
     const d = rects.map(([x, y, w, h]) => `M${n(x)} ${n(y)}h${n(w)}v${n(h)}h${n(-w)}z`).join('')
     this.#parts.push(`<path d="${d}"${attributes({ fill, opacity })}/>`)
   }
 
-  lines(lines: readonly (readonly Point[])[], paint: Paint, curved: boolean): void {
+  lines(lines: readonly Line[], paint: Paint, curved: boolean): void {
     const d = lines.map((points) => {
       let last: Point | null = null
       return points
