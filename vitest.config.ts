@@ -1,4 +1,4 @@
-// Tests import the package by its public names, and internals by their path in src (`../../src/kernels/loopIr.ts`). They run on the sources; with
+// Tests import the package by its public names, and internals by their path in src (`../../src/kernels/ir/loopIr.ts`). They run on the sources; with
 // TENSORFX_TEST_BUILT=1 both kinds of import lead to dist/, never one to each: a class must not exist twice.
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'

@@ -6,6 +6,7 @@ const base = ['errors', 'protocol', 'provenance']
 const tensors = [...base, 'pytree', 'kernels', 'tensor', 'dispatch', 'ops']
 const capture = [...tensors, 'autograd', 'module', 'events', 'pipeline', 'fx']
 const aot = [...capture, 'guards', 'symbols']
+const kernels = (...names) => [...base, ...names.map((name) => `kernels/${name}`)]
 const dynamo = (...names) => [...aot, 'nn', 'aot', 'config', ...names.map((name) => `dynamo/${name}`)]
 const wings = (...names) => [...base, 'pytree', 'module', ...names.map((name) => `fx/${name}`)]
 const fxCore = ['graph', 'text', 'values', 'run', 'trace']
@@ -19,7 +20,20 @@ export const layers = [
   { place: 'pytree', holds: 'flatten and unflatten nested values', imports: base },
   { place: 'events', holds: 'what compile does as a stream of events; its logs and counters', imports: base },
   { place: 'pipeline', holds: 'Pass and `runPasses`: order, observers, verification', imports: [...base, 'events'] },
-  { place: 'kernels', holds: 'dtypes, loop IR, emitters, heap, schedules', imports: base },
+  { place: 'kernels/numbers', holds: 'dtypes, their arithmetic and their elements as JavaScript numbers; special functions', imports: base },
+  { place: 'kernels/engine', holds: 'how kernels may compute: relaxed SIMD, strict code, accuracy', imports: base },
+  { place: 'kernels/wasm', holds: 'WebAssembly: an assembler, vector code, functions in SIMD; no loop IR', imports: kernels('numbers', 'engine') },
+  { place: 'kernels/scalars', holds: 'the table of scalar operations: one record for each', imports: kernels('numbers', 'wasm') },
+  { place: 'kernels/ir', holds: 'the loop IR: building, printing, verifying, interpreting kernels', imports: kernels('numbers', 'scalars') },
+  { place: 'kernels/memory', holds: 'the heap, its budget and blocks, and what a full heap says', imports: kernels('numbers', 'ir') },
+  {
+    place: 'kernels/schedules',
+    holds: 'loop IR for products, convolutions, attention, resampling; no emitter',
+    imports: kernels('numbers', 'engine', 'ir'),
+  },
+  { place: 'kernels/emit', holds: 'loop IR as WebAssembly', imports: kernels('numbers', 'engine', 'wasm', 'scalars', 'ir') },
+  { place: 'kernels/run', holds: 'kernels compiled, cached and called', imports: [...base, 'kernels'] },
+  { place: 'kernels', holds: 'the names that other rooms import', imports: [...base, 'kernels'] },
   { place: 'config', holds: 'settings of compile, the debugger and memory', imports: [...base, 'kernels'] },
   { place: 'formats', holds: 'files of tensors as bytes: safetensors, torch.save; no tensors', imports: [...base, 'kernels'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },

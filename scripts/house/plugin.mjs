@@ -1,5 +1,5 @@
 // An oxlint plugin with the rules of this repository's own house. `house/layers`: imports follow the list of layers, type imports included. `house/callables`: modules
-// are not taken for functions. `house/schedules`: kernels that are schedules know no engine.
+// are not taken for functions.
 import { dirname, join, relative, sep } from 'node:path'
 import { layers, mayImport, placeOf } from './layers.mjs'
 
@@ -37,24 +37,6 @@ const layersRule = {
   },
 }
 
-/** The folders and files of kernels/ that know an engine: schedules are for every engine. */
-const EMITTERS = ['kernels/wasm/', 'kernels/compile.ts']
-
-const schedulesRule = {
-  meta: { type: 'problem', docs: { description: 'Schedules build loop IR for every engine: they import no emitter' }, schema: [] },
-  create(context) {
-    const path = inSrc(context.cwd, context.filename)
-    if (path === null || !path.startsWith('kernels/schedules/')) return {}
-    const check = (node) => {
-      const source = node.source?.value
-      const target = typeof source === 'string' && source.startsWith('.') ? inSrc(context.cwd, join(dirname(context.filename), source)) : null
-      if (target !== null && EMITTERS.some((name) => target.startsWith(name)))
-        context.report({ node, message: `A schedule may not import '${target}': it builds loop IR, which every engine translates.` })
-    }
-    return { ImportDeclaration: check, ExportNamedDeclaration: check, ExportAllDeclaration: check, ImportExpression: check }
-  },
-}
-
 const isText = (node, text) => node.type === 'Literal' && node.value === text
 
 /** `protocol` has the question, and no module gets into `kernels`. */
@@ -77,4 +59,4 @@ const callablesRule = {
   },
 }
 
-export default { meta: { name: 'house' }, rules: { callables: callablesRule, layers: layersRule, schedules: schedulesRule } }
+export default { meta: { name: 'house' }, rules: { callables: callablesRule, layers: layersRule } }

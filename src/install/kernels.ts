@@ -1,9 +1,9 @@
 // The composition root of kernels that programs or the compiler make: all scalar operations, and every kernel is checked against the specification of the loop IR before it is
 // emitted. Programs that only call operators leave the check out.
-import { installVerifier } from '../kernels/compile.ts'
+import { installVerifier } from '../kernels/run/compile.ts'
 import { verifyKernel } from '../kernels/index.ts'
-import { rareOps } from '../kernels/rareOps.ts'
-import { addScalarOps } from '../kernels/scalarOps.ts'
+import { rareOps } from '../kernels/scalars/rareOps.ts'
+import { addScalarOps } from '../kernels/scalars/scalarOps.ts'
 
 /** Adds all scalar operations, and lets kernels be checked. */
 export function installKernels(): void {

@@ -1,8 +1,8 @@
 // The composition root of groups of operators.
 import type { OpFunction } from '../ops/declaration.ts'
 import { registerOp } from '../ops/table.ts'
-import { rareOps } from '../kernels/rareOps.ts'
-import { addScalarOps } from '../kernels/scalarOps.ts'
+import { rareOps } from '../kernels/scalars/rareOps.ts'
+import { addScalarOps } from '../kernels/scalars/scalarOps.ts'
 import { installTensorBase } from './tensorBase.ts'
 
 /** Registers operators, with the methods of tensors that they have. Those that are there already stay. */

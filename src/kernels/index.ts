@@ -1,5 +1,26 @@
-// kernels/: dtypes, the loop IR, its compiler, the heap, and the schedules.
-export { DTYPES, accumulationType, complexDType, dtypeInfo, isComplexDType, isDType, isNarrow, kindRank, promoteTypes, realDType } from './dtype.ts'
+// Kernels: loops over memory, built as a small IR and emitted as WebAssembly. Nothing here knows a tensor. Each room imports those above it in this list, and schedules no emitter.
+//
+//   numbers/    dtypes, and what JavaScript computes for them: rounding, conversion, special functions
+//   engine/     how kernels may compute: relaxed SIMD, strict code, accuracy
+//   wasm/       an assembler, vector code, and functions in SIMD; it knows no loop IR
+//   scalars/    the table of scalar operations, one record for each. Begin at commonOps.ts to add one
+//   ir/         the loop IR: loopIr.ts builds kernels (with an example), print.ts is their text, verify.ts the specification, reference.ts an interpreter
+//   memory/     the heap, its budget, the blocks of tensors, and what a full heap says
+//   schedules/  kernels for products, convolutions, attention and resampling, as loop IR
+//   emit/       loop IR as WebAssembly
+//   run/        kernels compiled, cached and called
+export {
+  DTYPES,
+  accumulationType,
+  complexDType,
+  dtypeInfo,
+  isComplexDType,
+  isDType,
+  isNarrow,
+  kindRank,
+  promoteTypes,
+  realDType,
+} from './numbers/dtype.ts'
 export type {
   ComplexDType,
   ComputeDType,
@@ -11,9 +32,9 @@ export type {
   StorageArray,
   StorageArrayConstructor,
   TypedArray,
-} from './dtype.ts'
-export { readElement, readNumber, writeElement } from './elements.ts'
-export { KernelError } from './errors.ts'
+} from './numbers/dtype.ts'
+export { readElement, readNumber, writeElement } from './numbers/elements.ts'
+export { KernelError } from './ir/errors.ts'
 export {
   accumulate,
   assign,
@@ -44,7 +65,7 @@ export {
   sizeOf,
   sizeParam,
   store,
-} from './loopIr.ts'
+} from './ir/loopIr.ts'
 export type {
   AccumulateStmt,
   ArrayIndex,
@@ -84,23 +105,23 @@ export type {
   Stmt,
   StoreStmt,
   Variable,
-} from './loopIr.ts'
-export { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from './sizes.ts'
-export { scratchBytes } from './scratchLayout.ts'
-export { SPAN_ALIGN, placeSpans } from './spans.ts'
-export { scalarOperation } from './scalarOps.ts'
-export { scalarOps } from './rareOps.ts'
-export type { ScalarOp } from './scalarOps.ts'
-export type { ScalarOpRecord } from './scalarOpRecord.ts'
-export { isCostly } from './analysis.ts'
-export { rounded } from './numbers.ts'
-export { printKernel } from './print.ts'
-export { verifyKernel } from './verify.ts'
-export { runReference } from './reference.ts'
-export type { ReferenceArgs } from './reference.ts'
-export { BoundedCache, cacheSizes, kernelBytes, kernelsByCall, kernelsByLiterals } from './boundedCache.ts'
-export type { CacheSize, CompiledKernel } from './boundedCache.ts'
-export { areDeterministicAlgorithmsEnabled, backends, useDeterministicAlgorithms } from './backends.ts'
+} from './ir/loopIr.ts'
+export { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from './ir/sizes.ts'
+export { scratchBytes } from './ir/scratchLayout.ts'
+export { SPAN_ALIGN, placeSpans } from './memory/spans.ts'
+export { scalarOperation } from './scalars/scalarOps.ts'
+export { scalarOps } from './scalars/rareOps.ts'
+export type { ScalarOp } from './scalars/scalarOps.ts'
+export type { ScalarOpRecord } from './scalars/scalarOpRecord.ts'
+export { isCostly } from './ir/analysis.ts'
+export { rounded } from './numbers/numbers.ts'
+export { printKernel } from './ir/print.ts'
+export { verifyKernel } from './ir/verify.ts'
+export { runReference } from './ir/reference.ts'
+export type { ReferenceArgs } from './ir/reference.ts'
+export { BoundedCache, cacheSizes, kernelBytes, kernelsByCall, kernelsByLiterals } from './run/boundedCache.ts'
+export type { CacheSize, CompiledKernel } from './run/boundedCache.ts'
+export { areDeterministicAlgorithmsEnabled, backends, useDeterministicAlgorithms } from './engine/backends.ts'
 export {
   PerEngine,
   currentAccuracy,
@@ -115,26 +136,26 @@ export {
   setStrict,
   withAccuracy,
   withStrict,
-} from './engine.ts'
-export type { Accuracy, EngineName, RelaxedSetting } from './engine.ts'
-export { compileKernel, kernelCacheStats } from './compile.ts'
-export { emitKernel } from './wasm/emit.ts'
+} from './engine/engine.ts'
+export type { Accuracy, EngineName, RelaxedSetting } from './engine/engine.ts'
+export { compileKernel, kernelCacheStats } from './run/compile.ts'
+export { emitKernel } from './emit/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'
 export { LANES } from './wasm/vectorCode.ts'
-export { free, heapBytes, heapGuard, heapMemory, heapStats, heapView, setHeapGuard } from './heap.ts'
-export type { HeapGuard } from './heap.ts'
-export { beyondLimit, isBeyondLimit, memoryLimit, reclaimables, setMemoryLimit, setSoftLimit } from './budget.ts'
-export { checkedLimit, hostLimit } from './hostMemory.ts'
-export { OutOfMemoryError } from './outOfMemory.ts'
-export { allocating, recordLines, recordsLines } from './owners.ts'
-export type { MemoryOwner } from './owners.ts'
-export { CopiesOf, PackedCopies, PackedCopy } from './packedCopies.ts'
-export { SMALLEST_SCRATCH, ScratchMemory, allocate } from './scratch.ts'
-export * as memory from './memory.ts'
-export type { MemorySnapshot, MemoryStats } from './memory.ts'
-export { HeapCheck, checkHeap } from './heapCheck.ts'
-export { countAllocations, withFailingAllocation } from './heapFaults.ts'
-export type { InjectedFailure } from './heapFaults.ts'
+export { free, heapBytes, heapGuard, heapMemory, heapStats, heapView, setHeapGuard } from './memory/heap.ts'
+export type { HeapGuard } from './memory/heap.ts'
+export { beyondLimit, isBeyondLimit, memoryLimit, reclaimables, setMemoryLimit, setSoftLimit } from './memory/budget.ts'
+export { checkedLimit, hostLimit } from './memory/hostMemory.ts'
+export { OutOfMemoryError } from './memory/outOfMemory.ts'
+export { allocating, recordLines, recordsLines } from './memory/owners.ts'
+export type { MemoryOwner } from './memory/owners.ts'
+export { CopiesOf, PackedCopies, PackedCopy } from './memory/packedCopies.ts'
+export { SMALLEST_SCRATCH, ScratchMemory, allocate } from './memory/scratch.ts'
+export * as memory from './memory/memory.ts'
+export type { MemorySnapshot, MemoryStats } from './memory/memory.ts'
+export { HeapCheck, checkHeap } from './memory/heapCheck.ts'
+export { countAllocations, withFailingAllocation } from './memory/heapFaults.ts'
+export type { InjectedFailure } from './memory/heapFaults.ts'
 export {
   Block,
   blockBytes,
@@ -147,8 +168,8 @@ export {
   setSynchronousCollection,
   spillOf,
   writeBlock,
-} from './storageBlock.ts'
-export { BlockCopies, withPointers } from './blockCopies.ts'
+} from './memory/storageBlock.ts'
+export { BlockCopies, withPointers } from './memory/blockCopies.ts'
 export { attend, beginPieces, endPieces } from './schedules/attention.ts'
 export type { AttentionKeys } from './schedules/attention.ts'
 export { attendBackward } from './schedules/attentionBackward.ts'
@@ -160,12 +181,12 @@ export type { Resampling } from './schedules/resample.ts'
 export { rowsInBlocks, weightsInGroups } from './schedules/resampleGroups.ts'
 export { loopTables, windowsOf } from './schedules/resampleWindows.ts'
 export type { LineParts } from './schedules/resampleGroups.ts'
-export { compileScheduled, knownScratchBytes, spareOf } from './scheduled.ts'
-export type { PackedKernel, ScheduledKernel, SpareKernel } from './scheduled.ts'
+export { compileScheduled, knownScratchBytes, spareOf } from './run/scheduled.ts'
+export type { PackedKernel, ScheduledKernel, SpareKernel } from './run/scheduled.ts'
 export { direct, takesDirect } from './schedules/direct.ts'
 export type { DirectProblem } from './schedules/direct.ts'
-export { compilePackedConvolution, packedConvolution, winogradFor } from './convolutions.ts'
-export type { PackedConvolution } from './convolutions.ts'
+export { compilePackedConvolution, packedConvolution, winogradFor } from './run/convolutions.ts'
+export type { PackedConvolution } from './run/convolutions.ts'
 export { keptWeightBytes } from './schedules/winograd.ts'
 export { gathered, gatheredScratchBytes, gatheredSide } from './schedules/gathered.ts'
 export type { GatheredProblem, GatheredSide, Windows } from './schedules/gathered.ts'
@@ -175,8 +196,8 @@ export { takesWinogradWeight, winogradWeight } from './schedules/winogradWeight.
 export { directWeight, strictOrder, takesDirectWeight } from './schedules/directWeight.ts'
 export type { DirectWeightProblem, SumOrder } from './schedules/directWeight.ts'
 export type { ConvolutionOperand, ConvolutionProblem, ConvolutionSizes, WeightGradientProblem } from './schedules/convolution.ts'
-export { compilePacked, compileProduct, compileUnpacked, packedProduct } from './products.ts'
+export { compilePacked, compileProduct, compileUnpacked, packedProduct } from './run/products.ts'
 export { packedBytes, packedScratchBytes, paysPacked } from './schedules/gemm.ts'
 export { FEW_LINES, FEW_ROWS } from './schedules/skinny.ts'
-export type { PackedProduct, ProductKernel } from './products.ts'
-export type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
+export type { PackedProduct, ProductKernel } from './run/products.ts'
+export type { GemmSpec, MatrixOperand } from './schedules/gemmSpec.ts'

@@ -2,7 +2,7 @@
 import { compile, nn, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { expect } from 'vitest'
-import { memoryOwners } from '../../src/kernels/owners.ts'
+import { memoryOwners } from '../../src/kernels/memory/owners.ts'
 
 /** A weight of `TO` by `FROM` elements is large enough for a record of its own. */
 export const FROM = 256

@@ -85,7 +85,7 @@ const WIDE: Recorded = {
     'ops/eager/pointwiseKernels.ts:build',
     'ops/view/indexing.ts:launchLines',
     'ops/nn/convGemm.ts:run',
-    'kernels/wasm/operations.ts:emitCombine',
+    'kernels/emit/operations.ts:emitCombine',
     'distributed/shared/reduceOnHeap.ts:reduceRanks',
     'distributed/fingerprint.ts:startCheck',
     'distributed/processGroup.ts:ProcessGroup.#work',

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import type { DType } from '../../src/kernels/dtype.ts'
-import { converted } from '../../src/kernels/numbers.ts'
+import type { DType } from '../../src/kernels/numbers/dtype.ts'
+import { converted } from '../../src/kernels/numbers/numbers.ts'
 
 const tensor = (values: readonly number[], dtype: DType): Tensor => torch.tensor([...values], { dtype })
 

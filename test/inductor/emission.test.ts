@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest'
 import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { installVerifier } from '../../src/kernels/compile.ts'
+import { installVerifier } from '../../src/kernels/run/compile.ts'
 import { verifyKernel } from '../../src/kernels/index.ts'
-import type { Kernel } from '../../src/kernels/loopIr.ts'
-import { printKernel } from '../../src/kernels/print.ts'
-import { emitKernel } from '../../src/kernels/wasm/emit.ts'
+import type { Kernel } from '../../src/kernels/ir/loopIr.ts'
+import { printKernel } from '../../src/kernels/ir/print.ts'
+import { emitKernel } from '../../src/kernels/emit/emit.ts'
 
 interface Model extends nn.Module {
   forward(images: Tensor): Tensor

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { processEngine, withStrict } from '../../src/kernels/engine.ts'
+import { processEngine, withStrict } from '../../src/kernels/engine/engine.ts'
 import { digestsOf } from '../goldens/strict/program.mjs'
 import { tenth } from '../helpers/rotation.ts'
 

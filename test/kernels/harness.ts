@@ -1,14 +1,14 @@
 // Runs a kernel as WebAssembly on a memory of its own, next to the reference interpreter.
-import { dtypeInfo } from '../../src/kernels/dtype.ts'
-import type { DType, ElementValue, StorageArray } from '../../src/kernels/dtype.ts'
-import { readElement, writeElement } from '../../src/kernels/elements.ts'
-import type { Kernel } from '../../src/kernels/loopIr.ts'
-import { rareOps } from '../../src/kernels/rareOps.ts'
-import { runReference } from '../../src/kernels/reference.ts'
-import { addScalarOps, hostFunctions } from '../../src/kernels/scalarOps.ts'
-import { scratchBytes } from '../../src/kernels/scratchLayout.ts'
-import { verifyKernel } from '../../src/kernels/verify.ts'
-import { emitKernel } from '../../src/kernels/wasm/emit.ts'
+import { dtypeInfo } from '../../src/kernels/numbers/dtype.ts'
+import type { DType, ElementValue, StorageArray } from '../../src/kernels/numbers/dtype.ts'
+import { readElement, writeElement } from '../../src/kernels/numbers/elements.ts'
+import type { Kernel } from '../../src/kernels/ir/loopIr.ts'
+import { rareOps } from '../../src/kernels/scalars/rareOps.ts'
+import { runReference } from '../../src/kernels/ir/reference.ts'
+import { addScalarOps, hostFunctions } from '../../src/kernels/scalars/scalarOps.ts'
+import { scratchBytes } from '../../src/kernels/ir/scratchLayout.ts'
+import { verifyKernel } from '../../src/kernels/ir/verify.ts'
+import { emitKernel } from '../../src/kernels/emit/emit.ts'
 
 addScalarOps(rareOps)
 

@@ -13,7 +13,7 @@ import {
   setSynchronousCollection,
   withFailingAllocation,
 } from 'tensorfx/kernels'
-import { HeapCheck } from '../../src/kernels/heapCheck.ts'
+import { HeapCheck } from '../../src/kernels/memory/heapCheck.ts'
 
 const F = torch.nn.functional
 

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Tensor, compile, config, nn, optim, torch } from 'tensorfx'
 import { checkpoint } from 'tensorfx/autograd'
-import { nodeCollector } from '../../src/kernels/collector.ts'
+import { nodeCollector } from '../../src/kernels/memory/collector.ts'
 import { turn } from '../helpers/rotation.ts'
 
 const MIB = 2 ** 20

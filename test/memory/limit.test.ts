@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { ArgumentError, Tensor, compile, config, torch } from 'tensorfx'
 import { withConfig } from 'tensorfx/compile'
 import { OutOfMemoryError, ScratchMemory, heapStats, setSoftLimit, setSynchronousCollection } from 'tensorfx/kernels'
-import { limitWithin } from '../../src/kernels/hostMemory.ts'
+import { limitWithin } from '../../src/kernels/memory/hostMemory.ts'
 import { turn } from '../helpers/rotation.ts'
 
 const MIB = 2 ** 20

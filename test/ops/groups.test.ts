@@ -5,7 +5,7 @@ import { opByName } from 'tensorfx/ops'
 import { expect, it } from 'vitest'
 import { findOperators } from '../../scripts/generateOps.mjs'
 import { groupsIn } from '../../scripts/operatorGroups.mjs'
-import { rareOps } from '../../src/kernels/rareOps.ts'
+import { rareOps } from '../../src/kernels/scalars/rareOps.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const operators = findOperators()

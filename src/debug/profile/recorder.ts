@@ -3,7 +3,7 @@
 import { backwardState, upcomingSeq } from '../../autograd/index.ts'
 import { dispatchState, observed } from '../../dispatch/index.ts'
 import type { ObservedKernel, OpDef } from '../../dispatch/index.ts'
-import { budget, peakSince, watchPeak } from '../../kernels/budget.ts'
+import { budget, peakSince, watchPeak } from '../../kernels/memory/budget.ts'
 import { currentEngine } from '../../kernels/index.ts'
 import type { ProfileEvent } from './event.ts'
 import { GraphRuns } from './graphRuns.ts'

@@ -1,8 +1,8 @@
 // Attention by blocks of query rows, for one head at a time. Keys and values are packed in panels once for a head. Then each block of rows makes its scores in scratch memory, takes
 // their softmax in place, and multiplies them with the values: the matrix of all scores is never in memory. Where even the scores of one block are many, the keys come in pieces:
 // each piece corrects the sums of those before it by how much the greatest score has grown.
-import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, store } from '../loopIr.ts'
-import type { Expr, Kernel, Local, LoopVar, Param, Stmt } from '../loopIr.ts'
+import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, store } from '../ir/loopIr.ts'
+import type { Expr, Kernel, Local, LoopVar, Param, Stmt } from '../ir/loopIr.ts'
 import { PANEL, buffer, inLanes, inRows, lowest, one, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import { QUAD } from './notation.ts'
 import type { AttentionMask } from './attentionPanels.ts'

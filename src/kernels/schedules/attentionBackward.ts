@@ -16,9 +16,9 @@ import {
   scalar,
   setElement,
   store,
-} from '../loopIr.ts'
-import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../loopIr.ts'
-import { roundedUp } from '../sizes.ts'
+} from '../ir/loopIr.ts'
+import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../ir/loopIr.ts'
+import { roundedUp } from '../ir/sizes.ts'
 import { PANEL, buffer, inLanes, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import type { AttentionMask, Rows } from './attentionPanels.ts'
 

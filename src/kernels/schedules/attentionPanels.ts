@@ -18,9 +18,9 @@ import {
   sizeOf,
   sizeParam,
   store,
-} from '../loopIr.ts'
-import type { BufferParam, Expr, Index, Kernel, LoopVar, Memory, Param, ScalarParam, Size, Stmt } from '../loopIr.ts'
-import { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
+} from '../ir/loopIr.ts'
+import type { BufferParam, Expr, Index, Kernel, LoopVar, Memory, Param, ScalarParam, Size, Stmt } from '../ir/loopIr.ts'
+import { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { from } from './notation.ts'
 import type { Terms } from './notation.ts'
 import { transpose } from './transpose.ts'

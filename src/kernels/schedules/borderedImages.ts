@@ -1,6 +1,6 @@
 // A copy of images with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
-import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import type { ConvolutionOperand } from './convolution.ts'
 import { QUAD, down, from, nest, up } from './notation.ts'
 import type { Terms } from './notation.ts'

@@ -1,6 +1,6 @@
 // Copies of images, plane by plane, with the zeros around them that windows reach: windows are read from them without testing for the border, in lanes along rows.
-import { constant, forLoop, load, loopVar, scratch, store } from '../loopIr.ts'
-import type { LoopVar, Memory, Scratch, Stmt } from '../loopIr.ts'
+import { constant, forLoop, load, loopVar, scratch, store } from '../ir/loopIr.ts'
+import type { LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.ts'
 import type { ConvolutionOperand, ConvolutionSizes } from './convolution.ts'
 import { QUAD, from, nest, up } from './notation.ts'
 import type { Terms } from './notation.ts'

@@ -1,8 +1,8 @@
 // A transform of both sides of a square of values: of each column, then of each row of the results. Small squares stay in registers; larger ones, which registers could not hold and whose code
 // would be long, lie in memory in between, and loops go over the columns and the rows.
 import { present } from '../../errors/index.ts'
-import { forLoop, load, loopVar, store } from '../loopIr.ts'
-import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { forLoop, load, loopVar, store } from '../ir/loopIr.ts'
+import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import { QUAD, from } from './notation.ts'
 
 /** A linear transform of `size` values into `results` others. */

@@ -1,5 +1,5 @@
 // The problem that schedules of convolutions solve: images in any layout, one group, sizes that are known when the kernel is built, and an epilogue.
-import type { BufferParam, Expr, LoopVar, Param, Stmt } from '../loopIr.ts'
+import type { BufferParam, Expr, LoopVar, Param, Stmt } from '../ir/loopIr.ts'
 
 /** The sizes of a convolution of one group, and how its window moves. */
 export interface ConvolutionSizes {

@@ -21,8 +21,8 @@ import {
   setElement,
   sizeOf,
   store,
-} from '../loopIr.ts'
-import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+} from '../ir/loopIr.ts'
+import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import { BorderedPlanes } from './borderedPlanes.ts'
 import type { Planes, Reach } from './borderedPlanes.ts'
 import { axisParts } from './convolution.ts'

@@ -4,10 +4,10 @@
 // Eight channels are copied at a time. Of the rest, fewer than eight, those of all rows of the window lie side by side, so that the elements of a window are neighbours. Gradients are read where they lie. The sums of
 // these channels stay in the cache while images and blocks of rows of pixels pass by.
 import { present } from '../../errors/index.ts'
-import { touches64Bits } from '../analysis.ts'
-import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
-import { sizeProduct, sizeSum } from '../sizes.ts'
+import { touches64Bits } from '../ir/analysis.ts'
+import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
+import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { BorderedImages } from './borderedImages.ts'
 import type { ConvolutionOperand, ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
 import { QUAD, down, from, largestDivisor, nest, ones, up } from './notation.ts'

@@ -1,9 +1,9 @@
 // Products of a matrix and the windows of images, for convolutions of any sizes, which may be parameters of each call: windows are laid out as the rows of a matrix (im2col), which the schedule gemm then
 // takes. They are read from a copy of the image with a border of zeros, and for transposed convolutions with zeros between its pixels.
-import type { GemmSpec } from '../gemmSpec.ts'
-import { constant, forLoop, load, loopVar, scratch, store } from '../loopIr.ts'
-import type { Kernel, Size, Stmt } from '../loopIr.ts'
-import { sizeProduct, sizeSum } from '../sizes.ts'
+import type { GemmSpec } from './gemmSpec.ts'
+import { constant, forLoop, load, loopVar, scratch, store } from '../ir/loopIr.ts'
+import type { Kernel, Size, Stmt } from '../ir/loopIr.ts'
+import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { gemm, gemmScratchBytes, productOf } from './gemm.ts'
 import type { GemmTile } from './gemm.ts'
 import { from, nest } from './notation.ts'

@@ -1,7 +1,7 @@
 // Products of matrices: sums of a few rows by a few columns stay in registers while the depth goes by. B is packed into panels as wide as such a tile; A is read where it
 // lies if the depth runs along its rows and the tile has no gain from packing it too. Each sum adds its products in the order of the depth, as one loop over it would.
-import { accessesOf, forEachExpr, touches64Bits } from '../analysis.ts'
-import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
+import { accessesOf, forEachExpr, touches64Bits } from '../ir/analysis.ts'
+import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import {
   bufferParam,
   call,
@@ -16,9 +16,9 @@ import {
   serialLoops,
   setElement,
   store,
-} from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
-import { roundedUp, sizeProduct, sizeSum } from '../sizes.ts'
+} from '../ir/loopIr.ts'
+import type { Expr, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../ir/loopIr.ts'
+import { roundedUp, sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { from, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import { packing, paddedParts, wholeParts } from './panels.ts'

@@ -1,6 +1,6 @@
 // What schedules write often: indices, loops inside each other, sizes in whole vectors.
-import { at, forLoop } from '../loopIr.ts'
-import type { Index, LoopMode, LoopVar, Size, Stmt } from '../loopIr.ts'
+import { at, forLoop } from '../ir/loopIr.ts'
+import type { Index, LoopMode, LoopVar, Size, Stmt } from '../ir/loopIr.ts'
 
 /** Elements of a vector of float32, and lines of a block that is transposed in registers. */
 export const QUAD = 4

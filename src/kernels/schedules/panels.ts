@@ -1,8 +1,8 @@
 // Packing for products: the lines of an operand (rows of A, columns of B) become panels of a few lines each, depth by depth, so that the product reads them in the order
 // in which it needs them. Line l at depth k lies at l * stride + k * depthStride.
-import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../loopIr.ts'
-import type { Expr, LoopVar, Memory, Size, Stmt } from '../loopIr.ts'
-import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
+import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, LoopVar, Memory, Size, Stmt } from '../ir/loopIr.ts'
+import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { QUAD, from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
 

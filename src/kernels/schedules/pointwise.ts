@@ -1,6 +1,6 @@
 // The kernel of independent iterations: in tiles where it transposes, otherwise loops whose innermost runs in lanes.
-import { bufferParam, forLoop, load, store } from '../loopIr.ts'
-import type { BufferParam, Expr, Kernel, Memory, Stmt } from '../loopIr.ts'
+import { bufferParam, forLoop, load, store } from '../ir/loopIr.ts'
+import type { BufferParam, Expr, Kernel, Memory, Stmt } from '../ir/loopIr.ts'
 import { transpose } from './transpose.ts'
 import type { Nest } from './transpose.ts'
 

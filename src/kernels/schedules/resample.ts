@@ -1,9 +1,25 @@
 // Lines of another length, whose elements are weighted sums of a few elements of the line, four at a time; for images both dimensions in one kernel. Where these elements lie
 // is read from tables, in a loop (resampleLoop.ts), or is part of the code (resampleWritten.ts). Float32.
-import { KernelError } from '../errors.ts'
-import { at, bufferParam, call, constant, declare, forLoop, iota, load, local, loopVar, read, scratch, sizeOf, sizeParam, store } from '../loopIr.ts'
-import type { BufferParam, Kernel, LoopVar, Memory, Scratch, Size, SizeParam, Stmt } from '../loopIr.ts'
-import { sizeDifference, sizeProduct } from '../sizes.ts'
+import { KernelError } from '../ir/errors.ts'
+import {
+  at,
+  bufferParam,
+  call,
+  constant,
+  declare,
+  forLoop,
+  iota,
+  load,
+  local,
+  loopVar,
+  read,
+  scratch,
+  sizeOf,
+  sizeParam,
+  store,
+} from '../ir/loopIr.ts'
+import type { BufferParam, Kernel, LoopVar, Memory, Scratch, Size, SizeParam, Stmt } from '../ir/loopIr.ts'
+import { sizeDifference, sizeProduct } from '../ir/sizes.ts'
 import { QUAD, from } from './notation.ts'
 import type { Terms } from './notation.ts'
 import { groupsOf, periodOf } from './resampleGroups.ts'

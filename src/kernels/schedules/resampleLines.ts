@@ -1,6 +1,6 @@
 // The lines of a resizing that are made together, and the elements that they are made of.
-import { call, load, read } from '../loopIr.ts'
-import type { BufferParam, Expr, Index, Local, Memory } from '../loopIr.ts'
+import { call, load, read } from '../ir/loopIr.ts'
+import type { BufferParam, Expr, Index, Local, Memory } from '../ir/loopIr.ts'
 import { from } from './notation.ts'
 import type { Terms } from './notation.ts'
 

@@ -15,8 +15,8 @@ import {
   setElement,
   sizeParam,
   store,
-} from '../loopIr.ts'
-import type { BufferParam, Expr, Index, SizeParam, Stmt } from '../loopIr.ts'
+} from '../ir/loopIr.ts'
+import type { BufferParam, Expr, Index, SizeParam, Stmt } from '../ir/loopIr.ts'
 import { QUAD, from, ones } from './notation.ts'
 import { elementsOf } from './resampleLines.ts'
 import type { Sources } from './resampleLines.ts'

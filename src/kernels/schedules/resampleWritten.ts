@@ -1,7 +1,7 @@
 // Groups of four neighbours of resized lines whose places are part of the code: vectors and pairs that hold their elements are loaded at known places, and shuffled into
 // lanes. Where they repeat themselves along the line, as when it halves, the repetitions are a loop.
-import { at, call, constant, declareArray, element, forLoop, load, localArray, lookup, loopVar, read, setElement, store } from '../loopIr.ts'
-import type { BufferParam, Expr, Index, LocalArray, LoopVar, Size, Stmt } from '../loopIr.ts'
+import { at, call, constant, declareArray, element, forLoop, load, localArray, lookup, loopVar, read, setElement, store } from '../ir/loopIr.ts'
+import type { BufferParam, Expr, Index, LocalArray, LoopVar, Size, Stmt } from '../ir/loopIr.ts'
 import { QUAD, from, ones } from './notation.ts'
 import type { Group, Period } from './resampleGroups.ts'
 import { elementsOf } from './resampleLines.ts'

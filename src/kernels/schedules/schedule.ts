@@ -1,7 +1,7 @@
 // What a schedule is: a function from a problem and a tile to a kernel of the loop IR, which every engine translates. Schedules live beside this file and import no
-// emitter (the lint rule house/schedules). How one is written: see the example at the start of ../loopIr.ts.
-import type { EngineName } from '../engine.ts'
-import type { Kernel } from '../loopIr.ts'
+// emitter (scripts/house/layers.mjs). How one is written: see the example at the start of ../ir/loopIr.ts.
+import type { EngineName } from '../engine/engine.ts'
+import type { Kernel } from '../ir/loopIr.ts'
 
 /**
  * A schedule for problems of one kind. `Problem` is what callers have (sizes, strides, buffers, an epilogue as expressions); `Spec` is the same in the schedule's own

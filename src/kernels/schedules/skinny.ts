@@ -2,7 +2,7 @@
 // small; each element of the other one is used at most four times, so that it is read where it lies, in the order in which it lies: along the depth (`skinnyAlong`) or
 // across its lines (`skinnyAcross`). Sums go to scratch memory, from which the epilogue reads them.
 import { InternalError } from '../../errors/index.ts'
-import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
+import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import {
   assign,
   at,
@@ -22,9 +22,9 @@ import {
   serialLoops,
   setElement,
   store,
-} from '../loopIr.ts'
-import type { Expr, Index, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../loopIr.ts'
-import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../sizes.ts'
+} from '../ir/loopIr.ts'
+import type { Expr, Index, Kernel, LoopVar, Memory, Scratch, Size, Stmt } from '../ir/loopIr.ts'
+import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'

@@ -1,7 +1,7 @@
 // Statements in terms of other loops: an epilogue is written for the rows and columns of a result, a schedule walks over these by tiles.
-import { call, iota, sizeOf } from '../loopIr.ts'
-import type { ArrayPlace, Expr, Index, LoopVar, Stmt } from '../loopIr.ts'
-import { sizeProduct, sizeSum } from '../sizes.ts'
+import { call, iota, sizeOf } from '../ir/loopIr.ts'
+import type { ArrayPlace, Expr, Index, LoopVar, Stmt } from '../ir/loopIr.ts'
+import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 
 /** What loop variables stand for: sums of a size and of other variables times strides. */
 export type Substitution = ReadonlyMap<LoopVar, Omit<Index, 'dynamic'>>

@@ -1,11 +1,11 @@
 // Copies and pointwise kernels that read along other dimensions than they write along: a transposed tensor made contiguous, a permuted copy, x + y.t(). One element at a
 // time, each would touch a cache line of its own. Tiles of 4x4 elements are loaded along the one dimension, transposed in registers, and stored along the other, in blocks
 // whose cache lines are in the cache for as long as they are used.
-import { forEachExpr, strideAlong } from '../analysis.ts'
-import { KernelError } from '../errors.ts'
-import { at, constant, declareArray, element, forLoop, localArray, loopVar, serialLoops, setElement } from '../loopIr.ts'
-import type { Index, Kernel, LoadExpr, LoopVar, Param, Size, Stmt, StoreStmt } from '../loopIr.ts'
-import { roundedDown, sizeDifference, sizeSum, sizeText } from '../sizes.ts'
+import { forEachExpr, strideAlong } from '../ir/analysis.ts'
+import { KernelError } from '../ir/errors.ts'
+import { at, constant, declareArray, element, forLoop, localArray, loopVar, serialLoops, setElement } from '../ir/loopIr.ts'
+import type { Index, Kernel, LoadExpr, LoopVar, Param, Size, Stmt, StoreStmt } from '../ir/loopIr.ts'
+import { roundedDown, sizeDifference, sizeSum, sizeText } from '../ir/sizes.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted, substitutedIndex } from './substitute.ts'
 

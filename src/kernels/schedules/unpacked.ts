@@ -1,8 +1,8 @@
 // Products of matrices as a loop over their elements, which takes no memory beside its operands: for calls that have no room to pack them. Sums are in the order of the depth, as those of
 // the product schedule are.
-import type { GemmSpec, MatrixOperand } from '../gemmSpec.ts'
-import { assign, at, call, constant, declare, load, local, loopVar, read, serialLoops } from '../loopIr.ts'
-import type { Expr, Kernel } from '../loopIr.ts'
+import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
+import { assign, at, call, constant, declare, load, local, loopVar, read, serialLoops } from '../ir/loopIr.ts'
+import type { Expr, Kernel } from '../ir/loopIr.ts'
 import type { Terms } from './notation.ts'
 
 /** The kernel of a product. It has the parameters of the product, but that for scratch memory. */

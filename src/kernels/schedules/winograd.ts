@@ -5,8 +5,8 @@
 // Of each image a copy with a border of zeros is made whose channels are neighbours, so that the transforms run in lanes along channels and features. Where the transformed windows of all
 // images stay in the cache, groups of features are computed one after the other, else blocks of rows of tiles. Results go by way of scratch memory in the layout of the result, where the
 // epilogue reads them.
-import { bufferParam, call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Memory, Scratch, Stmt } from '../loopIr.ts'
+import { bufferParam, call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, Kernel, LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import { byWayOfMemory, fromLines, onBothSides, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'

@@ -3,8 +3,8 @@
 // A row of m results is a product of polynomials: it is known from its values at m + 2 points, and at each point the value is one product. The points are 0, infinity and pairs of p and -p,
 // whose values share their even and their odd terms. Points near 1 whose powers and sums are exact in float32 keep errors small: 5/8 and 3/2 in place of the usual 1 and 2 halve those of F(4,3).
 import { present } from '../../errors/index.ts'
-import { call, constant } from '../loopIr.ts'
-import type { Expr } from '../loopIr.ts'
+import { call, constant } from '../ir/loopIr.ts'
+import type { Expr } from '../ir/loopIr.ts'
 import type { Transform } from './bothSides.ts'
 
 /** Rows of coefficients by point. Those of -p are those of p with the other sign at odd places. */

@@ -2,8 +2,8 @@
 // all tiles, and the sums become the 3x3 weights. It takes 16 multiplications where the plain sum over pixels takes 36.
 //
 // Rows of tiles come in blocks, whose transformed windows and tiles stay in the cache; each block is added to the sums.
-import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../loopIr.ts'
-import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../loopIr.ts'
+import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import { BorderedImages } from './borderedImages.ts'
 import { onBothSides } from './bothSides.ts'
 import type { Transform } from './bothSides.ts'

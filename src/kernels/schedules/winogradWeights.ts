@@ -1,7 +1,7 @@
 // The weights of convolutions by Winograd's algorithms, transformed and in the panels that their products read: by a part of the convolution's kernel, or by a kernel of its own where they
 // are kept for many calls.
-import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../loopIr.ts'
-import type { Expr, LoopVar, Memory, Scratch, Stmt } from '../loopIr.ts'
+import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../ir/loopIr.ts'
+import type { Expr, LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.ts'
 import { fromLines, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'
 import type { ConvolutionProblem } from './convolution.ts'

@@ -1,6 +1,6 @@
 // float32 elementary functions as straight-line SIMD code, inlined where they are used: no tables, branches or calls, but for long angles.
 //
-// Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; the errors over every float32 are those of test/kernels/everyFloat32.test.ts.
+// Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; the errors over every float32 are those of test/kernels/scalars/everyFloat32.test.ts.
 // All are correct at ±0, ±Infinity and NaN, and give zero, subnormals and Infinity where they should.
 import type { Val, VectorCode } from './vectorCode.ts'
 

@@ -1,6 +1,6 @@
 // The dtypes that are computed in wider ones: how their elements become 32-bit lanes and back, and how a result is rounded to them.
 // Lanes hold int8, uint8 and int16 as int32, and float16 and bfloat16 as float32; a value is always one that the narrow dtype has.
-import type { DType } from '../dtype.ts'
+import type { DType } from '../numbers/dtype.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 /** The bits of a float16 without its sign, moved to those of a float32, are the number divided by this: the biases of the exponents differ by 112. */

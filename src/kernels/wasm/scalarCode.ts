@@ -1,4 +1,4 @@
-// The WebAssembly code of scalar operations: the types of the `wasm` column of ../scalarOps.ts, and the operations that take more than one instruction.
+// The WebAssembly code of scalar operations: the types of the `wasm` column of ../scalars/scalarOps.ts, and the operations that take more than one instruction.
 //
 // Registers: float32 and int32 are four lanes; bool is four lanes of 0 or -1; float64 and int64 are two lanes. (In kernels with these, every element takes 64
 // bits, see Elements in vectorCode.ts, so that masks fit any lane width.)

@@ -3,7 +3,7 @@
 // A value is one v128 local per vector in flight. With four vectors in flight each operation is emitted four times in a row, so that independent
 // work is interleaved and the processor does not wait for one long chain. A value that is the same in all vectors is one local. Locals cost
 // nothing in optimised code (the engine converts them to SSA); they are pooled to keep their number small for the baseline compiler.
-import { currentEngine } from '../engine.ts'
+import { currentEngine } from '../engine/engine.ts'
 import type { FunctionBuilder, PlainOp } from './assembler.ts'
 
 /** The locals that hold a value: one per vector in flight, or a single one if the value is the same in all vectors. */

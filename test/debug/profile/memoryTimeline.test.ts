@@ -5,7 +5,7 @@ import { compile } from 'tensorfx/compile'
 import type { Tensor } from 'tensorfx'
 import { MemoryTimeline, memoryTimeline } from 'tensorfx/debug'
 import { observed } from '../../../src/dispatch/index.ts'
-import { recordsAll } from '../../../src/kernels/owners.ts'
+import { recordsAll } from '../../../src/kernels/memory/owners.ts'
 
 class Net extends nn.Module {
   fc1 = new nn.Linear(100, 300)

@@ -1,6 +1,6 @@
 // Random blocks of attention with their results, for the kernels that compute them: rows and keys around tiles and panels, every mask, keys at once and in pieces, forward and backward. What
 // fills a panel beyond the last key is NaN, which must not reach a result.
-import type { Kernel } from '../../../src/kernels/loopIr.ts'
+import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import { attend, beginPieces, endPieces } from '../../../src/kernels/schedules/attention.ts'
 import { attendBackward } from '../../../src/kernels/schedules/attentionBackward.ts'
 import { BLOCK, PANEL, packKeys, packValues } from '../../../src/kernels/schedules/attentionPanels.ts'

@@ -1,7 +1,7 @@
 // Random convolutions and transposed ones with their results, for the schedules that compute them: windows, strides, dilations, groups, borders, layouts of images and weights, epilogues.
-import { at, bufferParam, call, cast, constant, iota, load, loopVar, sizeParam, store } from '../../../src/kernels/loopIr.ts'
+import { at, bufferParam, call, cast, constant, iota, load, loopVar, sizeParam, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { ConvolutionSizes } from '../../../src/kernels/schedules/convolution.ts'
-import type { BufferParam, Expr, Size, SizeParam } from '../../../src/kernels/loopIr.ts'
+import type { BufferParam, Expr, Size, SizeParam } from '../../../src/kernels/ir/loopIr.ts'
 import { gathered, gatheredSide } from '../../../src/kernels/schedules/gathered.ts'
 import type { GatheredSide } from '../../../src/kernels/schedules/gathered.ts'
 import { direct } from '../../../src/kernels/schedules/direct.ts'

@@ -1,7 +1,7 @@
 // Random nests of independent iterations whose tensors lie in memory in different orders, for the schedules that compute them.
 import { present } from '../../../src/errors/index.ts'
-import { DTYPES } from '../../../src/kernels/dtype.ts'
-import type { DType } from '../../../src/kernels/dtype.ts'
+import { DTYPES } from '../../../src/kernels/numbers/dtype.ts'
+import type { DType } from '../../../src/kernels/numbers/dtype.ts'
 import {
   bufferParam,
   call,
@@ -16,9 +16,9 @@ import {
   serialLoops,
   sizeParam,
   store,
-} from '../../../src/kernels/loopIr.ts'
-import type { Expr, Index, Kernel, Param, Size, Stmt } from '../../../src/kernels/loopIr.ts'
-import { printKernel } from '../../../src/kernels/print.ts'
+} from '../../../src/kernels/ir/loopIr.ts'
+import type { Expr, Index, Kernel, Param, Size, Stmt } from '../../../src/kernels/ir/loopIr.ts'
+import { printKernel } from '../../../src/kernels/ir/print.ts'
 import { pointwiseKernel } from '../../../src/kernels/schedules/pointwise.ts'
 import { transpose } from '../../../src/kernels/schedules/transpose.ts'
 import type { Nest } from '../../../src/kernels/schedules/transpose.ts'

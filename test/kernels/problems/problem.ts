@@ -1,7 +1,7 @@
 // A problem of a schedule as everySchedule.test.ts draws it: its kernels, what they get, and what plain loops compute.
-import type { DType } from '../../../src/kernels/dtype.ts'
-import type { EngineName } from '../../../src/kernels/engine.ts'
-import type { Kernel } from '../../../src/kernels/loopIr.ts'
+import type { DType } from '../../../src/kernels/numbers/dtype.ts'
+import type { EngineName } from '../../../src/kernels/engine/engine.ts'
+import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import type { Schedule } from '../../../src/kernels/schedules/schedule.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
 import type { Args } from '../harness.ts'

@@ -1,7 +1,7 @@
 // Random matrix products with their results, for the schedules that compute them.
-import { at, bufferParam, call, cast, constant, iota, load, loopVar, sizeParam, store } from '../../../src/kernels/loopIr.ts'
-import type { BufferParam, Expr, Kernel, Size } from '../../../src/kernels/loopIr.ts'
-import type { GemmSpec, MatrixOperand } from '../../../src/kernels/gemmSpec.ts'
+import { at, bufferParam, call, cast, constant, iota, load, loopVar, sizeParam, store } from '../../../src/kernels/ir/loopIr.ts'
+import type { BufferParam, Expr, Kernel, Size } from '../../../src/kernels/ir/loopIr.ts'
+import type { GemmSpec, MatrixOperand } from '../../../src/kernels/schedules/gemmSpec.ts'
 import { gemm } from '../../../src/kernels/schedules/gemm.ts'
 import { FEW_LINES, skinnyAcross, skinnyAlong } from '../../../src/kernels/schedules/skinny.ts'
 import { unpackedProduct } from '../../../src/kernels/schedules/unpacked.ts'

@@ -1,5 +1,5 @@
 // Random gradients of convolutions' weights, for the schedules that compute them: windows, sizes around tiles, groups, layouts, padding, epilogues.
-import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../../src/kernels/loopIr.ts'
+import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { ConvolutionSizes, WeightGradientProblem } from '../../../src/kernels/schedules/convolution.ts'
 import { directWeight } from '../../../src/kernels/schedules/directWeight.ts'
 import type { SumOrder } from '../../../src/kernels/schedules/directWeight.ts'

@@ -1,0 +1,54 @@
+// `torch.backends` and `torch.useDeterministicAlgorithms`: how kernels may compute.
+import { checkArgument, checkCount } from '../../protocol/index.ts'
+import { isStrict, processEngine, relaxedSetting, setRelaxed, setStrict } from './engine.ts'
+import type { EngineName, RelaxedSetting } from './engine.ts'
+
+/** `torch.backends.wasm`. */
+export interface WasmBackend {
+  /**
+   * Whether kernels use relaxed SIMD, whose fused multiply-add rounds once: where the host has it (`'auto'`, the default), in any case (`true`), or never (`false`). Results differ in
+   * last bits, so it is set before the first operator runs; the environment variable `TENSORFX_RELAXED` sets it too.
+   *
+   * @throws ArgumentError for another value, for `true` where the host has no relaxed SIMD, and for a change after kernels were compiled.
+   */
+  relaxed: RelaxedSetting
+  /** The engine of this process. */
+  readonly engine: EngineName
+}
+
+/** PyTorch's `torch.backends`. */
+export const backends: { readonly wasm: WasmBackend } = {
+  wasm: {
+    get relaxed() {
+      return relaxedSetting()
+    },
+    set relaxed(value) {
+      setRelaxed(value)
+    },
+    get engine() {
+      return processEngine()
+    },
+  },
+}
+
+/**
+ * With `true`, results do not depend on what the machine offers: kernels leave fused multiply-add out, so that every machine computes the same bits, more slowly. All operators are
+ * deterministic in any case. `compile(fn, { options: { strict: true } })` does the same for one function. PyTorch's `torch.use_deterministic_algorithms`.
+ *
+ * @throws ArgumentError unless `mode` is a boolean.
+ * @example
+ * torch.useDeterministicAlgorithms(true)
+ * torch.areDeterministicAlgorithmsEnabled() // true
+ * torch.useDeterministicAlgorithms(false)
+ */
+export function useDeterministicAlgorithms(mode: boolean): void {
+  checkCount('torch.useDeterministicAlgorithms', arguments, 1)
+  checkArgument(typeof mode === 'boolean', 'torch.useDeterministicAlgorithms', 'mode', 'true or false', mode)
+  setStrict(mode)
+}
+
+/** Whether {@link useDeterministicAlgorithms} is on. PyTorch's `torch.are_deterministic_algorithms_enabled`. */
+export function areDeterministicAlgorithmsEnabled(): boolean {
+  checkCount('torch.areDeterministicAlgorithmsEnabled', arguments, 0)
+  return isStrict()
+}

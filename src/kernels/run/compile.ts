@@ -1,0 +1,73 @@
+// Compiles kernels to functions. Each distinct kernel is emitted once and instantiated on the heap's memory.
+import { InternalError, UnsupportedError } from '../../errors/index.ts'
+import { kernelBytes, kernelsByText } from './boundedCache.ts'
+import type { CompiledKernel } from './boundedCache.ts'
+import { currentEngine, isStrict } from '../engine/engine.ts'
+import { heapGuard, heapMemory } from '../memory/heap.ts'
+import type { Kernel } from '../ir/loopIr.ts'
+import { printKernel } from '../ir/print.ts'
+import { hostFunctions } from '../scalars/scalarOps.ts'
+import { emitKernel } from '../emit/emit.ts'
+
+let compiled = 0
+
+/** Instantiates a module that exports `run`, with the heap as its memory. */
+function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
+  compiled++
+  const instance = new WebAssembly.Instance(moduleOf(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
+  const { run } = instance.exports
+  if (typeof run !== 'function') throw new InternalError('the module of a kernel must export a function `run`')
+  return run as CompiledKernel['run']
+}
+
+function compiledKernel({ name, params, scratch = [], body }: Kernel, text: string, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
+  const run = instantiate(wasm)
+  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
+}
+
+/** The smallest module: its header. */
+const EMPTY = Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)
+
+function moduleOf(wasm: Uint8Array<ArrayBuffer>): WebAssembly.Module {
+  try {
+    return new WebAssembly.Module(wasm)
+  } catch (cause) {
+    // Where not even the empty module is compiled, it is not our module that is wrong.
+    if (isAllowed(EMPTY)) throw cause
+    throw new UnsupportedError(
+      "WebAssembly is not allowed here, and without it tensorfx computes nothing: add 'wasm-unsafe-eval' to script-src in the Content-Security-Policy of the page. See docs/guide/csp.md.",
+      { cause },
+    )
+  }
+}
+
+function isAllowed(wasm: Uint8Array<ArrayBuffer>): boolean {
+  try {
+    return new WebAssembly.Module(wasm) instanceof WebAssembly.Module
+  } catch {
+    return false
+  }
+}
+
+let verify: (kernel: Kernel) => void = () => {}
+
+/** Lets every kernel be checked before it is emitted. For the composition root: small programs leave the check out, whose kernels are all those of the library. */
+export function installVerifier(verifier: (kernel: Kernel) => void): void {
+  verify = verifier
+}
+
+/** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
+export function compileKernel(kernel: Kernel): CompiledKernel {
+  const text = printKernel(kernel)
+  const key = `${isStrict() ? 'strict' : currentEngine()} ${text}`
+  let known = kernelsByText.get(key)
+  if (known === undefined) {
+    verify(kernel)
+    known = compiledKernel(kernel, text, emitKernel(kernel))
+    kernelsByText.set(key, known, kernelBytes(known))
+  }
+  return known
+}
+
+/** How many modules have been compiled, and how many kernels the cache holds. */
+export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: kernelsByText.size.entries })

@@ -1,0 +1,56 @@
+// Schedules as kernels that can be called: the schedule's first tile for the engine of this process.
+import type { CompiledKernel } from './boundedCache.ts'
+import { compileKernel } from './compile.ts'
+import { currentEngine } from '../engine/engine.ts'
+import { KernelError } from '../ir/errors.ts'
+import type { BufferParam, Kernel } from '../ir/loopIr.ts'
+import type { Schedule } from '../schedules/schedule.ts'
+import { scratchBytes } from '../ir/scratchLayout.ts'
+
+/** A compiled kernel, and the bytes of scratch memory that its last argument must point to. */
+export interface ScheduledKernel {
+  readonly compiled: CompiledKernel
+  readonly scratchBytes: number
+  /** What runs instead where there is no room for the scratch memory: a kernel with the same operands that needs less. */
+  readonly spare?: SpareKernel
+  /** What runs instead where an operand was packed before. */
+  readonly packed?: PackedKernel | null
+}
+
+/** A kernel that is compiled when it is first needed, and the scratch memory that it will take. */
+export interface SpareKernel {
+  readonly scratchBytes: number
+  readonly compile: () => CompiledKernel
+}
+
+/** The same kernel where an operand was packed before. */
+export interface PackedKernel {
+  /** The operand. Its parameter of `run` points to the packed elements. */
+  readonly operand: BufferParam
+  /** What these take, and what packing needs beside them. */
+  readonly bytes: number
+  /** Compiles it, and what packs: it takes the address of the operand, and that of the packed elements. */
+  readonly compile: () => { readonly pack: (from: number, to: number) => void; readonly run: CompiledKernel['run'] }
+}
+
+/** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */
+export const compileScheduled = <Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): CompiledKernel =>
+  compileKernel(kernelOf(schedule, problem))
+
+/** The same, compiled when it is needed. */
+export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): SpareKernel {
+  const kernel = kernelOf(schedule, problem)
+  return { scratchBytes: knownScratchBytes({ kernel }), compile: () => compileKernel(kernel) }
+}
+
+function kernelOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): Kernel {
+  const [tile] = schedule.tiles(currentEngine())
+  if (tile === undefined || !schedule.match(problem)) throw new KernelError(`the schedule ${schedule.name} does not take this problem`)
+  return schedule.build(schedule.spec(problem), tile)
+}
+
+/** The bytes of scratch memory that a kernel needs, whose sizes are known. Throws KernelError if one is not. */
+export const knownScratchBytes = ({ kernel }: Pick<CompiledKernel, 'kernel'>): number =>
+  scratchBytes(kernel, ({ name }) => {
+    throw new KernelError(`the size ${name} of the scratch memory of ${kernel.name} must be known`)
+  })
