@@ -41,6 +41,15 @@ const SHORT_EPILOGUE = 8
 
 const COLUMNS = 8
 
+/** Whether the epilogue of a product is written out for each tile. */
+export function hasShortEpilogue(spec: GemmSpec): boolean {
+  const epilogue = spec.epilogue(constant('float32', 0))
+  let expressions = 0
+  forEachExpr(epilogue, () => expressions++)
+  // In a loop with 64-bit elements, half of the sums would find room in registers.
+  return expressions <= SHORT_EPILOGUE && !touches64Bits(epilogue)
+}
+
 export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
   name: 'gemm',
   match: () => true,
@@ -138,11 +147,7 @@ class Product {
     this.#packedB = packed ?? scratch('packedB', 'float32', sizeProduct(this.#line, depth))
     this.#sums = reduceBatch === 0 ? null : scratch('sums', 'float32', sizeProduct(rows.extent, this.#line))
     this.#panel = scratch('panel', 'float32', sizeProduct(rows.extent, tile.columns), 'thread')
-    const epilogue = spec.epilogue(constant('float32', 0))
-    let expressions = 0
-    forEachExpr(epilogue, () => expressions++)
-    // In a loop with 64-bit elements, half of the sums would find room in registers.
-    this.#isShort = expressions <= SHORT_EPILOGUE && !touches64Bits(epilogue)
+    this.#isShort = hasShortEpilogue(spec)
   }
 
   /** The kernel that packs B for this one. */

@@ -105,8 +105,10 @@ const withBias = new PerEngine(() => new Array<ProductKernel>())
 const plainPacked = new PerEngine(() => new Array<PackedProduct>())
 const withBiasPacked = new PerEngine(() => new Array<PackedProduct>())
 
-/** For products that have no room for scratch memory, of any strides. */
-const unpackedKernel = kernelCache((hasBias: boolean) => compileUnpacked(specOf(hasBias, NOTHING)))
+/** For products that have no room for scratch memory, by what is known of B. */
+const unpackedKernel = kernelCache((hasBias: boolean, hasRows: boolean, hasColumns: boolean) =>
+  compileUnpacked(specOf(hasBias, { ...NOTHING, b1: hasColumns ? 1 : undefined, b2: hasRows ? 1 : undefined })),
+)
 
 /** What reads packed operands in this file. */
 const READER = {}
@@ -132,7 +134,7 @@ export function float32Product(p: Product): void {
   const kernel = ((hasBias ? withBias : plain).current[placeOf(known)] ??= compileProduct(specOf(hasBias, known)))
   const scratch = scratchIfRoom(kernel.scratchBytes(p.m, p.n, p.k))
   if (scratch === null) {
-    launch(unpackedKernel(hasBias), operands, sizes)
+    launch(unpackedKernel(hasBias, known.b2 === 1, known.b1 === 1), operands, sizes)
     return
   }
   sizes.push(scratch)
