@@ -47,7 +47,7 @@ const recordedBytes = new URL('../../goldens/kernelBytes.json', import.meta.url)
 /** How many problems of each schedule have recorded bytes. */
 const RECORDED = 6
 
-const folder = new URL('../../../src/kernels/schedules', import.meta.url)
+const folder = new URL('../../../src/kernels/schedules/', import.meta.url)
 /** What the folder of schedules exports that is one, or builds a kernel. */
 const schedules = readdirSync(folder)
   .flatMap((file) => [
