@@ -64,7 +64,7 @@ export function findOperators(ops = join(root, 'src/ops')) {
 
 const sourceFiles = (ops) =>
   readdirSync(ops, { recursive: true })
-    .filter((name) => name.endsWith('.ts') && !name.startsWith('generated') && name !== 'defineOp.ts')
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('generated') && name !== 'define/defineOp.ts')
     .sort()
     .map((name) => join(ops, name))
 
@@ -107,7 +107,7 @@ function write(file, lines) {
   if (before !== text) writeFileSync(file, text)
 }
 
-/** The in-place forms, by the rule of src/ops/inPlaceForms.ts, as operators of the file that is generated for them. */
+/** The in-place forms, by the rule of src/ops/names/inPlaceForms.ts, as operators of the file that is generated for them. */
 const inPlaceForms = (ops, operators) =>
   operators.flatMap((of) => {
     const { constant, name, namespace, inPlace, file } = of
@@ -133,8 +133,8 @@ function inPlaceText(forms, pathTo) {
   const sources = [...new Set(forms.map((form) => form.source))]
   return [
     '// The in-place forms of operators.',
-    "import { inPlaceOf } from '../inPlaceForms.ts'",
-    "import type { InPlaceForm } from '../inPlaceForms.ts'",
+    "import { inPlaceOf } from '../names/inPlaceForms.ts'",
+    "import type { InPlaceForm } from '../names/inPlaceForms.ts'",
     ...sources.map((source) => {
       const names = forms.filter((form) => form.source === source).map((form) => form.functional)
       return `import { ${names.join(', ')} } from '${pathTo(source)}'`
@@ -147,9 +147,9 @@ function inPlaceText(forms, pathTo) {
   ]
 }
 
-/** The methods that are other names of operators: those of the tables of src/ops/aliases.ts that give them another name, with the operators as `of`. */
+/** The methods that are other names of operators: those of the tables of src/ops/names/aliases.ts that give them another name, with the operators as `of`. */
 function aliasesOf(ops, operators) {
-  const text = readFileSync(join(ops, 'aliases.ts'), 'utf8')
+  const text = readFileSync(join(ops, 'names/aliases.ts'), 'utf8')
   return ['OF_TORCH', 'OF_TENSORS'].flatMap((table) => {
     const [, rows] = new RegExp(`^const ${table} = \\{\\n(.*?)^\\}`, 'ms').exec(text)
     return [...rows.matchAll(/^ {2}(\w+): (\w+),$/gm)].flatMap(([, name, constant]) => {
@@ -167,7 +167,7 @@ const groupText = (group, operators, pathTo) => [
   ...exportsOf(operators, pathTo, (op) => op.constant)
     .filter((line) => !line.startsWith('export type'))
     .map((line) => line.replace('export', 'import').replace("'../", "'../../").replace("'../../generated/", "'../")),
-  "import type { OpFunction } from '../../declaration.ts'",
+  "import type { OpFunction } from '../../define/declaration.ts'",
   '',
   `export const operators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
 ]
@@ -235,7 +235,7 @@ export function generate(folder = root) {
     ...exportsOf(operators, pathTo, (op) => op.constant)
       .filter((line) => !line.startsWith('export type'))
       .map((line) => line.replace('export', 'import')),
-    "import type { OpFunction } from '../declaration.ts'",
+    "import type { OpFunction } from '../define/declaration.ts'",
     '',
     `export const allOperators: readonly OpFunction[] = [${operators.map((op) => op.constant).join(', ')}]`,
   ])

@@ -9,7 +9,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'measures memory, from a heap that nothing has used': ['test/memory/{flat,soak,whole}.test.ts', 'test/fuzz/heap.test.ts'],
   'runs on a checked heap, which must be there from the first tensor on': ['test/fuzz/operators.test.ts'],
   'counts what all caches of kernels hold': ['test/kernels/run/boundedCache.test.ts'],
-  'registers an operator, which stays a member of tensors': ['test/ops/customOperator.test.ts'],
+  'registers an operator, which stays a member of tensors': ['test/ops/define/customOperator.test.ts'],
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 

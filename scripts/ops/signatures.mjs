@@ -1,4 +1,4 @@
-// How operators are called, as TypeScript: the functions and the methods of Tensor, written from schemas. src/ops/schemaCalls.ts computes the same types inside
+// How operators are called, as TypeScript: the functions and the methods of Tensor, written from schemas. src/ops/define/schemaCalls.ts computes the same types inside
 // TypeScript; these texts are what users see when they point at a call, and they cost the type checker nothing.
 //
 //     'topk(Tensor self, int k, int dim=-1, bool largest=True) -> (Tensor, Tensor)'

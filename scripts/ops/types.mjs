@@ -34,7 +34,7 @@ export function signaturesText(operators) {
     "import type { DType } from '../../kernels/index.ts'",
     "import type { Size } from '../../protocol/index.ts'",
     "import type { ComplexNumber, Generator, Tensor } from '../../tensor/index.ts'",
-    "import type { OpFunction } from '../declaration.ts'",
+    "import type { OpFunction } from '../define/declaration.ts'",
     '',
     ...own.flatMap(({ constant, interfaces }) => interfaces.map((text) => `/** The options of {@link Op.${constant}}. */\n${text}`)),
     '',

@@ -1,4 +1,4 @@
-// An operator as the dispatcher sees it: one object with everything that is known about it. ops/defineOp.ts builds it from a declaration.
+// An operator as the dispatcher sees it: one object with everything that is known about it. ops/define/defineOp.ts builds it from a declaration.
 import type { Combine, DType, Expr } from '../kernels/index.ts'
 import type { FunctionSchema, Size, SymbolicSize, TargetFunction } from '../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../tensor/index.ts'

@@ -1,8 +1,8 @@
 // tensorfx/ops: the operator table, and what adds operators to it.
 import { installTensors } from '../install/tensors.ts'
-export { defineCustomOp as defineOp } from '../ops/defineOp.ts'
-export { allOps, opByName, opOf, registerOp } from '../ops/table.ts'
-export type { OpDeclaration, OpFunction } from '../ops/declaration.ts'
+export { defineCustomOp as defineOp } from '../ops/define/defineOp.ts'
+export { allOps, opByName, opOf, registerOp } from '../ops/define/table.ts'
+export type { OpDeclaration, OpFunction } from '../ops/define/declaration.ts'
 export type {
   Arg,
   AutocastClass,

@@ -1,6 +1,6 @@
 // The composition root of groups of operators.
-import type { OpFunction } from '../ops/declaration.ts'
-import { registerOp } from '../ops/table.ts'
+import type { OpFunction } from '../ops/define/declaration.ts'
+import { registerOp } from '../ops/define/table.ts'
 import { rareOps } from '../kernels/scalars/rareOps.ts'
 import { addScalarOps } from '../kernels/scalars/scalarOps.ts'
 import { installTensorBase } from './tensorBase.ts'

@@ -1,7 +1,7 @@
 // The composition root of what all programs with tensors have, whichever operators they load: the methods of Tensor that are not operators, and what tensors say about names
 // that they do not have.
 import { parameterMethods } from '../nn/parameter.ts'
-import { tensor } from '../ops/tensor.ts'
+import { tensor } from '../ops/create/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
 import { transposeAccessors } from '../ops/view/transposes.ts'
 import { nameTarget } from '../protocol/index.ts'

@@ -1,2 +1,2 @@
 // torch.nn.functional: what layers compute, as functions.
-export * from '../ops/functional.ts'
+export * from '../ops/names/functional.ts'

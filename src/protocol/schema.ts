@@ -1,5 +1,5 @@
 // PyTorch's schema language, parsed: `softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor`.
-// The operator table declares its operators in it. Argument checks, normalization and printing read the result; ops/schemaTypes.ts reads the same language
+// The operator table declares its operators in it. Argument checks, normalization and printing read the result; ops/define/schemaTypes.ts reads the same language
 // at type level.
 import { ArgumentError } from '../errors/index.ts'
 import { camelCase } from './names.ts'

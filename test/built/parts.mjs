@@ -1,7 +1,7 @@
 // Parts that programs of one subpath work on. Modules of the built package that only define: importing them puts nothing together, so the subpath has to.
 import { makeFx } from '../../dist/aot/makeFx/makeFx.js'
 import { Graph, GraphModule } from '../../dist/fx/index.js'
-import { tensor } from '../../dist/ops/tensor.js'
+import { tensor } from '../../dist/ops/create/tensor.js'
 
 export { makeFx, tensor }
 

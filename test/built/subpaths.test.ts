@@ -72,7 +72,7 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
       [
         `import { tensor } from 'tensorfx/core'
          import 'tensorfx/ops/${group}'
-         import { opByName } from './dist/ops/table.js'
+         import { opByName } from './dist/ops/define/table.js'
          const lookup = (name) => opByName(name).fn
          console.log(${value})`,
         group === 'linalg' ? '3' : '0',

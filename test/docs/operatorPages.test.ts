@@ -1,7 +1,7 @@
 // What the pages of operators are made from: every declaration of an operator has a comment with an example.
 import { describe, expect, it } from 'vitest'
 import { allOps } from 'tensorfx/ops'
-import { allAliases } from '../../src/ops/aliases.ts'
+import { allAliases } from '../../src/ops/names/aliases.ts'
 import { camelCase } from '../../src/protocol/index.ts'
 import { findOperators } from '../../scripts/generateOps.mjs'
 import { inPlaceForms } from '../ops/valueCases.ts'

@@ -15,7 +15,7 @@ import type { ValueCase, ValueCases } from '../ops/valueCases.ts'
 
 /** The operator: steps that gradients pass straight through. */
 const OPERATOR = `// Steps, straight through which gradients pass.
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { div, mul } from './arithmetic.ts'
 import { round } from './unary.ts'

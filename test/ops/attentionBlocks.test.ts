@@ -10,7 +10,7 @@ import { packKeys, packValues } from '../../src/kernels/schedules/attentionPanel
 import { withStrict } from '../../src/kernels/engine/engine.ts'
 import type { Kernel } from '../../src/kernels/ir/loopIr.ts'
 import { runBoth } from '../kernels/harness.ts'
-import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from '../../src/ops/nn/attentionKernel.ts'
+import { attentionBackwardByBlocks, attentionByBlocks, takesBlocks } from '../../src/ops/nn/attention/attentionKernel.ts'
 
 const F = nn.functional
 

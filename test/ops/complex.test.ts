@@ -5,7 +5,7 @@ import { jacrev, jvp, vmap } from 'tensorfx/func'
 import { readSafetensors, writeSafetensors } from 'tensorfx/interop'
 import { describe, expect, it } from 'vitest'
 import { complexRules } from '../../src/ops/complex/handler.ts'
-import { allOps } from '../../src/ops/table.ts'
+import { allOps } from '../../src/ops/define/table.ts'
 
 const drawn = (shape: readonly number[], seed: number): Tensor => {
   const generator = new torch.Generator().manualSeed(seed)

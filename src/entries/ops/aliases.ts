@@ -1,5 +1,5 @@
 // tensorfx/ops/aliases: for programs on tensorfx/core, the other names of operators, of all groups.
 import { installGroup } from '../../install/operators.ts'
-import { allAliases } from '../../ops/aliases.ts'
+import { allAliases } from '../../ops/names/aliases.ts'
 
 installGroup(allAliases)

@@ -3,7 +3,7 @@ import { noGrad, versionOf } from '../../autograd/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { clone, detach } from '../../ops/index.ts'
-import { normalize } from '../../ops/normalize.ts'
+import { normalize } from '../../ops/define/normalize.ts'
 import { treeLeaves, treeMap } from '../../pytree/index.ts'
 import { Tensor, formatShape, sameShape } from '../../tensor/index.ts'
 

@@ -20,7 +20,7 @@ import {
 } from '../../kernels/index.ts'
 import type { BufferParam, CompiledKernel, DType, Expr, Index, LoopVar } from '../../kernels/index.ts'
 import { Tensor, broadcastShapes, pairsOf, sameShape } from '../../tensor/index.ts'
-import { makeOp } from '../defineOp.ts'
+import { makeOp } from '../define/defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
 import { pointwiseDTypes } from '../eager/pointwiseTypes.ts'
 import { contiguous } from '../view/reshape.ts'

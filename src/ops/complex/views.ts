@@ -4,10 +4,10 @@ import { complexDType, isComplexDType, realDType } from '../../kernels/index.ts'
 import { formatShape, noted, sizeEq } from '../../tensor/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { clone } from '../view/reshape.ts'
-import { fullOf } from '../creation.ts'
+import { fullOf } from '../create/creation.ts'
 
 /** ONNX has complex tensors, and no operators on them. */
 const NO_COMPLEX = { none: 'ONNX has no operators on complex numbers' } as const

@@ -2,7 +2,7 @@
 // all NaN as equal, as do 0 and -0.
 import { dtypeInfo } from '../../kernels/index.ts'
 import { Tensor, windowOf } from '../../tensor/index.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 
 /** Lines up to that length are sorted by insertion: counting digits would cost more. */
 const INSERTION = 32

@@ -1,8 +1,8 @@
 // torch.fft of one dimension: discrete Fourier transforms of complex, real and Hermitian numbers.
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { complexInput, dimensionOf, fromHalf, halfTransform, realInput, transform } from './along.ts'
 import type { Extent } from './along.ts'
 

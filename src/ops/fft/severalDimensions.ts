@@ -1,8 +1,8 @@
 // torch.fft of two and of any number of dimensions.
-import { defineOp } from '../defineOp.ts'
-import type { OpFunction } from '../declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { complexInput, extentOf, fromHalf, halfTransform, realInput, transform } from './along.ts'
 import type { Extent } from './along.ts'
 

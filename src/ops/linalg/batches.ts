@@ -7,7 +7,7 @@ import { exactElements, formatShape, numelOf, sizeEq, tensorFromValues } from '.
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { real } from '../complex/construct.ts'
 import { complexOf } from '../complex/views.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { adjoint } from '../view/arrange.ts'
 import { transpose } from '../view/permute.ts'
 import type { Dense, Scalar } from './dense.ts'

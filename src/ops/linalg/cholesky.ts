@@ -1,10 +1,10 @@
 // The Cholesky decomposition, with an error or with a number for matrices that have none.
 import { tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
-import { tril } from '../triangular.ts'
+import { tril } from './triangular.ts'
 import { adjointOf, checkMatrix, failure, matricesOf, tensorOf, squareSpec } from './batches.ts'
 import { adjoint } from './dense.ts'
 import type { Dense } from './dense.ts'

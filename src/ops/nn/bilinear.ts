@@ -1,11 +1,11 @@
 // The bilinear form behind nn.Bilinear.
 import { ShapeError } from '../../errors/index.ts'
 import { formatShape, sameShape } from '../../tensor/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { matmul } from '../linalg/matmul.ts'
 import { add } from '../pointwise/arithmetic.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { permute } from '../view/permute.ts'
 import { reshape, squeeze, unsqueeze } from '../view/reshape.ts'
 

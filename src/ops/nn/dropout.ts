@@ -2,16 +2,16 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { asFloating } from '../eager/promotion.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { ge } from '../pointwise/comparison.ts'
 import { where } from '../pointwise/select.ts'
-import { lateOperator } from '../late.ts'
-import type { rand as Rand } from '../random.ts'
+import { lateOperator } from '../define/late.ts'
+import type { rand as Rand } from '../random/random.ts'
 
 /** Numbers in [0, 1). Only training draws them. */
 const uniform = (size: readonly number[]): Tensor => lateOperator<typeof Rand>('torch.rand')(size)

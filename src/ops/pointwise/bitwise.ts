@@ -2,7 +2,7 @@
 // and xor give the same results; 'first' keeps them booleans.)
 import { call, cast, constant, dtypeInfo } from '../../kernels/index.ts'
 import type { Expr, ScalarOp } from '../../kernels/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 
 /** Whether a count is from 0 to the number of bits - 1: others shift all bits out. */

@@ -4,11 +4,11 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { Tensor, namesDType, notADType } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { inFormat } from '../memoryFormat.ts'
-import type { FormatOptions } from '../memoryFormat.ts'
+import { inFormat } from '../shared/memoryFormat.ts'
+import type { FormatOptions } from '../shared/memoryFormat.ts'
 
 /**
  * A new tensor with the values of `self` cast to `dtype`. Internal; PyTorch's `aten._to_copy`.

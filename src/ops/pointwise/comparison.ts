@@ -1,6 +1,6 @@
 // Comparisons and logic. They return bool tensors and have no derivative.
 import { call } from '../../kernels/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Writing values into a tensor: copy_, fill_, zero_, and the functional operators that they are the in-place forms of.
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { mul } from './arithmetic.ts'
 

@@ -2,7 +2,7 @@
 import { finfo } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { DTypeError } from '../../errors/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { accumulatedIn } from '../eager/promotion.ts'
 import { abs, add, mul, pow, sign, sub } from './arithmetic.ts'

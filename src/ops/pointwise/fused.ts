@@ -1,8 +1,8 @@
 // Formulas of three or four operands in one kernel, as optimizers update with them: lerp, addcmul, addcdiv.
 import { call } from '../../kernels/index.ts'
 import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import { div, mul, neg, sub } from './arithmetic.ts'
 
 /**

@@ -1,5 +1,5 @@
 // relu_, which F.relu uses. All other in-place forms are generated: see inPlaceForms.ts.
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { relu } from './activation.ts'
 

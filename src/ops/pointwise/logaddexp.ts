@@ -2,8 +2,8 @@
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import { mul, neg, sub } from './arithmetic.ts'
 import { sigmoid } from './unary.ts'
 

@@ -1,6 +1,6 @@
 // Orthogonal polynomials of torch.special: Chebyshev's four kinds and their shifted forms, Hermite's two, Laguerre's and Legendre's.
 import { call } from '../../kernels/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Functions of log(1 + e^x): softplus, logsigmoid.
 import { call, constant } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { mul, neg } from './arithmetic.ts'
 import { gt } from './comparison.ts'

@@ -1,8 +1,8 @@
 // Tangents, inverse trigonometric functions and hyperbolic functions.
 import { call } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { add, div, mul, neg, sub } from './arithmetic.ts'
 import { reciprocal, rsqrt, square } from './unary.ts'

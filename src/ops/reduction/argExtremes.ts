@@ -22,10 +22,10 @@ import {
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { sizeEq, Tensor, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { linesOf } from '../shapes.ts'
+import { linesOf } from '../shared/shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 
 function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec {

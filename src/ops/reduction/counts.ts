@@ -1,6 +1,6 @@
 // Small reductions: both extremes, the number of non-zero elements, the distance of tensors, and limits of norms.
 import { wrapDim } from '../../tensor/index.ts'
-import { defineOp } from '../defineOp.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { add, mul, sub } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'

@@ -1,8 +1,8 @@
 // Greatest and least values over dimensions: amax, amin, any, all, max, min.
 import { ArgumentError } from '../../errors/index.ts'
 import { sizeEq, Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import { div, maximum, minimum, mul } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
 import { eq, ne } from '../pointwise/comparison.ts'

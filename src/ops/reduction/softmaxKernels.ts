@@ -21,7 +21,7 @@ import {
 import type { CompiledKernel, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
 import { Tensor, numelOf, wrapDim } from '../../tensor/index.ts'
 import { kernelCache, launch } from '../eager/launch.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 
 type Kind = 'softmax' | 'log_softmax'

@@ -3,10 +3,10 @@ import { ShapeError } from '../../errors/index.ts'
 import type { Size } from '../../protocol/index.ts'
 import { formatShape, wrapDim } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { OpFunction } from '../declaration.ts'
-import { defineOp } from '../defineOp.ts'
+import type { OpFunction } from '../define/declaration.ts'
+import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { sizeAt } from '../shapes.ts'
+import { sizeAt } from '../shared/shapes.ts'
 import { viewSpec } from './strides.ts'
 
 const orderHint = (ndim: number): string =>

@@ -1,8 +1,8 @@
 // Where pixels are: resizing, crops, padding, flips. Images are [..., channels, height, width]; all dimensions before these are batches.
 import { ArgumentError } from '../../errors/index.ts'
 import { arange, cat } from '../../ops/index.ts'
-import { interpolate } from '../../ops/nn/interpolate.ts'
-import { pad as padded } from '../../ops/functional/pad.ts'
+import { interpolate } from '../../ops/nn/sample/interpolate.ts'
+import { pad as padded } from '../../ops/nn/pad.ts'
 import { checkArgument, checkCount, checkOptions, valueText } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { checkInterpolation, checkWhole, dimensionsOf, readSize } from '../image.ts'

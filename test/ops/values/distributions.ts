@@ -1,4 +1,4 @@
-// Random operators of other distributions. test/ops/distributions.test.ts looks at many of their numbers.
+// Random operators of other distributions. test/ops/random/distributions.test.ts looks at many of their numbers.
 import { Plain, longs, t } from '../plain.ts'
 import type { ValueCases } from '../valueCases.ts'
 

@@ -1,2 +1,0 @@
-// torch.nn.functional: every operator of that namespace, under PyTorch's name.
-export * from './generated/functional.ts'
