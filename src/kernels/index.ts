@@ -33,7 +33,7 @@ export type {
   StorageArrayConstructor,
   TypedArray,
 } from './numbers/dtype.ts'
-export { readElement, readNumber, writeElement } from './numbers/elements.ts'
+export { readElement, readNumber, sameBytes, writeElement } from './numbers/elements.ts'
 export { KernelError } from './ir/errors.ts'
 export {
   accumulate,

@@ -12,7 +12,7 @@ import { Storage, Tensor, getRngState, setRngState } from '../../tensor/index.ts
 import type { GeneratorState } from '../../tensor/index.ts'
 import { castToFp64 } from '../runs/castToFp64.ts'
 import { describe } from '../common/describeError.ts'
-import { sameBytes } from '../runs/history.ts'
+import { sameBytes } from '../../kernels/index.ts'
 import { contained, isolated, isolatedInputs } from '../runs/isolated.ts'
 import { Rounding, judgedWithRuns, moveInputs } from '../closeness/rounding.ts'
 import { judgedSame } from '../closeness/same.ts'

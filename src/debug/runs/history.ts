@@ -1,4 +1,5 @@
 // The latest calls of a compiled graph, by content: some failures need a history (a buffer that is used again, a state that goes wrong at the second call).
+import { sameBytes } from '../../kernels/index.ts'
 import { sameShape, Tensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
 import { isolated } from './isolated.ts'
@@ -62,10 +63,4 @@ const sameView = (a: Tensor, b: Tensor): boolean =>
 export function sameContent(a: Storage, b: Storage): boolean {
   const [x, y] = [a.peekBytes(), b.peekBytes()]
   return x !== null && y !== null && sameBytes(x, y)
-}
-
-export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false
-  return true
 }

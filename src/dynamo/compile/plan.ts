@@ -52,33 +52,6 @@ export function planOf(segment: Segment, demand: Demand, keepsTape: boolean): Pl
   return plan
 }
 
-/** The slots that a segment is to return, each once. */
-class Wanted {
-  readonly #segment: Segment
-  readonly outputs: number[] = []
-
-  constructor(segment: Segment) {
-    this.#segment = segment
-    epoch++
-  }
-
-  /** Wants the value that a storage of the segment waits for. */
-  storage(storage: Storage | null | undefined): void {
-    if (storage?.writer === this.#segment) this.add(storage.captureSlot)
-  }
-
-  slot(slot: number): void {
-    this.storage(this.#segment.lazies[slot]?.storage)
-  }
-
-  add(slot: number): void {
-    if (wantedIn[slot] === epoch) return
-    if (slot >= wantedIn.length) grow(slot)
-    wantedIn[slot] = epoch
-    this.outputs.push(slot)
-  }
-}
-
 // For each slot the latest collection that wanted it: a set that need not be made anew at every call.
 let wantedIn = new Float64Array(64)
 let epoch = 0
@@ -89,17 +62,34 @@ function grow(slot: number): void {
   wantedIn = larger
 }
 
+/** Lists a slot, once in a collection. */
+function want(outputs: number[], slot: number): void {
+  if (wantedIn[slot] === epoch) return
+  if (slot >= wantedIn.length) grow(slot)
+  wantedIn[slot] = epoch
+  outputs.push(slot)
+}
+
+/** Lists the slot of the value that a storage of the segment waits for. */
+function wantStorage(segment: Segment, outputs: number[], storage: Storage | null | undefined): void {
+  if (storage?.writer === segment) want(outputs, storage.captureSlot)
+}
+
+/** Lists a slot, unless the value is there. */
+const wantSlot = (segment: Segment, outputs: number[], slot: number): void => wantStorage(segment, outputs, segment.lazies[slot]?.storage)
+
 function collect(segment: Segment, demand: Demand, compilesBackward: boolean): Plan {
   const { cursor, lazies, writes } = segment
-  const wanted = new Wanted(segment)
-  const { outputs } = wanted
+  /** The slots that the segment is to return, each once. */
+  const outputs: number[] = []
+  epoch++
   let writeBacks = NO_WRITES
   let writesHistory = false
   if (writes.size > 0) {
     writeBacks = new Map()
     for (const { tensor, slot, input } of writes.values()) {
       writeBacks.set(outputs.length, input)
-      wanted.add(slot)
+      want(outputs, slot)
       // The backward to compile would start at the old value of an input, whose place on the tape the new one has taken.
       writesHistory ||= tensor.requiresGrad && tensor.gradFn !== null
     }
@@ -107,7 +97,7 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
   const heads: number[] = []
   const withGradients = compilesBackward && !writesHistory
   for (const tensor of demand.needed) {
-    wanted.storage(tensor.storage)
+    wantStorage(segment, outputs, tensor.storage)
     if (!withGradients || !startsBackward(segment, tensor)) continue
     const { storage } = tensor
     if (storage === null || !storage.isDeferred) continue
@@ -118,13 +108,13 @@ function collect(segment: Segment, demand: Demand, compilesBackward: boolean): P
   }
   const headViews = heads.length === 0 ? NO_VIEWS : viewsOf(segment, heads)
   if (headViews === null) return collect(segment, demand, false)
-  for (const storage of demand.storages ?? []) wanted.storage(storage)
-  for (const slot of cursor.kept(writes.size > 0)) wanted.slot(slot)
-  for (const [slot] of segment.writeLog) wanted.slot(slot)
-  for (const slot of cursor.learned) wanted.slot(slot)
-  for (const leaf of demand.leaves) wanted.storage(leaf.grad?.storage)
-  if (demand.everything === true) for (const lazy of lazies) wanted.storage(lazy?.storage)
-  if (demand.keepTape || (demand.gradients && !withGradients)) wantTape(segment, wanted)
+  for (const storage of demand.storages ?? []) wantStorage(segment, outputs, storage)
+  for (const slot of cursor.kept(writes.size > 0)) wantSlot(segment, outputs, slot)
+  for (const [slot] of segment.writeLog) wantSlot(segment, outputs, slot)
+  for (const slot of cursor.learned) wantSlot(segment, outputs, slot)
+  for (const leaf of demand.leaves) wantStorage(segment, outputs, leaf.grad?.storage)
+  if (demand.everything === true) for (const lazy of lazies) wantStorage(segment, outputs, lazy?.storage)
+  if (demand.keepTape || (demand.gradients && !withGradients)) wantTape(segment, outputs)
   return { outputs, writeBacks, heads, tape: NO_TAPE, headViews }
 }
 
@@ -158,6 +148,6 @@ function startsBackward(segment: Segment, tensor: Tensor): boolean {
 }
 
 /** What the nodes of the tape have saved: the values that the derivatives of the recorded calls read. */
-function wantTape(segment: Segment, wanted: Wanted): void {
-  for (const step of segment.cursor.path()) if (step.recording) for (const slot of savedSlots(segment, step)) wanted.slot(slot)
+function wantTape(segment: Segment, outputs: number[]): void {
+  for (const step of segment.cursor.path()) if (step.recording) for (const slot of savedSlots(segment, step)) wantSlot(segment, outputs, slot)
 }

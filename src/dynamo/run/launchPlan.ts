@@ -69,47 +69,48 @@ export function runPlan(plan: LaunchPlan, inputs: readonly unknown[], fill: numb
   if (isRunning) return null
   isRunning = true
   try {
-    return new PlanRun(plan, inputs, fill).outputs()
+    return thisRun.outputs(plan, inputs, fill)
   } catch (error) {
     if (error instanceof OutOfMemoryError) return null
     throw error
   } finally {
+    thisRun.clear()
     isRunning = false
   }
 }
 
+/** The run of a plan. */
 class PlanRun {
-  readonly #plan: LaunchPlan
-  readonly #inputs: readonly unknown[]
-  readonly #fill: number | null
+  #inputs: readonly unknown[] = []
+  #fill: number | null = null
   /** By base: its address, and its tensor. */
-  readonly #addresses: number[]
-  readonly #tensors: (Tensor | undefined)[]
+  readonly #addresses: number[] = []
+  readonly #tensors: (Tensor | undefined)[] = []
 
-  constructor(plan: LaunchPlan, inputs: readonly unknown[], fill: number | null) {
-    this.#plan = plan
+  outputs(plan: LaunchPlan, inputs: readonly unknown[], fill: number | null): readonly Tensor[] | null {
     this.#inputs = inputs
     this.#fill = fill
-    this.#addresses = new Array<number>(plan.bases).fill(0)
-    this.#tensors = new Array<Tensor | undefined>(plan.bases)
-  }
-
-  outputs(): readonly Tensor[] | null {
-    const { actions, arenaBytes, outputs } = this.#plan
     const addresses = this.#addresses
-    for (let i = 0; i < this.#inputs.length; i++) {
-      const input = this.#inputs[i]
+    for (let i = 0; i < inputs.length; i++) {
+      const input = inputs[i]
       if (input instanceof Tensor && !this.#set(i + 1, input, input.offset * dtypeInfo[input.dtype].size)) return null
     }
+    const { actions, arenaBytes, outputs } = plan
     if (arenaBytes > 0) {
       addresses[0] = arena.reserve(arenaBytes)
-      if (this.#fill !== null) heapBytes().fill(this.#fill, addresses[0], addresses[0] + arenaBytes)
+      if (fill !== null) heapBytes().fill(fill, addresses[0], addresses[0] + arenaBytes)
     }
     for (const action of actions) {
       if (action.kind === 'launch') launchAt(action, addresses)
       else if (!(action.kind === 'allocate' ? this.#allocate(action) : this.#call(action))) return null
     }
     return outputs.map((base) => asTensor(this.#tensors[base], 'a result of a plan'))
+  }
+
+  /** Holds no tensors from here on. */
+  clear(): void {
+    this.#inputs = []
+    this.#tensors.fill(undefined)
   }
 
   /** Notes where a tensor is. Returns false if it is off the heap. */
@@ -145,6 +146,9 @@ class PlanRun {
     return like === null ? tensor : new Tensor(like.sizes, like.dtype, tensor.storage, undefined, tensor.offset + like.offset, like)
   }
 }
+
+/** One object for all runs, of which there is one at a time. Where no object of a class is alive, V8 drops at a collection what it has optimised for them. */
+const thisRun = new PlanRun()
 
 function launchAt({ run, operands, args, scratchBytes }: Launch, addresses: readonly number[]): void {
   for (let i = 0; i < operands.length; i++) {

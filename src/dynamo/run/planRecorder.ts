@@ -41,8 +41,11 @@ export interface RecordedProgram {
   readonly outputs: readonly number[]
 }
 
+/** Later than every action. */
+const NEVER = 2 ** 30 - 1
+
 /** Memory that the run has met. */
-interface Memory {
+class Memory {
   readonly base: number
   readonly storage: Storage
   /** The bytes from the start of the storage to where the base is. */
@@ -52,8 +55,23 @@ interface Memory {
   /** Whether it is in the arena unless it is read as a tensor. */
   readonly isTemporary: boolean
   isTensor: boolean
-  first: number
-  last: number
+  /** The first and the last action that uses it. */
+  first = NEVER
+  last = -1
+
+  constructor(base: number, storage: Storage, start: number, tensor: Tensor | null, isTemporary: boolean) {
+    this.base = base
+    this.storage = storage
+    this.start = start
+    this.tensor = tensor
+    this.isTemporary = isTemporary
+    this.isTensor = !isTemporary
+  }
+
+  usedAt(action: number): void {
+    if (action < this.first) this.first = action
+    if (action > this.last) this.last = action
+  }
 }
 
 /** Computes the outputs. `plan`: that for these sizes; null if there is none. */
@@ -88,15 +106,14 @@ class PlanRecorder implements LaunchListener {
       const storage = input.realize().home
       // Where inputs lie on one memory, their distance is another one in each call.
       if (this.#memory.has(storage) || storage.block.ptr === 0) this.#isPossible = false
-      this.#know({ base: i + 1, storage, start: byteOffset(input), tensor: input, isTemporary: false })
+      this.#know(new Memory(i + 1, storage, byteOffset(input), input, false))
     })
   }
 
-  #know(memory: Pick<Memory, 'base' | 'storage' | 'start' | 'tensor' | 'isTemporary'>): Memory {
-    const known: Memory = { ...memory, isTensor: !memory.isTemporary, first: Infinity, last: -1 }
-    this.#memory.set(memory.storage, known)
-    this.#all.push(known)
-    return known
+  #know(memory: Memory): Memory {
+    this.#memory.set(memory.storage, memory)
+    this.#all.push(memory)
+    return memory
   }
 
   /** A base for memory that is no input's. */
@@ -156,8 +173,7 @@ class PlanRecorder implements LaunchListener {
     this.#pending.forEach(({ run, tensors, numbers, scratchBytes }, i) => {
       const operands = tensors.map((tensor) => {
         const memory = this.#memoryOf(tensor)
-        memory.first = Math.min(memory.first, at + i)
-        memory.last = Math.max(memory.last, at + i)
+        memory.usedAt(at + i)
         return { base: memory.base, bytes: byteOffset(tensor) - memory.start }
       })
       this.#actions.push({ kind: 'launch', run, operands, args: [...tensors.map(() => 0), ...numbers], scratchBytes })
@@ -168,7 +184,7 @@ class PlanRecorder implements LaunchListener {
   #memoryOf(tensor: Tensor): Memory {
     const storage = tensor.realize().home
     if (storage.block.ptr === 0) this.#isPossible = false
-    return this.#memory.get(storage) ?? this.#know({ base: this.#next(), storage, start: 0, tensor: null, isTemporary: true })
+    return this.#memory.get(storage) ?? this.#know(new Memory(this.#next(), storage, 0, null, true))
   }
 
   #noteCall(step: Step, results: readonly Tensor[]): void {
@@ -182,7 +198,7 @@ class PlanRecorder implements LaunchListener {
     const bases = results.map((result) => {
       const storage = result.realize().home
       if (this.#memory.has(storage) || storage.block.ptr === 0) this.#isPossible = false
-      return this.#know({ base: this.#next(), storage, start: 0, tensor: result, isTemporary: false }).base
+      return this.#know(new Memory(this.#next(), storage, 0, result, false)).base
     })
     this.#actions.push({ kind: 'call', step, reads, results: bases })
   }
@@ -198,7 +214,7 @@ class PlanRecorder implements LaunchListener {
       return null
     }
     memory.isTensor = true
-    memory.last = Math.max(memory.last, at)
+    if (at > memory.last) memory.last = at
     if (tensor === value) return { base: memory.base, like: null }
     return { base: memory.base, like: fakeLike(value, value.offset - tensor.offset) }
   }
@@ -209,9 +225,9 @@ class PlanRecorder implements LaunchListener {
     const outputs = this.#program.outputs.map((slot) => this.#viewOf(slot, this.#actions.length))
     const bases = outputs.map((view) => (view?.like === null && view.base > this.#program.inputSlots.length ? view.base : -1))
     if (!this.#isPossible || bases.includes(-1) || new Set(bases).size < bases.length) return null
-    const temporaries = this.#all.filter(({ isTemporary, first }) => isTemporary && first < Infinity)
+    const temporaries = this.#all.filter(({ isTemporary, first }) => isTemporary && first < NEVER)
     const made = temporaries.filter(({ isTensor }) => isTensor)
-    if (!made.every(isWhole) || this.#all.some(({ isTemporary, isTensor, first }) => isTemporary && isTensor && first === Infinity)) return null
+    if (!made.every(isWhole) || this.#all.some(({ isTemporary, isTensor, first }) => isTemporary && isTensor && first === NEVER)) return null
     const inArena = temporaries.filter(({ isTensor }) => !isTensor)
     const { offsets, bytes } = placeSpans(inArena.map(({ storage, first, last }) => ({ bytes: storage.block.nbytes, first, last })))
     const placed = new Map(inArena.map(({ base }, i) => [base, present(offsets[i], 'the place of a temporary')]))
@@ -220,9 +236,10 @@ class PlanRecorder implements LaunchListener {
 
   /** The actions, with tensors made before they are written, and temporaries in the arena. */
   #placed(made: readonly Memory[], placed: ReadonlyMap<number, number>): LaunchPlan['actions'] {
+    const byFirst = new Map<number, Memory[]>()
+    for (const memory of made) byFirst.set(memory.first, [...(byFirst.get(memory.first) ?? []), memory])
     return this.#actions.flatMap((action, i): LaunchPlan['actions'] => {
-      const begin = made.filter(({ first }) => first === i)
-      const allocations = begin.map(({ base, storage, tensor }): Allocation => {
+      const allocations = (byFirst.get(i) ?? []).map(({ base, storage, tensor }): Allocation => {
         const like = fakeLike(present(tensor, 'the tensor of a base'), 0)
         return { kind: 'allocate', base, like, room: storage.block.nbytes }
       })

@@ -1,7 +1,7 @@
 // The plans of a graph with sizes, one for each list of them that has come twice. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
 import { observed } from '../../dispatch/index.ts'
 import { announce } from '../../events/index.ts'
-import { PerEngine } from '../../kernels/index.ts'
+import { PerEngine, heapBytes, sameBytes } from '../../kernels/index.ts'
 import { launches } from '../../ops/eager/launchLog.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { config } from '../../config.ts'
@@ -118,6 +118,13 @@ export const sameResults = (got: readonly unknown[], expected: readonly unknown[
 function isSame(one: Tensor, other: unknown): boolean {
   if (!(other instanceof Tensor) || one.dtype !== other.dtype || !sameShape(one.sizes, other.sizes) || !sameShape(one.steps, other.steps))
     return false
-  const [a, b] = [one.realize().peekBytes(), other.realize().peekBytes()]
-  return a !== null && b !== null && a.length === b.length && a.every((byte, i) => byte === b[i])
+  const [a, b] = [bytesOf(one), bytesOf(other)]
+  return a !== null && b !== null && sameBytes(a, b)
+}
+
+/** The memory of a tensor, in its place if it is on the heap; null if there is none. */
+function bytesOf(tensor: Tensor): Uint8Array | null {
+  const storage = tensor.realize()
+  const { ptr } = storage.block
+  return ptr === 0 ? storage.peekBytes() : heapBytes().subarray(ptr, ptr + storage.nbytes)
 }

@@ -36,3 +36,15 @@ export function writeElement(dtype: DType, data: StorageArray, at: number, value
 /** What an array of the dtype stores for a number. */
 const bitsOf = (dtype: DType, value: number): number =>
   dtype === 'float16' ? float16Bits(value) : dtype === 'bfloat16' ? bfloat16Bits(value) : value
+
+/** Whether two arrays have the same bytes. */
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  if (a.length !== b.length) return false
+  // Four bytes at a time where the arrays begin at such addresses.
+  const inWords = a.byteOffset % 4 === 0 && b.byteOffset % 4 === 0 ? a.length - (a.length % 4) : 0
+  const words = ({ buffer, byteOffset }: Uint8Array): Uint32Array => new Uint32Array(buffer, inWords === 0 ? 0 : byteOffset, inWords / 4)
+  const [x, y] = [words(a), words(b)]
+  for (let i = 0; i < x.length; i++) if (x[i] !== y[i]) return false
+  for (let i = inWords; i < a.length; i++) if (a[i] !== b[i]) return false
+  return true
+}
