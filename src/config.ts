@@ -66,6 +66,8 @@ const defaults: Readonly<Config> = {
   memoryHistory: false,
 }
 
+const usualOf = (key: string): unknown => Reflect.get(defaults, key)
+
 /** The settings that the room of kernels keeps. */
 const ofKernels: PropertyDescriptorMap = {
   memoryLimit: { get: memoryLimit, set: setMemoryLimit, enumerable: true },
@@ -96,8 +98,7 @@ function parsed(text: string, usual: unknown): unknown {
 
 /** The value of an option that the text of its variable means. Throws ArgumentError, which names the variable, if the option cannot have it. */
 export function readVariable(key: string, text: string): unknown {
-  const usual = Object.entries(defaults).find(([name]) => name === key)?.[1]
-  const value = parsed(text, usual)
+  const value = parsed(text, usualOf(key))
   check(key, value, `${variableOf(key)}=${text}: `)
   return value
 }
@@ -112,21 +113,34 @@ function fromEnvironment(): Config {
   return config
 }
 
+type Check = (value: unknown) => boolean
+
+const isOneOf =
+  (...values: readonly unknown[]): Check =>
+  (value) =>
+    values.includes(value)
+const isAtLeastZero: Check = (value) => typeof value === 'number' && value >= 0
+
+/** What an option can be, and the test for it, where its type alone does not say so. Those that default to true or false must be true or false. */
+const allowed: ReadonlyMap<string, readonly [what: string, test: Check]> = new Map<keyof Config, readonly [string, Check]>([
+  ['reproAfter', ["'dynamo', 'aot' or null", isOneOf('dynamo', 'aot', null)]],
+  ['reproLevel', ['1, 2, 3 or 4', isOneOf(1, 2, 3, 4)]],
+  ['reproTolerance', ['a number that is at least 0', isAtLeastZero]],
+  ['reproHistory', ['a whole number that is at least 1', (value) => Number.isSafeInteger(value) && Number(value) >= 1]],
+  ['recompileLimit', ['a number that is at least 0', isAtLeastZero]],
+  ['compileBudget', ['a number that is at least 0', isAtLeastZero]],
+])
+
 /** Throws ArgumentError if there is no such option or it cannot have that value. `from` says where the value comes from. */
 function check(key: string, value: unknown, from = ''): void {
   if (!Object.hasOwn(defaults, key)) throw unknownOption(`${from}config`, key, Object.keys(defaults))
-  if (key === 'reproAfter' && value !== null && value !== 'dynamo' && value !== 'aot')
-    throw new ArgumentError(`${from}config.reproAfter must be 'dynamo', 'aot' or null, got '${String(value)}'.`)
-  if (key === 'reproLevel' && value !== 1 && value !== 2 && value !== 3 && value !== 4)
-    throw new ArgumentError(`${from}config.reproLevel must be 1, 2, 3 or 4, got ${valueText(value)}.`)
-  if ((key === 'reproTolerance' || key === 'recompileLimit' || key === 'compileBudget') && !(typeof value === 'number' && value >= 0))
-    throw new ArgumentError(`${from}config.${key} must be a number that is at least 0, got ${valueText(value)}.`)
-  if (key === 'reproHistory' && !(Number.isSafeInteger(value) && Number(value) >= 1))
-    throw new ArgumentError(`${from}config.reproHistory must be a whole number that is at least 1, got ${valueText(value)}.`)
   if (key === 'memoryLimit') checkedLimit(`${from}config.memoryLimit`, value)
-  const isSwitch = Object.entries(defaults).some(([name, usual]) => name === key && typeof usual === 'boolean')
-  if (isSwitch && typeof value !== 'boolean') throw new ArgumentError(`${from}config.${key} must be true or false, got ${valueText(value)}.`)
+  const [what, test] = allowed.get(key) ?? (typeof usualOf(key) === 'boolean' ? SWITCH : ANYTHING)
+  if (!test(value)) throw new ArgumentError(`${from}config.${key} must be ${what}, got ${valueText(value)}.`)
 }
+
+const SWITCH: readonly [string, Check] = ['true or false', isOneOf(true, false)]
+const ANYTHING: readonly [string, Check] = ['anything', () => true]
 
 /** The settings. Assigning an unknown one is an error. */
 export const config: Config = new Proxy(fromEnvironment(), {

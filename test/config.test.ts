@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { ArgumentError } from 'tensorfx'
 import { config, withConfig } from 'tensorfx/compile'
 import type { Config } from 'tensorfx/compile'
-import { configDifferences } from '../src/dynamo/index.ts'
+import { configDifferences } from '../src/config.ts'
 
 const inRange: readonly Partial<Config>[] = [
   ...[1, 2, 3, 4].map((reproLevel) => ({ reproLevel })),
@@ -19,7 +19,7 @@ const outOfRange: readonly (readonly [string, unknown, string])[] = [
   ['reproLevel', 5, `${LEVELS} 5.`],
   ['reproLevel', 2.5, `${LEVELS} 2.5.`],
   ['reproAfter', 'inductor', "config.reproAfter must be 'dynamo', 'aot' or null, got 'inductor'."],
-  ['reproAfter', undefined, "config.reproAfter must be 'dynamo', 'aot' or null, got 'undefined'."],
+  ['reproAfter', undefined, "config.reproAfter must be 'dynamo', 'aot' or null, got undefined."],
   ['recompileLimit', -1, 'config.recompileLimit must be a number that is at least 0, got -1.'],
   ['recompileLimit', '8', "config.recompileLimit must be a number that is at least 0, got '8'."],
   ['reproTolerance', Number.NaN, 'config.reproTolerance must be a number that is at least 0, got NaN.'],

@@ -3,7 +3,7 @@ export interface SoakApi {
   readonly torch: import('../../src/torch.ts').Torch
   readonly kernels: typeof import('../../src/entries/kernels.ts')
   readonly compile: typeof import('../../src/index.ts').compile
-  readonly config: import('../../src/dynamo/index.ts').Config
+  readonly config: import('../../src/config.ts').Config
   readonly noGrad: typeof import('../../src/index.ts').noGrad
   readonly reset: () => void
   readonly rss: () => number

@@ -9,32 +9,22 @@
 //   end/       what is computed when a segment ends, and what is computed later because something asks for it
 //   call/      one call, from its arguments to its results: Capture is the dispatcher's mode, Shortcut answers without it
 //   api/       the functions that programs call
-export { allowInGraph, compile, disable, explain, graphBreak, isCompiling, reset } from './api/compile.ts'
+export { compile, reset } from './api/compile.ts'
+export { allowInGraph, disable, graphBreak, isCompiling } from './api/controls.ts'
+export { explain } from './api/explain.ts'
 export type { CompileOptions, Compiled, CompiledModule, FunctionTrace } from './api/compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
-export {
-  backendImports,
-  isImportable,
-  labelOf,
-  defaultBackends,
-  installBackends,
-  interceptBackends,
-  listBackends,
-  lookupBackend,
-  registerBackend,
-  ReluCompileError,
-  ReluRuntimeError,
-  resultsOf,
-  runnable,
-} from './backends/backends.ts'
-export type { Backend, BackendCode, BackendInterceptor, BackendOptions } from './backends/backends.ts'
+export { resultsOf, runnable } from './backends/backend.ts'
+export type { Backend, BackendCode, BackendOptions } from './backends/backend.ts'
+export { ReluCompileError, ReluRuntimeError, defaultBackends } from './backends/builtIn.ts'
+export { interceptBackends } from './backends/interceptors.ts'
+export type { BackendInterceptor } from './backends/interceptors.ts'
+export { backendImports, installBackends, isImportable, labelOf, listBackends, lookupBackend, registerBackend } from './backends/registry.ts'
 export { markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
 export type { DynamicRange } from './tree/marks.ts'
-export { config, configDifferences, withConfig } from '../config.ts'
-export type { Config } from '../config.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './reports/errors.ts'
 export type { Dumped } from './reports/errors.ts'
 export { ExplainOutput } from './reports/explainOutput.ts'
-export type { BreakReason } from './reports/explainOutput.ts'
+export type { BreakReason } from './reports/breaks.ts'
 export { runWatch } from './backends/runWatch.ts'
 export type { GraphRun } from './backends/runWatch.ts'

@@ -3,6 +3,7 @@
 import * as dynamo from '../dynamo/index.ts'
 import { installCompile } from '../install/compile.ts'
 
+export { config, withConfig } from '../config.ts'
 export {
   BackendCompilerFailed,
   EscapedTensorError,
@@ -12,7 +13,6 @@ export {
   ReluCompileError,
   ReluRuntimeError,
   allowInGraph,
-  config,
   disable,
   graphBreak,
   isCompiling,
@@ -22,8 +22,8 @@ export {
   maybeMarkDynamic,
   registerBackend,
   reset,
-  withConfig,
 } from '../dynamo/index.ts'
+export type { Config } from '../config.ts'
 export type {
   Backend,
   BackendCode,
@@ -34,7 +34,6 @@ export type {
   CompiledModule,
   DynamicRange,
   FunctionTrace,
-  Config,
   KernelSummary,
 } from '../dynamo/index.ts'
 

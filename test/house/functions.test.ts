@@ -90,10 +90,8 @@ const WIDE: Recorded = {
     'distributed/fingerprint.ts:startCheck',
     'distributed/processGroup.ts:ProcessGroup.#work',
     'distributed/stats.ts:countCollective',
-    'dynamo/end/adoptResults.ts:takeResults',
   ],
   'the fields of an object that one place makes, on such a path': [
-    'dynamo/tree/traceTree.ts:Step.constructor',
     'dynamo/call/compiledFunction.ts:Call.constructor',
     'dynamo/segment/tape.ts:SegmentTape.constructor',
     'fx/graph/node.ts:BaseNode.constructor',

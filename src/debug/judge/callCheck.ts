@@ -3,7 +3,8 @@
 // same inputs give the same result. Level 4 and the launcher judge by this.
 import { noGrad } from '../../autograd/index.ts'
 import { withMode } from '../../dispatch/index.ts'
-import { config, resultsOf } from '../../dynamo/index.ts'
+import { config } from '../../config.ts'
+import { resultsOf } from '../../dynamo/index.ts'
 import { Node } from '../../fx/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { copyInto } from '../../ops/eager/copy.ts'

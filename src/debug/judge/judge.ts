@@ -1,7 +1,7 @@
 // The predicate of the minifier: whether a graph, compiled by a backend, still fails in the same way. It runs for every candidate, in this process or in an
 // isolated one.
 import { checkArgument, checkArray, checkCount, isObject } from '../../protocol/index.ts'
-import { withConfig } from '../../dynamo/index.ts'
+import { withConfig } from '../../config.ts'
 import type { Backend } from '../../dynamo/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'

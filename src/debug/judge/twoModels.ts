@@ -1,6 +1,6 @@
 // Runs a model and its compiled form on the same inputs, from the same random state, and compares what both come to: outputs, gradients, parameters, buffers, written
 // inputs, each by name. PyTorch's torch._dynamo.debug_utils.same_two_models.
-import { config } from '../../dynamo/index.ts'
+import { config } from '../../config.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import { Module } from '../../module/index.ts'

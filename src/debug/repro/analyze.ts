@@ -1,7 +1,8 @@
 // Finds where numbers first go wrong: compiles a graph that returns every intermediate value, and compares each with eager and float64.
 // PyTorch's repro `analyze`; the quickest accuracy tool, since it needs no minification.
 import { checkArray, checkCount, checkOptions } from '../../protocol/index.ts'
-import { config, lookupBackend, runnable, resultsOf } from '../../dynamo/index.ts'
+import { config } from '../../config.ts'
+import { lookupBackend, runnable, resultsOf } from '../../dynamo/index.ts'
 import { isCall } from '../../fx/passes/nodes/calls.ts'
 import { Graph, GraphModule, Interpreter } from '../../fx/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'

@@ -1,5 +1,6 @@
 // What the debugger writes of one watched graph: scripts, the launcher of the minifier, and the record of the last run.
-import { backendImports, config, dumpText } from '../../dynamo/index.ts'
+import { config } from '../../config.ts'
+import { backendImports, dumpText } from '../../dynamo/index.ts'
 import type { Dumped } from '../../dynamo/index.ts'
 import { announceFailure } from '../../dynamo/reports/failures.ts'
 import { emit } from '../../events/index.ts'

@@ -1,6 +1,7 @@
 // Scripts for any graph and its inputs, whoever found that it fails. In pages too: the text holds everything, and can become a Blob or a download.
 // PyTorch's torch._dynamo.repro.after_aot: save_graph_repro, generate_standalone_repro, dump_to_minify, dump_compiler_graph_state, isolate_fails, inductor_fails.
-import { backendImports, config } from '../../dynamo/index.ts'
+import { config } from '../../config.ts'
+import { backendImports } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'
 import { checkArgument, checkArray, checkCount, checkOptions, checkPositive, checkString } from '../../protocol/index.ts'

@@ -1,6 +1,6 @@
 // The function that a repro script calls: it rebuilds the graph and its inputs, and runs, minifies or analyzes it. PyTorch's torch._dynamo.repro.*.run_repro.
 import { FakeTensorProp } from '../../aot/index.ts'
-import { withConfig } from '../../dynamo/index.ts'
+import { withConfig } from '../../config.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import type { Module } from '../../module/index.ts'

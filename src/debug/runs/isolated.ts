@@ -3,7 +3,7 @@
 import { anomaly } from '../../autograd/anomaly.ts'
 import { hookState, noGrad } from '../../autograd/index.ts'
 import { dispatchState, withoutModes } from '../../dispatch/index.ts'
-import { withConfig } from '../../dynamo/index.ts'
+import { withConfig } from '../../config.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { cloneModule, setModuleTracingHook } from '../../module/index.ts'

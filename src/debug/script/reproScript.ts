@@ -2,7 +2,7 @@
 import { VERSION } from '../../version.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { hostProcess, lineComment, literal, quote, scalarLiteral, targetInfo } from '../../protocol/index.ts'
-import { configDifferences } from '../../dynamo/index.ts'
+import { configDifferences } from '../../config.ts'
 import { InputWriter } from '../files/inputWriter.ts'
 import { flatGraph, reproClass } from './reproClass.ts'
 import { writtenHere } from './environment.ts'

@@ -1,64 +1,19 @@
 // compile: makes a function whose calls are captured while they run, and computed by compiled graphs.
-import { Function as AutogradFunction, allowTracing, tracingFunctions } from '../../autograd/index.ts'
-import { dispatchState, withoutModes } from '../../dispatch/index.ts'
+import type { KernelSummary } from '../../aot/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import { currentAccuracy, isStrict, withAccuracy } from '../../kernels/index.ts'
-import type { Accuracy } from '../../kernels/index.ts'
 import { harmless } from '../../events/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
+import { withAccuracy } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
-import {
-  checkArgument,
-  checkCallable,
-  checkCount,
-  checkOptions,
-  isCallable,
-  isFunction,
-  isModule,
-  isObject,
-  valueText,
-} from '../../protocol/index.ts'
-import { treeLeaves } from '../../pytree/index.ts'
-import { Tensor } from '../../tensor/index.ts'
-import { labelOf, lookupBackend, takesAnySizes } from '../backends/backends.ts'
-import type { Backend } from '../backends/backends.ts'
-import { breakCauses, disabledCall } from '../reports/breaks.ts'
-import { Capture } from '../call/capture.ts'
+import { checkArgument, checkCount, checkOptions, isCallable, isFunction, isModule, isObject, valueText } from '../../protocol/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import type { Backend } from '../backends/backend.ts'
+import { labelOf, lookupBackend, takesAnySizes } from '../backends/registry.ts'
 import { CompiledFunction } from '../call/compiledFunction.ts'
 import type { Callable } from '../call/compiledFunction.ts'
-import type { KernelSummary } from '../../aot/index.ts'
-import { ExplainOutput } from '../reports/explainOutput.ts'
 import { WeakRefs } from '../end/weakRefs.ts'
-
-/** How a compiled function computes. */
-export interface ComputeOptions {
-  /** Whether its results must not depend on what the machine offers, see `torch.useDeterministicAlgorithms`; default: what that says at the call. */
-  readonly strict?: boolean
-  /**
-   * `'fast'`: convolutions may be less accurate than by default, with errors of up to 8 times those of strict code. Deterministic algorithms leave it out. Default: `'default'`, or what the
-   * compiled function that calls this one says.
-   */
-  readonly convolution?: 'default' | 'fast'
-}
-
-/** The accuracy of a call under options. */
-function accuracyUnder({ strict = isStrict(), convolution = currentAccuracy() === 'fast' ? 'fast' : 'default' }: ComputeOptions): Accuracy {
-  return strict ? 'strict' : convolution
-}
-
-function checkComputeOptions(options: ComputeOptions): void {
-  checkOptions('compile: options', options, { strict: 'boolean', convolution: true })
-  const { strict, convolution } = options
-  checkArgument(
-    convolution === undefined || convolution === 'default' || convolution === 'fast',
-    'compile',
-    'options.convolution',
-    "'default' or 'fast'",
-    convolution,
-  )
-  if (strict === true && convolution === 'fast')
-    throw new ArgumentError("compile: options.strict is true and options.convolution is 'fast', which strict code leaves out: leave one of them out.")
-}
+import { accuracyUnder, checkComputeOptions } from './computeOptions.ts'
+import type { ComputeOptions } from './computeOptions.ts'
 
 /** Options of {@link compile}. */
 export interface CompileOptions {
@@ -175,7 +130,8 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   })
 }
 
-function newCompiled(target: Callable | Module, options: CompileOptions): CompiledFunction {
+/** A target with the options of {@link compile} as the functions below it take them. */
+export function newCompiled(target: Callable | Module, options: CompileOptions): CompiledFunction {
   const choice = options.backend ?? 'inductor'
   const named = typeof choice === 'string'
   const backend = named ? lookupBackend(choice) : choice
@@ -195,60 +151,4 @@ function newCompiled(target: Callable | Module, options: CompileOptions): Compil
 export function reset(): void {
   checkCount('reset', arguments, 0)
   for (const compiled of compiledFunctions) compiled.reset()
-}
-
-/** Returns a function that runs `fn`, a function or a module, eagerly even inside a compiled function, whose graph it breaks. PyTorch's torch.compiler.disable. */
-export function disable<F extends Callable>(fn: F): F {
-  checkCount('disable', arguments, 1)
-  checkCallable('disable', 'fn', fn)
-  const { name } = fn instanceof Module ? fn.constructor : fn
-  return function (this: unknown, ...args: never[]): unknown {
-    // Capture does not see what the function does, and it may write to any tensor.
-    const tensors = treeLeaves(args).filter((leaf) => leaf instanceof Tensor)
-    if (dispatchState.mode instanceof Capture) dispatchState.mode.breakForEagerCode(tensors, disabledCall(name))
-    return withoutModes(() => Reflect.apply(fn, this, args))
-  } as F
-}
-
-/** Ends the graph here; does nothing outside of a compiled function. PyTorch's torch._dynamo.graph_break. */
-export function graphBreak(): void {
-  checkCount('graphBreak', arguments, 0)
-  if (dispatchState.mode instanceof Capture) dispatchState.mode.breakGraph([], breakCauses.graphBreak)
-}
-
-/** Whether a compiled function is capturing this code. PyTorch's torch.compiler.is_compiling. */
-export const isCompiling = (): boolean => dispatchState.modes.some((mode) => mode instanceof Capture)
-
-/**
- * Declares that the backward of custom Functions may be part of compiled graphs: it depends only on its arguments and on what `ctx` saved. Given a subclass of
- * `torch.autograd.Function` it says so of that class, and returns it; given another function it returns one that says so of all Functions that are applied while it runs. Without this
- * the backward of a custom Function runs as JavaScript at every call. Throws ArgumentError for anything else. PyTorch's torch.compiler.allow_in_graph.
- */
-export function allowInGraph<F extends Callable | typeof AutogradFunction>(target: F): F {
-  checkCount('allowInGraph', arguments, 1)
-  const given: unknown = target
-  if (!isFunction(given))
-    throw new ArgumentError(`allowInGraph: expected a function or a subclass of torch.autograd.Function, got ${valueText(target)}.`)
-  if (Reflect.get(given, 'prototype') instanceof AutogradFunction) {
-    allowTracing(target)
-    return target
-  }
-  const call = function (this: unknown, ...args: never[]): unknown {
-    return tracingFunctions(() => Reflect.apply(given, this, args))
-  }
-  return call as F
-}
-
-/** explain(fn)(...args) captures the function once, from scratch, and reports its graphs and breaks. PyTorch's torch._dynamo.explain. */
-export function explain(fn: Callable | Module): (...args: readonly unknown[]) => ExplainOutput {
-  checkCount('explain', arguments, 1)
-  return (...args) => {
-    const compiled = newCompiled(fn, { backend: 'eager' })
-    compiled.call(undefined, args)
-    return new ExplainOutput(
-      compiled.reports.records.map((r) => r.gm),
-      compiled.reports.breaks,
-      compiled.reports.records.map((r) => r.milliseconds),
-    )
-  }
 }

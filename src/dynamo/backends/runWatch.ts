@@ -1,7 +1,7 @@
 // Who watches compiled graphs run: the flight recorder.
 import type { CompiledCode } from '../../aot/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
-import type { Backend } from './backends.ts'
+import type { Backend } from './backend.ts'
 
 /** A compiled graph: a whole graph, or one half of a graph with a backward. */
 export interface WatchedGraph {

@@ -20,24 +20,16 @@ import { argValue } from '../run/evaluate.ts'
 import { forEachHeld } from './heldTensors.ts'
 import type { Demand } from '../compile/plan.ts'
 import type { Reports } from '../reports/reports.ts'
-import { Segment, castOp } from '../segment/segment.ts'
+import { opByName } from '../../ops/index.ts'
+import { Segment } from '../segment/segment.ts'
 import { pathInto } from '../segment/sharedWrites.ts'
-import type { SizePolicy } from '../tree/sizes.ts'
 import { Step, under } from '../tree/traceTree.ts'
+import type { TraceTree } from '../tree/traceTree.ts'
 import type { CallWatch } from './watch.ts'
-
-/** The paths taken by calls with arguments of one kind. */
-export interface Tree {
-  readonly root: Step
-  /** How many paths were recorded after the first. */
-  branches: number
-  /** What decides which sizes differ from call to call on one path; null: each path is for the shapes that it was recorded with. */
-  readonly policy: SizePolicy | null
-}
 
 /** The call that is captured. */
 export interface CapturedCall {
-  readonly tree: Tree
+  readonly tree: TraceTree
   readonly fullgraph: boolean
   readonly choice: BackendChoice
   readonly reports: Reports
@@ -382,3 +374,6 @@ function isStandIn({ storage }: Tensor): boolean {
 function tensorsOf(args: readonly Arg[]): Tensor[] {
   return args.flatMap((arg) => (arg instanceof Tensor ? [arg] : isArgList(arg) ? tensorsOf(arg) : []))
 }
+
+/** The operator that casts the result of an in-place operator to the dtype of its tensor. */
+const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

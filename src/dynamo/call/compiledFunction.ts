@@ -27,7 +27,7 @@ import type { Mismatch } from '../reports/reports.ts'
 import type { Outcome } from '../tree/budget.ts'
 import { Budget } from '../tree/budget.ts'
 import { Capture } from './capture.ts'
-import type { CapturedCall, Tree } from './capture.ts'
+import type { CapturedCall } from './capture.ts'
 import type { BackendChoice } from '../compile/compileSegment.ts'
 import { config } from '../../config.ts'
 import { placeholderNames } from './placeholderNames.ts'
@@ -37,6 +37,7 @@ import { hasDynamicMarks } from '../tree/marks.ts'
 import { SizePolicy } from '../tree/sizes.ts'
 import type { SizeRule } from '../tree/sizes.ts'
 import { Step } from '../tree/traceTree.ts'
+import type { TraceTree } from '../tree/traceTree.ts'
 import { CallWatch, describeLeaves } from './watch.ts'
 
 /** Anything that can be compiled. */
@@ -50,7 +51,7 @@ export interface CompiledFunctionOptions extends BackendChoice {
   readonly dynamic: boolean | undefined
 }
 
-interface FunctionTree extends Tree {
+interface FunctionTree extends TraceTree {
   /** Calls that can be answered without running the function; only with skipReplay. */
   readonly shortcuts: Shortcuts
   /** Its number among those of the function. */

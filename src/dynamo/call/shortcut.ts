@@ -1,7 +1,7 @@
 // skipReplay: a call whose whole effect is known runs the compiled graph alone, not the function.
 import { noGrad } from '../../autograd/index.ts'
 import { present } from '../../errors/index.ts'
-import { Guards, agreesWith, keyOf, structureState, tensorState } from '../../guards/index.ts'
+import { Guards, agreesAsMet, agreesWith, keyOf, structureState, tensorState } from '../../guards/index.ts'
 import type { Module } from '../../module/index.ts'
 import { treeFlatten, treeUnflatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
@@ -9,6 +9,7 @@ import { Tensor, asTensor, sameShape } from '../../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from '../segment/segment.ts'
 import type { Sizes } from '../tree/sizes.ts'
+import { withoutLists } from '../tree/traceTree.ts'
 import type { CompiledSegment, Step } from '../tree/traceTree.ts'
 import { takeResults } from '../end/adoptResults.ts'
 
@@ -97,14 +98,14 @@ export class Shortcut {
     const { segment, compiled } = ended
     if (segment.bound.some((v) => v instanceof Tensor && v.grad !== null && segment.slotOf(v.grad) >= 0)) return null
     // The call itself changed a tensor in another way than by a write to its data.
-    if (!leaves.every((leaf, i) => !(leaf instanceof Tensor) || agreesWith(tensorState, leaf, before[i] ?? [])) || !segment.inputsAreAsMet)
+    if (!leaves.every((leaf, i) => !(leaf instanceof Tensor) || agreesWith(tensorState, leaf, before[i] ?? [])) || !inputsAreAsMet(segment))
       return null
     const firstLeaf = new Map<unknown, number>()
     leaves.forEach((leaf, i) => {
       if (leaf instanceof Tensor && !firstLeaf.has(leaf)) firstLeaf.set(leaf, i)
     })
     const inputs: Source[] = []
-    const sizeSlots = segment.sizes === null ? NO_SLOTS : segment.sizeSlots()
+    const sizeSlots = segment.sizes === null ? NO_SLOTS : sizeSlotsOf(segment)
     for (const slot of compiled?.inputSlots ?? []) {
       const value = segment.bound[slot]
       if (typeof value === 'number' && sizeSlots.has(slot)) {
@@ -179,7 +180,7 @@ export class Shortcut {
       const targets = written.map((i) => asTensor(given[i], 'a written argument'))
       for (const target of targets) target.realize().announceWrite()
       const raw = noGrad(() => compiled.run(...given))
-      values = takeResults(compiled, raw, given, targets)
+      values = takeResults(compiled, raw, given, targets, null)
     }
     const results = outputs.map((output) =>
       output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
@@ -203,6 +204,21 @@ export class Shortcut {
 const isSameTensor = (a: WeakRef<Tensor> | null, b: WeakRef<Tensor> | null): boolean => a === b || (a !== null && a.deref() === b?.deref())
 
 const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
+
+/** Whether the outside tensors are still as they were when the segment met them. */
+const inputsAreAsMet = (segment: Segment): boolean =>
+  segment.cursor.path().every((step) =>
+    withoutLists(step.args).every((arg) => {
+      const value = arg.kind === 'input' ? segment.bound[arg.slot] : null
+      return arg.kind !== 'input' || !(value instanceof Tensor) || agreesAsMet(value, segment.metAs(arg).state)
+    }),
+  )
+
+/** The slots of numbers that are sizes. */
+function sizeSlotsOf(segment: Segment): ReadonlySet<number> {
+  const args = segment.cursor.path().flatMap((step) => withoutLists(step.args))
+  return new Set(args.flatMap((arg) => (arg.kind === 'scalar' && arg.number === 'size' ? [arg.slot] : [])))
+}
 
 function outputOf(value: unknown, segment: Segment, compiled: CompiledSegment | null, leaves: ReadonlyMap<unknown, number>): Output | null {
   if (!(value instanceof Tensor)) return { kind: 'constant', value }

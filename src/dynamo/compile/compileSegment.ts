@@ -9,13 +9,15 @@ import { announce, emit, inScope, newId } from '../../events/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { eagerBackend, intercepted, resultsOf, runnable } from '../backends/backends.ts'
-import type { Backend, BackendCode } from '../backends/backends.ts'
+import { resultsOf, runnable } from '../backends/backend.ts'
+import type { Backend, BackendCode } from '../backends/backend.ts'
+import { eagerBackend } from '../backends/builtIn.ts'
+import { intercepted } from '../backends/interceptors.ts'
 import { Cost } from '../tree/budget.ts'
 import type { Budget } from '../tree/budget.ts'
 import { config } from '../../config.ts'
 import { BackendCompilerFailed } from '../reports/errors.ts'
-import type { BreakReason } from '../reports/explainOutput.ts'
+import type { BreakReason } from '../reports/breaks.ts'
 import { announceFailure } from '../reports/failures.ts'
 import type { Plan } from './plan.ts'
 import type { Reports } from '../reports/reports.ts'
@@ -26,7 +28,7 @@ import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import type { SegmentGraph } from './segmentGraph.ts'
 import { stepProgram } from '../run/stepProgram.ts'
 import { exitsOf, gradInputsOf } from '../segment/tape.ts'
-import { neededSteps } from '../tree/traceTree.ts'
+import { neededSteps, withoutLists } from '../tree/traceTree.ts'
 import type { CompiledSegment } from '../tree/traceTree.ts'
 
 /** What is to be compiled. */
@@ -121,8 +123,7 @@ function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
 
 function placeholderNames({ segment }: SegmentRequest): (slot: number) => string | null {
   const names = new Map<number, string | null>()
-  for (const step of segment.cursor.path())
-    for (const arg of step.args.flatMap((a) => (a.kind === 'list' ? a.items : [a]))) if (arg.kind === 'input') names.set(arg.slot, arg.spec.name)
+  for (const step of segment.cursor.path()) for (const arg of withoutLists(step.args)) if (arg.kind === 'input') names.set(arg.slot, arg.spec.name)
   return (slot) => names.get(slot) ?? null
 }
 

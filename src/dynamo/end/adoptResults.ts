@@ -41,17 +41,24 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   adoptLayout(tensor, value)
 }
 
+/** The data of memory that is about to be overwritten. */
+export interface OldData {
+  /** Whether something else may still be computed from it. */
+  isNeeded(storage: Storage): boolean
+  /** Gets it in a storage of its own, when `storage` has taken the new data. */
+  keep(storage: Storage, old: Storage): void
+}
+
 /**
  * Writes the first values into `targets`, unless the compiled code has done so, and returns the others. Every new tensor of the program gets memory of its own, even if the
- * backend returned an input, or one tensor twice. `keeps(storage)` says whether the old data of a target is still needed; it is then given to `keep`, in a storage of its own.
+ * backend returned an input, or one tensor twice. `oldData`: for values that may still be computed from what is overwritten; null if there are none.
  */
 export function takeResults(
   compiled: CompiledSegment,
   values: readonly unknown[],
   inputs: readonly unknown[],
   targets: readonly Tensor[],
-  keeps: (storage: Storage) => boolean = () => false,
-  keep: (storage: Storage, old: Storage) => void = () => undefined,
+  oldData: OldData | null,
 ): readonly (Tensor | null)[] {
   // The usual case: one new tensor.
   const [only] = values
@@ -70,7 +77,7 @@ export function takeResults(
     const target = present(targets[i], 'a tensor to write to')
     const storage = target.realize()
     if (compiled.writtenInPlace.has(i)) return storage.noteWrite()
-    if (!keeps(storage)) return copyInto(source, target)
+    if (oldData?.isNeeded(storage) !== true) return copyInto(source, target)
     let fresh = source.realize()
     if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {
       fresh = Storage.allocate(storage.nbytes)
@@ -79,7 +86,7 @@ export function takeResults(
     }
     // The program's storage takes the new data; what needs the old data keeps the old memory.
     taken.add(fresh)
-    keep(storage, storage.moveTo(fresh))
+    oldData.keep(storage, storage.moveTo(fresh))
   })
   return values.map((output, i) => {
     if (i < targets.length) return null

@@ -17,6 +17,7 @@ import type { Demand, Plan } from '../compile/plan.ts'
 import type { Segment } from '../segment/segment.ts'
 import type { CompiledSegment, Step } from '../tree/traceTree.ts'
 import { adopt, attachHistory, attachViewHistory, takeResults } from './adoptResults.ts'
+import type { OldData } from './adoptResults.ts'
 
 /**
  * Computes what is needed of the segment: `demand`, writes, and what earlier calls turned out to need. `earlier`: the segments of this call before it. Returns false if that took no compiled
@@ -119,32 +120,52 @@ function mayFail(segment: Segment, { operator, args }: Step): boolean {
   return storage !== null && (storage.writer === segment || segment.writes.has(storage))
 }
 
+/** What a segment overwrites, from which values of earlier segments may still be computed. */
+class DataOfEarlier implements OldData {
+  readonly #segment: Segment
+  readonly #earlier: readonly EndedSegment[]
+
+  constructor(segment: Segment, earlier: readonly EndedSegment[]) {
+    this.#segment = segment
+    this.#earlier = earlier
+  }
+
+  isNeeded(storage: Storage): boolean {
+    return this.#needing(storage).length > 0
+  }
+
+  keep(storage: Storage, old: Storage): void {
+    for (const ended of this.#needing(storage)) ended.keepOld(storage, this.#before(storage) ?? 0, old)
+  }
+
+  /** Copies it before the compiled code overwrites it. */
+  copy(storage: Storage): void {
+    for (const ended of this.#needing(storage)) ended.keepInputs(storage, this.#before(storage))
+  }
+
+  #before(storage: Storage): number | undefined {
+    return this.#segment.writes.get(storage)?.before
+  }
+
+  #needing(storage: Storage): readonly EndedSegment[] {
+    const before = this.#before(storage)
+    return before === undefined ? [] : this.#earlier.filter((ended) => ended.needs(storage, before))
+  }
+}
+
 function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[], label: string): void {
   const writes = [...segment.writes]
-  const needing = (storage: Storage): readonly EndedSegment[] => {
-    const before = segment.writes.get(storage)?.before
-    return before === undefined ? [] : earlier.filter((e) => e.needs(storage, before))
-  }
+  const oldData = new DataOfEarlier(segment, earlier)
   withoutModes(() => {
     const inputs = compiled.inputSlots.map((slot) => segment.bound[slot])
     for (const i of compiled.writtenInPlace) {
-      const [storage, write] = writes[i] ?? []
-      if (storage !== undefined) for (const e of needing(storage)) e.keepInputs(storage, write?.before)
+      const [storage] = writes[i] ?? []
+      if (storage !== undefined) oldData.copy(storage)
     }
     const values = noGrad(() => compiled.run(...inputs))
     // From here on inputs may have been overwritten, so that the segment cannot run again.
-    const results = beyondLimit(() =>
-      takeResults(
-        compiled,
-        values,
-        inputs,
-        writes.map(([, { tensor }]) => tensor),
-        (storage) => needing(storage).length > 0,
-        (storage, old) => {
-          for (const e of needing(storage)) e.keepOld(storage, segment.writes.get(storage)?.before ?? 0, old)
-        },
-      ),
-    )
+    const targets = writes.map(([, { tensor }]) => tensor)
+    const results = beyondLimit(() => takeResults(compiled, values, inputs, targets, oldData))
     compiled.outputSlots.forEach((slot, i) => {
       const value = results[i]
       if (!(value instanceof Tensor)) return

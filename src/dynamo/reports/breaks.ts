@@ -1,6 +1,14 @@
-// The causes of graph breaks.
+// Graph breaks: why a graph ended before its function did, and the causes that there are.
 import { agreesWith, segmentState } from '../../guards/index.ts'
-import type { BreakReason } from './explainOutput.ts'
+import type { CapturedStack } from '../../provenance/index.ts'
+
+/** Why a graph ended before the function did. */
+export interface BreakReason {
+  /** Which of the causes it was: `read`, `disabled`, `graphBreak`, … */
+  readonly code: string
+  readonly reason: string
+  readonly userStack: CapturedStack
+}
 
 /** Why a graph has to end: a short name, and what explain and the logs say. */
 export type BreakCause = Pick<BreakReason, 'code' | 'reason'>

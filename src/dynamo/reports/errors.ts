@@ -1,7 +1,7 @@
 // Errors of compile.
 import { TensorfxError } from '../../errors/index.ts'
 import { nearest, valueText } from '../../protocol/index.ts'
-import type { BreakReason } from './explainOutput.ts'
+import type { BreakReason } from './breaks.ts'
 
 /** What the debugger attaches to an error for which it wrote a script, or could not. */
 export interface Dumped {

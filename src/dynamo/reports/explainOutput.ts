@@ -1,14 +1,6 @@
 // The report of explain: the graphs of a function, its graph breaks and their reasons.
 import type { GraphModule } from '../../fx/index.ts'
-import type { CapturedStack } from '../../provenance/index.ts'
-
-/** Why a graph ended before the function did. */
-export interface BreakReason {
-  /** Which of the causes it was: `read`, `disabled`, `graphBreak`, … */
-  readonly code: string
-  readonly reason: string
-  readonly userStack: CapturedStack
-}
+import type { BreakReason } from './breaks.ts'
 
 /** The report of `explain(fn)(...args)`; PyTorch's ExplainOutput. */
 export class ExplainOutput {

@@ -5,7 +5,7 @@ import type { GraphModule } from '../../fx/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import type { Frame } from '../../provenance/index.ts'
 import { config } from '../../config.ts'
-import type { BreakReason } from './explainOutput.ts'
+import type { BreakReason } from './breaks.ts'
 
 /** What a call was expected to be, and what it is. */
 export interface Mismatch {

@@ -10,7 +10,7 @@ import { Tensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
 import { argValue, runStep } from './evaluate.ts'
 import type { Allocation, Launch, LaunchPlan, OperatorCall, View } from './launchPlan.ts'
-import { visitSlots } from '../tree/traceTree.ts'
+import { visitSlots, withoutLists } from '../tree/traceTree.ts'
 import type { Step } from '../tree/traceTree.ts'
 
 /** Operators, beside those that compute element by element, reduce, or make views, that do nothing but launch kernels which depend on the layouts of their operands only. */
@@ -257,7 +257,6 @@ class PlanRecorder implements LaunchListener {
 const isWhole = ({ tensor, storage }: Memory): boolean =>
   tensor !== null && tensor.offset === 0 && storage.nbytes === tensor.numel * dtypeInfo[tensor.dtype].size
 
-const hasNumbers = (step: Step): boolean =>
-  step.args.some((arg) => (arg.kind === 'list' ? arg.items : [arg]).some((item) => item.kind === 'scalar' && item.number !== 'size'))
+const hasNumbers = (step: Step): boolean => withoutLists(step.args).some((arg) => arg.kind === 'scalar' && arg.number !== 'size')
 
 const fakeLike = (tensor: Tensor, offset: number): Tensor => new Tensor(tensor.sizes, tensor.dtype, null, undefined, offset, tensor)

@@ -6,7 +6,7 @@ import { argValue, runStep } from './evaluate.ts'
 import { mayHavePlan } from './planRecorder.ts'
 import { SizedPlans } from './sizedPlans.ts'
 import type { SizedLayout } from '../tree/sizes.ts'
-import { neededSteps, visitSlots } from '../tree/traceTree.ts'
+import { neededSteps, visitSlots, withoutLists } from '../tree/traceTree.ts'
 import type { ArgStep, Step } from '../tree/traceTree.ts'
 
 /** One step, and the slots that no later one reads. */
@@ -64,7 +64,7 @@ export function stepProgram(end: Step, outputs: readonly number[], inputSlots: r
 function sizedInputs(end: Step, inputSlots: readonly number[]): readonly (SizedLayout | 'size' | null)[] {
   const sized = new Map<number, SizedLayout | 'size'>()
   for (const step of end.path())
-    for (const arg of step.args.flatMap((one) => (one.kind === 'list' ? one.items : [one]))) {
+    for (const arg of withoutLists(step.args)) {
       if (arg.kind === 'input' && arg.spec.sizes !== null) sized.set(arg.slot, arg.spec.sizes)
       if (arg.kind === 'scalar' && arg.number === 'size') sized.set(arg.slot, 'size')
     }

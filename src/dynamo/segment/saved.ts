@@ -9,7 +9,8 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { argValue } from '../run/evaluate.ts'
 import type { Segment } from './segment.ts'
-import type { ArgStep, Step } from '../tree/traceTree.ts'
+import { withoutLists } from '../tree/traceTree.ts'
+import type { Step } from '../tree/traceTree.ts'
 
 const known = new WeakMap<Step, readonly number[]>()
 
@@ -29,9 +30,8 @@ export function savedSlots(segment: Segment, step: Step): readonly number[] {
 
 /** The slots of the tensors among the arguments, and of the results. */
 function tensorSlots(step: Step): readonly number[] {
-  const ofArg = (arg: ArgStep): readonly number[] =>
-    arg.kind === 'slot' || arg.kind === 'input' ? [arg.slot] : arg.kind === 'list' ? arg.items.flatMap(ofArg) : []
-  return [...step.args.flatMap(ofArg), ...step.results.map((_, i) => step.firstSlot + i)]
+  const ofArgs = withoutLists(step.args).flatMap((arg) => (arg.kind === 'slot' || arg.kind === 'input' ? [arg.slot] : []))
+  return [...ofArgs, ...step.results.map((_, i) => step.firstSlot + i)]
 }
 
 /**

@@ -7,9 +7,8 @@ import { upcomingSeq } from '../../autograd/index.ts'
 import { dispatchState, isArgList, markView, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result, ResultSpec } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
-import { agreesAsMet, agreesAtOperator, metStateOf } from '../../guards/index.ts'
+import { agreesAtOperator, metStateOf } from '../../guards/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { opByName } from '../../ops/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { Storage, Tensor, asTensor, numbersOf } from '../../tensor/index.ts'
 import type { Writer } from '../../tensor/index.ts'
@@ -220,23 +219,6 @@ export class Segment implements Writer {
     this.bound[r.slot] = undefined
   }
 
-  /** The slots of numbers that are sizes. */
-  sizeSlots(): ReadonlySet<number> {
-    const items = this.cursor.path().flatMap((step) => step.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg])))
-    return new Set(items.flatMap((arg) => (arg.kind === 'scalar' && arg.number === 'size' ? [arg.slot] : [])))
-  }
-
-  /** Whether the outside tensors are still as they were when they were met. */
-  get inputsAreAsMet(): boolean {
-    return this.cursor.path().every((step) => {
-      const inputs = step.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg]))
-      return inputs.every((arg) => {
-        const value = arg.kind === 'input' ? this.bound[arg.slot] : null
-        return arg.kind !== 'input' || !(value instanceof Tensor) || agreesAsMet(value, this.metAs(arg).state)
-      })
-    })
-  }
-
   /** The slot of a tensor; -1 for an outside tensor that the segment has not met yet. */
   slotOf(tensor: Tensor): number {
     return tensor.captureStamp === this.stamp ? tensor.captureSlot : -1
@@ -275,12 +257,21 @@ export class Segment implements Writer {
     }
     const described = args.map((arg, i) => describe(arg, i, shadow?.args[i]))
     const results = fakesOf(spec)
-    const offset = offsetOf(args)
-    const { recording } = dispatchState
+    const sourceOffset = offsetOf(args)
     const isSized = this.sizes !== null && described.some((arg) => this.#isSized(arg))
-    const step = new Step(op, described, results, 'shape' in spec, slot, slot + results.length, cursor, captureStack(), recording, offset, isSized)
+    const step = new Step(cursor, {
+      op,
+      args: described,
+      results,
+      single: 'shape' in spec,
+      firstSlot: slot,
+      stack: captureStack(),
+      recording: dispatchState.recording,
+      sourceOffset,
+      isSized,
+    })
     if (isSized) {
-      this.sizes?.note(step, { results, offset, fits: null })
+      this.sizes?.note(step, { results, offset: sourceOffset, fits: null })
       results.forEach((result, i) => (this.#likes[step.firstSlot + i] = result))
     }
     cursor.children.push(step)
@@ -445,6 +436,3 @@ export class Segment implements Writer {
 const offsetOf = ([source]: readonly Arg[]): number => (source instanceof Tensor ? source.offset : 0)
 
 const fakesOf = (spec: ResultSpec): readonly Tensor[] => ('shape' in spec ? [spec] : spec).map((one) => Tensor.fake(numbersOf(one)))
-
-/** The operator that casts the result of an in-place operator to the dtype of its tensor. */
-export const castOp = (): OpDef => present(opByName('torch.ops.tensorfx.to_copy'), 'the cast operator')

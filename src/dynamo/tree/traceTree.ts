@@ -10,9 +10,9 @@ import { numelOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { CapturedStack } from '../../provenance/index.ts'
 import type { Cost } from './budget.ts'
-import type { BreakReason } from '../reports/explainOutput.ts'
+import type { BreakReason } from '../reports/breaks.ts'
 import { OftenSeen, Sizes } from './sizes.ts'
-import type { SizedLayout } from './sizes.ts'
+import type { SizePolicy, SizedLayout } from './sizes.ts'
 
 /** Results of up to this many elements are small. */
 const SMALL = 16
@@ -66,27 +66,45 @@ export interface CompiledSegment {
   readonly cost: Cost
 }
 
-/** A point of the tree: after a call, or the start of a segment. */
-export class Step {
-  readonly op: OpDef | null
+/** What is recorded of one call of an operator. */
+export interface RecordedCall {
+  readonly op: OpDef
   readonly args: readonly ArgStep[]
   /** Fake tensors like the results: new lazy tensors copy their layout. */
   readonly results: readonly Tensor[]
+  /** Whether the operator returns one tensor, not a list. */
+  readonly single: boolean
+  /** The slot of its first result. */
+  readonly firstSlot: number
+  /** Where the program made the call. */
+  readonly stack: CapturedStack | null
+  /** Whether autograd recorded the call: under noGrad it does not. */
+  readonly recording: boolean
+  /** For a view operator: the offset of the tensor that the recorded views are of. */
+  readonly sourceOffset: number
+  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeOf} has those of the present one. */
+  readonly isSized: boolean
+}
+
+const NO_CALL = { op: null, args: [], results: [], single: true, firstSlot: 0, stack: null, recording: false, sourceOffset: 0, isSized: false }
+
+/** A point of the tree: after a recorded call, whose facts it has as fields, or the start of a segment, where `op` is null. */
+export class Step {
+  readonly op: OpDef | null
+  readonly args: RecordedCall['args']
+  readonly results: RecordedCall['results']
   readonly single: boolean
   readonly firstSlot: number
   /** First slot that is free after this step. */
   readonly nextSlot: number
   readonly parent: Step | null
   readonly stack: CapturedStack | null
-  /** Whether autograd recorded the call: under noGrad it does not. */
   readonly recording: boolean
-  /** For a view operator: the offset of the tensor that the recorded views are of. */
   readonly sourceOffset: number
   /** Whether the library made the call, in a backward or an optimizer's step. */
   readonly internal: boolean = dispatchState.internal
   /** What an operator must agree in: the values of `operatorState`. */
   readonly state: readonly unknown[] = readState(operatorState, null)
-  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeOf} has those of the present one. */
   readonly isSized: boolean
   /** The values of `segmentState` at the call: all steps of a segment have the same. */
   readonly underState: readonly unknown[]
@@ -111,25 +129,15 @@ export class Step {
   after: Step | null = null
   breakReason: BreakReason | null = null
 
-  constructor(
-    op: OpDef | null,
-    args: readonly ArgStep[],
-    results: readonly Tensor[],
-    single: boolean,
-    firstSlot: number,
-    nextSlot: number,
-    parent: Step | null,
-    stack: CapturedStack | null,
-    recording: boolean,
-    sourceOffset: number,
-    isSized = false,
-  ) {
+  /** `call`: null for the start of a segment. */
+  constructor(parent: Step | null, call: RecordedCall | null) {
+    const { op, args, results, single, firstSlot, stack, recording, sourceOffset, isSized } = call ?? NO_CALL
     this.op = op
     this.args = args
     this.results = results
     this.single = single
     this.firstSlot = firstSlot
-    this.nextSlot = nextSlot
+    this.nextSlot = firstSlot + results.length
     this.parent = parent
     this.stack = stack
     this.recording = recording
@@ -140,7 +148,7 @@ export class Step {
 
   /** The start of a segment. */
   static root(): Step {
-    return new Step(null, [], [], true, 0, 0, null, null, false, 0)
+    return new Step(null, null)
   }
 
   /** Whether code runs under the state that its segment belongs to. */
@@ -212,6 +220,10 @@ export class Step {
   }
 }
 
+/** The arguments, and the items of lists among them in the place of the lists. */
+export const withoutLists = (args: readonly ArgStep[]): readonly Exclude<ArgStep, { readonly kind: 'list' }>[] =>
+  args.flatMap((arg) => (arg.kind === 'list' ? withoutLists(arg.items) : [arg]))
+
 /** Visits the slots that an argument refers to. */
 export function visitSlots(arg: ArgStep, see: (slot: number) => void): void {
   if (arg.kind === 'list') for (const item of arg.items) visitSlots(item, see)
@@ -233,6 +245,15 @@ export function neededSteps(
     for (const arg of step.args) visitSlots(arg, (slot) => slots.add(slot))
   }
   return { steps: steps.reverse(), slots }
+}
+
+/** The paths taken by calls with arguments of one kind. */
+export interface TraceTree {
+  readonly root: Step
+  /** How many paths were recorded after the first. */
+  branches: number
+  /** What decides which sizes differ from call to call on one path; null: each path is for the shapes that it was recorded with. */
+  readonly policy: SizePolicy | null
 }
 
 /** Runs `fn` under the state that a segment belongs to. */

@@ -18,6 +18,12 @@ const FILL = 0xff
 const value = (constant: number | string | null): ArgStep => ({ kind: 'const', value: constant })
 const slot = (at: number): ArgStep => ({ kind: 'slot', slot: at })
 
+/** A step as capture records it; its first result is at slot `firstSlot`. */
+function stepOf(parent: Step | null, name: string, args: readonly ArgStep[], results: readonly Tensor[], firstSlot: number): Step {
+  const op = present(opByName(name), name)
+  return new Step(parent, { op, args, results, single: true, firstSlot, stack: null, recording: false, sourceOffset: 0, isSized: false })
+}
+
 /** The steps of a program on x, at slot 0: two results, a temporary that both read, one that neither outlives, and a view. */
 function program(x: Tensor): RecordedProgram {
   const calls: readonly (readonly [string, readonly ArgStep[]])[] = [
@@ -31,7 +37,7 @@ function program(x: Tensor): RecordedProgram {
   ]
   let parent: Step | null = null
   const steps = calls.map(([name, args], i) => {
-    const step = new Step(present(opByName(name), name), args, [x], true, i + 1, i + 2, parent, null, false, 0)
+    const step = stepOf(parent, name, args, [x], i + 1)
     parent = step
     return step
   })
@@ -118,7 +124,7 @@ describe('a plan', () => {
 
   it('is not made where two inputs share memory', () => {
     const x = input(6)
-    const cat = new Step(present(opByName('torch.add'), 'add'), [slot(0), slot(1), value(1)], [x], true, 2, 3, null, null, false, 0)
+    const cat = stepOf(null, 'torch.add', [slot(0), slot(1), value(1)], [x], 2)
     const parts = [x.narrow(0, 0, 3), x.narrow(0, 3, 3)]
     expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, parts).plan).toBeNull()
     expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, [input(3), input(3)]).plan).not.toBeNull()

@@ -1,0 +1,49 @@
+// What a backend is, and what one returns.
+import type { CompiledCode } from '../../aot/index.ts'
+import { ArgumentError } from '../../errors/index.ts'
+import type { GraphModule } from '../../fx/index.ts'
+import { isCallable, valueText } from '../../protocol/index.ts'
+
+/** A function that a backend returns: it takes one value per placeholder. inductor's also carries reports. */
+export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace'> {
+  (...inputs: never[]): unknown
+}
+
+/** What compiled code, or a graph, has returned, as a list of results. */
+export const resultsOf = (returned: unknown): readonly unknown[] => (Array.isArray(returned) ? returned : [returned])
+
+/**
+ * Compiles a graph: takes it and example inputs (one per placeholder: tensors, or numbers), and returns what computes it. `(gm) => gm` and `(gm) => gm.forward` run
+ * the graph as it is.
+ */
+export interface Backend {
+  (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
+  /** Whether what it returns is for the shapes of the example inputs only. Otherwise `compile(fn, { dynamic: true })` calls it with graphs that have sizes among their inputs, as numbers. */
+  readonly staticShapes?: boolean
+}
+
+/** What a backend says of itself when it is registered. */
+export interface BackendOptions {
+  /** URL of a module that registers the backend when imported (`import.meta.url`): isolated processes import it. */
+  readonly module?: string
+  /** 'debug' backends are left out of listBackends(). */
+  readonly tags?: readonly string[]
+  /** As {@link Backend.staticShapes}. */
+  readonly staticShapes?: boolean
+}
+
+/** What a backend returned, as a function of any inputs. Throws ArgumentError if it is neither a function nor a GraphModule. */
+export function runnable(compiled: BackendCode): (...inputs: readonly unknown[]) => unknown {
+  if (!isCallable(compiled))
+    throw new ArgumentError(
+      `compiler_fn did not return callable: a backend must return a function of the graph's inputs or a GraphModule, got ${valueText(compiled)}.`,
+    )
+  // The types that a backend declares for its inputs are its own affair: it gets one value per placeholder.
+  return compiled as (...inputs: readonly unknown[]) => unknown
+}
+
+/** A registered backend. */
+export interface Entry {
+  readonly backend: Backend
+  readonly options: BackendOptions
+}
