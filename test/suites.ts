@@ -13,10 +13,16 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 
-/** The row of {@link LONG} whose files have tests by the names that PyTorch's have, which are looked for after every run: all of them run each day. */
+/** The row of {@link LONG} whose files have tests by the names that PyTorch's have, which are looked for after every run. */
 const PORTED = "has tests of PyTorch's, by their names"
+/** The row of the examples that people read and copy. */
+const EXAMPLES = 'runs every example of the documentation'
+/** The rows of {@link LONG} of which all files run each day. */
+const DAILY: readonly string[] = [PORTED, EXAMPLES]
+/** Of the other rows, how many days it takes until each file had its turn. */
+const TURNS = 5
 
-/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a third of each row but one, another third each day. */
+/** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a fifth of each row, another fifth each day, and all of the daily rows. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
   'starts worlds of several ranks': [
@@ -26,23 +32,33 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/fuzz/**/*.test.ts',
     'test/memory/{faults,flat,soak,whole}.test.ts',
     'test/trust/fuzz.test.ts',
-    'test/debug/{compareResNet,compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
+    'test/debug/{compareBackends,compareGradients,compareResNet,compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
+    'test/debug/flight/faults.test.ts',
   ],
   'has many cases of one path through the code': [
     'test/fx/samples/**/*.test.ts',
     'test/pytorch/**/*.test.ts',
     'test/kernels/schedules/everySchedule.test.ts',
-    'test/dynamo/routing.test.ts',
+    'test/dynamo/{loops,routing}.test.ts',
+    'test/inductor/{accuracy,emission,zeroSizes}.test.ts',
+    'test/ops/packedWeights.test.ts',
     'test/examples/families.test.ts',
   ],
+  'collects garbage again and again': [
+    'test/dynamo/end/weakRefs.test.ts',
+    'test/debug/profile/memoryTimeline.test.ts',
+    'test/kernels/memory/memoryFigures.test.ts',
+  ],
+  [EXAMPLES]: ['test/docs/pages.test.ts'],
   [PORTED]: ['test/fx/z3GradualTypes.test.ts'],
   'trains for hundreds of steps': ['test/optim/autocastLosses.test.ts'],
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
-    'test/cli/scripts.test.ts',
+    'test/cli/{minify,repro,scripts}.test.ts',
     'test/examples/{gptWatch,programs}.test.ts',
-    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,runReproAside,twoBackends}.test.ts',
+    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,runRepro,runReproAside,twoBackends}.test.ts',
+    'test/debug/flight/replay.test.ts',
   ],
 }
 
@@ -118,7 +134,7 @@ function listed(table: Readonly<Record<string, readonly string[]>>): readonly st
 const alone = new Set([...listed(OWN_PROCESS), ...reloading()])
 
 /** Every how many days a long file has its turn in `npm run test:long`; 1 where all of them run, as they do when files are named. */
-export const longTurns = process.env['TENSORFX_LONG_TURNS'] === '1' && !isFull ? 3 : 1
+export const longTurns = process.env['TENSORFX_LONG_TURNS'] === '1' && !isFull ? TURNS : 1
 
 /** Those of the files of a row whose turn it is. What takes longest is dealt out first, and each row begins elsewhere, so that every day takes about the same time. */
 function onTurn(files: readonly string[], row: number): readonly string[] {
@@ -130,7 +146,7 @@ function onTurn(files: readonly string[], row: number): readonly string[] {
 export const long: readonly string[] = listed(LONG)
 const longNow = Object.entries(LONG).flatMap(([reason, globs], row) => {
   const files = listed({ [reason]: globs })
-  return reason === PORTED ? files : onTurn(files, row)
+  return DAILY.includes(reason) ? files : onTurn(files, row)
 })
 
 /** The files of the parts that are not the rest: what `npm test` gives a process of its own, and the long ones that run now, sharing processes and not. */
