@@ -7,7 +7,7 @@ import { ResNet18 } from './model.mjs'
 const [epochs = 2, width = 64] = process.argv.slice(2).map(Number)
 torch.manualSeed(1)
 const [train, test] = await Promise.all(['train', 'test'].map((part) => importDataset(new URL('./digits.mjs', import.meta.url), { args: [part] })))
-const data = new DataLoader(train, { batchSize: 32, shuffle: true, numWorkers: 2, persistentWorkers: true })
+const data = new DataLoader(train, { batchSize: 32, shuffle: true, numWorkers: 2, persistentWorkers: true, readFirstHere: true })
 
 const model = new ResNet18({ width, classes: 10 })
 const optimizer = new optim.AdamW(model.parameters(), { lr: 3e-3 })

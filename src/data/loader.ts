@@ -65,6 +65,7 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
     this.dataset = dataset
     this.batchSize = this.#plan.batchSize
     this.numWorkers = this.#plan.numWorkers
+    if (this.#plan.persistentWorkers) this.#pool = this.#newPool()
   }
 
   /** How many batches a pass has. PyTorch's `len(loader)`. Throws ArgumentError for a stream or a sampler without a length. */
@@ -143,7 +144,7 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
   }
 
   async *#byWorkers(requests: Iterator<Request>): AsyncGenerator<unknown, void, undefined> {
-    const { persistentWorkers, prefetchFactor, order } = this.#plan
+    const { persistentWorkers, prefetchFactor, order, readFirstHere } = this.#plan
     const pool = this.#pool ?? this.#newPool()
     if (persistentWorkers) this.#pool = pool
     const pending: Asked[] = []
@@ -152,7 +153,9 @@ export class DataLoader<T, const N extends number | null = 1, B = N extends null
       if (next.done !== true) pending.push({ worker, answer: pool.ask(worker, next.value) })
     }
     try {
+      const first = readFirstHere && !pool.hasAnswered ? requests.next() : null
       for (let i = 0; i < pool.size * prefetchFactor; i++) askNext(i % pool.size)
+      if (first?.done === false) yield await new Fetcher(this.dataset, this.#plan).fetch(first.value)
       for (let asked = pending.shift(); asked !== undefined; asked = pending.shift()) {
         const batch = await pool.wait(asked.worker, asked.answer)
         // The other workers' streams may go on.

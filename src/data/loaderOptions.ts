@@ -29,8 +29,13 @@ export interface DataLoaderOptions<T, N extends number | null, B> {
   readonly generator?: Generator
   /** Batches that each worker reads ahead. Default 2. */
   readonly prefetchFactor?: number
-  /** Whether workers stay for the next pass. `close()` ends them. Default false. */
+  /** Whether workers start with the loader and stay from pass to pass. `close()` ends them. Default false: they start and end with each pass. */
   readonly persistentWorkers?: boolean
+  /**
+   * Whether the thread of the loop reads the first batch itself where workers have only just been started, and so need not wait until they have read the package and the dataset's
+   * module. It is the same batch. The dataset must be one that this thread can read. Default false. PyTorch has no such option.
+   */
+  readonly readFirstHere?: boolean
 }
 
 /** What a loader does. */
@@ -44,6 +49,7 @@ export interface Plan extends FetchPlan {
   readonly generator: Generator | null
   readonly prefetchFactor: number
   readonly persistentWorkers: boolean
+  readonly readFirstHere: boolean
 }
 
 const where = 'DataLoader'
@@ -66,8 +72,8 @@ export function readOptions<T, N extends number | null, B>(source: DataSource<T>
       `${where}: argument 'dataset' is ${valueText(source)}, which can be read only once: a second pass would be empty. Pass an object that starts anew, such as { [Symbol.iterator]: () => samples() }.`,
     )
   checkOptions<object>(where, options, KNOWN, INSTEAD)
-  const { sampler, batchSampler, generator = null, collateFn, dropLast = false, numWorkers = 0, timeout = 0, persistentWorkers = false } = options
-  const shuffle = options.shuffle ?? false
+  const { sampler, batchSampler, generator = null, collateFn, dropLast = false, numWorkers = 0, timeout = 0 } = options
+  const { shuffle = false, persistentWorkers = false, readFirstHere = false } = options
   const batchSize: number | null = options.batchSize === undefined ? 1 : options.batchSize
   checkCounts(options, batchSize)
   if (generator !== null && !(generator instanceof Generator))
@@ -81,6 +87,7 @@ export function readOptions<T, N extends number | null, B>(source: DataSource<T>
       ['shuffle', shuffle, shuffle],
       ['sampler', sampler, sampler !== undefined],
       ['batchSampler', batchSampler, batchSampler !== undefined],
+      ['readFirstHere', readFirstHere, readFirstHere],
     ] as const)
       if (isSet)
         throw new ArgumentError(
@@ -102,6 +109,7 @@ export function readOptions<T, N extends number | null, B>(source: DataSource<T>
     generator,
     prefetchFactor: options.prefetchFactor ?? 2,
     persistentWorkers,
+    readFirstHere,
   }
 }
 
@@ -117,14 +125,15 @@ const KNOWN = {
   generator: true,
   prefetchFactor: 'number',
   persistentWorkers: 'boolean',
+  readFirstHere: 'boolean',
 } as const
 
 /** Checks the numbers. */
 function checkCounts(
-  options: { readonly numWorkers?: number; readonly timeout?: number; readonly prefetchFactor?: number; readonly persistentWorkers?: boolean },
+  options: Pick<DataLoaderOptions<unknown, null, unknown>, 'numWorkers' | 'timeout' | 'prefetchFactor' | 'persistentWorkers' | 'readFirstHere'>,
   batchSize: number | null,
 ): void {
-  const { numWorkers = 0, timeout = 0, prefetchFactor, persistentWorkers = false } = options
+  const { numWorkers = 0, timeout = 0, prefetchFactor, persistentWorkers = false, readFirstHere = false } = options
   const isCount = (value: unknown, least: number): boolean => typeof value === 'number' && Number.isSafeInteger(value) && value >= least
   if (batchSize !== null && !isCount(batchSize, 1))
     throw new ArgumentError(`${where}: batchSize should be a positive integer, or null for single samples, got ${valueText(batchSize)}.`)
@@ -138,6 +147,8 @@ function checkCounts(
   if (prefetchFactor !== undefined && !isCount(prefetchFactor, 1))
     throw new ArgumentError(`${where}: prefetchFactor should be a positive integer, got ${valueText(prefetchFactor)}.`)
   if (persistentWorkers && numWorkers === 0) throw new ArgumentError(`${where}: persistentWorkers option needs numWorkers > 0.`)
+  if (readFirstHere && numWorkers === 0)
+    throw new ArgumentError(`${where}: readFirstHere needs numWorkers > 0: without workers this thread reads all batches; leave it out.`)
 }
 
 /** The order of the samples. */

@@ -110,6 +110,8 @@ export class WorkerPool {
   readonly #timeout: number
   #nextTicket = 0
   #isClosed = false
+  /** Whether a worker has answered: the first answer comes late, after the worker has read its modules. */
+  hasAnswered = false
 
   constructor(recipe: Recipe, plan: FetchPlan, numWorkers: number, timeout: number) {
     this.#timeout = timeout
@@ -162,6 +164,7 @@ export class WorkerPool {
   }
 
   #settle(answer: Answer): void {
+    this.hasAnswered = true
     const waiting = this.#waiting.get(answer.ticket)
     if (waiting === undefined) return
     this.#waiting.delete(answer.ticket)

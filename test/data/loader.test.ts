@@ -1,7 +1,8 @@
 // Worker threads, errors, early ends and resuming of DataLoaders. Workers run on the built package.
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterEach, describe, expect, it } from 'vitest'
+import { threadId } from 'node:worker_threads'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import {
@@ -40,14 +41,14 @@ describe('batches of workers', () => {
   it('come in the same order for 0, 1 and 2 workers, with nested values', async () => {
     const dataset = await squares(11)
     const orders = []
-    for (const numWorkers of [0, 1, 2]) {
+    const workers = [{ numWorkers: 0 }, { numWorkers: 1 }, { numWorkers: 2 }, { numWorkers: 1, readFirstHere: true }, { numWorkers: 2, readFirstHere: true }]
+    for (const options of workers) {
       const generator = new torch.Generator(5)
-      const batches = await all(new DataLoader(dataset, { batchSize: 3, shuffle: true, generator, numWorkers }))
+      const batches = await all(new DataLoader(dataset, { batchSize: 3, shuffle: true, generator, ...options }))
       orders.push(batches.map(({ square, row }) => [square.toArray(), row.toArray(), square.dtype, row.dtype]))
     }
     expect(orders[0]).toHaveLength(4)
-    expect(orders[1]).toEqual(orders[0])
-    expect(orders[2]).toEqual(orders[0])
+    for (const order of orders.slice(1)) expect(order).toEqual(orders[0])
   })
 
   it('are made in other threads', async () => {
@@ -97,6 +98,17 @@ describe('batches of workers', () => {
     expect(await read(3)).toEqual(here)
   })
 
+  it('but the first, which the thread of the loop reads while workers start, if it is to', async () => {
+    const dataset = await importDataset<Dataset<number>>(at('datasets'))
+    await using loader = new DataLoader(dataset, { batchSize: null, numWorkers: 2, persistentWorkers: true, readFirstHere: true })
+    const [here, ...others] = await all(loader)
+    expect(here).toBe(threadId)
+    expect(others).not.toContain(threadId)
+    expect(await all(loader), 'workers that run already read all').not.toContain(threadId)
+    const broken = await squares(4, { broken: 0 })
+    await expect(all(new DataLoader(broken, { numWorkers: 1, readFirstHere: true }))).rejects.toThrow('sample 0 of the dataset failed')
+  })
+
   it('are collated by a function of the program in its own thread', async () => {
     const dataset = await squares(4)
     const collateFn = (samples: readonly Square[]): number => samples.reduce((sum, { square }) => sum + square, 0)
@@ -107,6 +119,7 @@ describe('batches of workers', () => {
   it('workers stay for the next pass if they are to, and close() ends them', async () => {
     const dataset = await importDataset<Dataset<number>>(at('datasets'))
     const loader = new DataLoader(dataset, { batchSize: null, numWorkers: 2, persistentWorkers: true })
+    await vi.waitFor(() => expect(workersNow(), 'they start with the loader').toBe(workersAtStart + 2), 20_000)
     const first = new Set(await all(loader))
     for await (const _ of loader) break
     expect(new Set(await all(loader))).toEqual(first)
@@ -245,6 +258,7 @@ describe('resuming', () => {
         ? [
             [1, exported, -1],
             [2, exported, 5],
+            [2, exported, 2, 'here'],
           ]
         : []),
     ])
@@ -253,7 +267,7 @@ describe('resuming', () => {
     const printed = execFileSync(process.execPath, words, { encoding: 'utf8' })
     const runs: Readonly<Record<string, unknown[]>> = JSON.parse(printed)
     for (const exported of ['Noisy', 'Waiting'])
-      for (const other of [`0 ${exported} 2`, `1 ${exported} -1`, `2 ${exported} 5`]) expect(runs[other], other).toEqual(runs[`0 ${exported} -1`])
+      for (const other of [`0 ${exported} 2`, `1 ${exported} -1`, `2 ${exported} 5`, `2 ${exported} 2 here`]) expect(runs[other], other).toEqual(runs[`0 ${exported} -1`])
     expect(runs['0 noise 2']).toEqual(runs['0 noise -1'])
     expect(new Set((runs['0 Noisy -1'] ?? []).flat(3)).size).toBe(40)
   })
