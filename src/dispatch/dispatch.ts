@@ -9,7 +9,7 @@ import { decomposed } from './decomposed.ts'
 import { observed } from './observed.ts'
 import type { OperatorObserver } from './observed.ts'
 import { complexUse } from '../tensor/index.ts'
-import type { ComplexNumber, Tensor } from '../tensor/index.ts'
+import type { ComplexNumber, Storage, Tensor } from '../tensor/index.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
 /** A layer that sees every operator call below autograd: fake tensors, tracing, compile's capture, profiling. PyTorch's TorchDispatchMode. */
@@ -25,6 +25,8 @@ export interface DispatchMode {
   rename?(tensor: Tensor, to: Tensor): void
   /** Runs `change`, by which `self` becomes another view (see `becomeView`), or refuses it. Default: runs it. */
   changeView?(qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor
+  /** Of a mode that computes later: the memory of `storage` is about to be freed. */
+  beforeFree?(storage: Storage): void
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result

@@ -63,6 +63,7 @@ export const SCENARIOS: readonly string[] = [
   'checkpointFiles',
   'fullyShard',
   'autocast',
+  'fit',
 ]
 
 /** The command that starts a program: itself, or mpirun with that many ranks of it. */

@@ -232,7 +232,9 @@ export class FlatHandle {
     recordInstant(free && this.#isDivided ? 'reshard free' : 'reshard keep', this.title)
     if (!free || !this.#isDivided || !this.#isFull) return
     this.waitUnshard()
-    disposeBlock(this.full.realize().block)
+    const storage = this.full.realize()
+    for (const mode of dispatchState.modes) mode.beforeFree?.(storage)
+    disposeBlock(storage.block)
     countFull(-1, bytesOf(this.full))
     this.#isFull = false
   }

@@ -295,6 +295,11 @@ export class Capture implements DispatchMode {
     for (const ended of this.ended) if (ended.learns) ended.keepInputs(null)
   }
 
+  /** What the program may still read of earlier segments is computed from their inputs, which are kept. */
+  beforeFree(storage: Storage): void {
+    for (const ended of this.ended) if (ended.learns) ended.keepInputs(storage)
+  }
+
   /** Ends the call: computes what is needed of its last segment. */
   finish(demand: Pick<Demand, 'needed' | 'gradients' | 'keepTape' | 'everything'>): void {
     if (this.#eager) return

@@ -8,6 +8,7 @@ import { checkpointsSuite } from './checkpoints.ts'
 import { collectivesSuite } from './collectives.ts'
 import { ddpSuite } from './ddp.ts'
 import { ddpHooksSuite } from './ddpHooks.ts'
+import { fitSuite } from './fit.ts'
 import { fsdpSuite } from './fsdp.ts'
 import { fsdpApiSuite } from './fsdpApi.ts'
 import { fsdpErrorsSuite } from './fsdpErrors.ts'
@@ -47,5 +48,6 @@ export const goldenSuites: readonly ((world: World) => void)[] = [
   checkpointFilesSuite,
   fullyShardSuite,
   autocastSuite,
+  fitSuite,
   allReadSuite,
 ]
