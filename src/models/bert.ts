@@ -187,6 +187,7 @@ export class Bert extends Module implements Configured {
 }
 
 export const bert: Family = {
+  only: { hidden_act: ['gelu'] },
   make: (config) =>
     new Bert({
       vocabSize: config.count('vocab_size'),

@@ -94,6 +94,7 @@ export class ConvNeXt extends Module implements Configured {
 }
 
 export const convnext: Family = {
+  only: { hidden_act: ['gelu'] },
   make: (config) =>
     new ConvNeXt({
       hiddenSizes: config.counts('hidden_sizes', [96, 192, 384, 768]),

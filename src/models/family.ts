@@ -16,6 +16,8 @@ export interface Family {
   readonly make: (config: ConfigReader) => Module
   /** Where the tensor `name` of a file goes, with names of PyTorch's libraries; null for one that the model does not need. Default: under its own name. */
   readonly destination?: (name: string) => Destination | null
+  /** Values of config.json that the model is written for, by key, the usual one first: a config with another one is refused. */
+  readonly only?: Readonly<Record<string, readonly string[]>>
 }
 
 /** A model that knows its config, so that it can be saved with it. */

@@ -157,6 +157,7 @@ export class GPT2 extends Module implements Configured {
 }
 
 export const gpt2: Family = {
+  only: { activation_function: ['gelu_new', 'gelu_pytorch_tanh'] },
   make: (config) =>
     new GPT2({
       vocabSize: config.count('vocab_size'),

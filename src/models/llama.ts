@@ -286,9 +286,11 @@ export class Mixtral extends Llama {
   }
 }
 
+/** The scaling of `rope_scaling`, or of `rope_parameters`, which later files have in its place, with the base; null if there is none. */
 function readScaling(config: ConfigReader): RopeScaling | null {
-  const part = config.part('rope_scaling')
-  if (part === null) return null
+  const later = config.part('rope_parameters')
+  const part = later ?? config.part('rope_scaling')
+  if (part === null || later?.choice('rope_type', ['default', 'llama3'], 'default') === 'default') return null
   return {
     ropeType: part.choice('rope_type', ['llama3'], part.choice('type', ['llama3'], 'llama3')),
     factor: part.number('factor'),
@@ -312,17 +314,20 @@ function readConfig(config: ConfigReader, windows: boolean): LlamaConfig {
     numKeyValueHeads: config.count('num_key_value_heads', heads),
     headDim: config.count('head_dim', width / heads),
     rmsNormEps: config.number('rms_norm_eps', 1e-6),
-    ropeTheta: config.number('rope_theta', 10000),
+    ropeTheta: (config.part('rope_parameters') ?? config).number('rope_theta', 10000),
     ...(scaling === null ? {} : { ropeScaling: scaling }),
     tieWordEmbeddings: config.flag('tie_word_embeddings', false),
   }
 }
 
 // Older files keep what positions are computed from.
-const destination: Family['destination'] = (name) => (name.endsWith('.rotary_emb.inv_freq') ? null : { name })
+const shared: Pick<Family, 'destination' | 'only'> = {
+  destination: (name) => (name.endsWith('.rotary_emb.inv_freq') ? null : { name }),
+  only: { hidden_act: ['silu'] },
+}
 
-export const llama: Family = { make: (config) => new Llama(readConfig(config, false)), destination }
-export const qwen2: Family = { make: (config) => new Qwen2(readConfig(config, config.flag('use_sliding_window', false))), destination }
+export const llama: Family = { make: (config) => new Llama(readConfig(config, false)), ...shared }
+export const qwen2: Family = { make: (config) => new Qwen2(readConfig(config, config.flag('use_sliding_window', false))), ...shared }
 export const mixtral: Family = {
   make: (config) =>
     new Mixtral({
@@ -330,5 +335,5 @@ export const mixtral: Family = {
       numLocalExperts: config.count('num_local_experts'),
       numExpertsPerTok: config.count('num_experts_per_tok', 2),
     }),
-  destination,
+  ...shared,
 }

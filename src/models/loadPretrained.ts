@@ -208,7 +208,9 @@ export async function loadPretrained(source: PretrainedSource, options: LoadPret
     throw new ArgumentError(`${WHERE}: there is no ${CONFIG_FILE} in ${files?.name ?? 'the Blob'}; give the config in option 'config'.`)
   const json = { ...(text === null ? {} : readJson(CONFIG_FILE, text)), ...config }
   const family = await familyOf(WHERE, json['model_type'])
-  const model = family.make(new ConfigReader(json))
+  const reader = new ConfigReader(json)
+  for (const [key, [usual = '', ...others]] of Object.entries(family.only ?? {})) reader.choice(key, [usual, ...others], usual)
+  const model = family.make(reader)
   if (options.model !== undefined && !(model instanceof options.model))
     throw new ArgumentError(`${WHERE}: option 'model' is ${options.model.name}, but the checkpoint is of the family '${String(json['model_type'])}'.`)
   const filling = new Filling(family, model)

@@ -149,6 +149,7 @@ export class Mamba extends Module implements Configured {
 }
 
 export const mamba: Family = {
+  only: { hidden_act: ['silu'] },
   make: (config) =>
     new Mamba({
       vocabSize: config.count('vocab_size'),

@@ -143,6 +143,7 @@ function destination(given: string): Destination | null {
 }
 
 export const vit: Family = {
+  only: { hidden_act: ['gelu'] },
   make(config) {
     const id2label = config.labels()
     return new ViT({

@@ -194,6 +194,7 @@ export class Whisper extends Module implements Configured {
 }
 
 export const whisper: Family = {
+  only: { activation_function: ['gelu'] },
   make: (config) =>
     new Whisper({
       vocabSize: config.count('vocab_size'),
