@@ -41,7 +41,13 @@ describe('batches of workers', () => {
   it('come in the same order for 0, 1 and 2 workers, with nested values', async () => {
     const dataset = await squares(11)
     const orders = []
-    const workers = [{ numWorkers: 0 }, { numWorkers: 1 }, { numWorkers: 2 }, { numWorkers: 1, readFirstHere: true }, { numWorkers: 2, readFirstHere: true }]
+    const workers = [
+      { numWorkers: 0 },
+      { numWorkers: 1 },
+      { numWorkers: 2 },
+      { numWorkers: 1, readFirstHere: true },
+      { numWorkers: 2, readFirstHere: true },
+    ]
     for (const options of workers) {
       const generator = new torch.Generator(5)
       const batches = await all(new DataLoader(dataset, { batchSize: 3, shuffle: true, generator, ...options }))
@@ -267,7 +273,8 @@ describe('resuming', () => {
     const printed = execFileSync(process.execPath, words, { encoding: 'utf8' })
     const runs: Readonly<Record<string, unknown[]>> = JSON.parse(printed)
     for (const exported of ['Noisy', 'Waiting'])
-      for (const other of [`0 ${exported} 2`, `1 ${exported} -1`, `2 ${exported} 5`, `2 ${exported} 2 here`]) expect(runs[other], other).toEqual(runs[`0 ${exported} -1`])
+      for (const other of [`0 ${exported} 2`, `1 ${exported} -1`, `2 ${exported} 5`, `2 ${exported} 2 here`])
+        expect(runs[other], other).toEqual(runs[`0 ${exported} -1`])
     expect(runs['0 noise 2']).toEqual(runs['0 noise -1'])
     expect(new Set((runs['0 Noisy -1'] ?? []).flat(3)).size).toBe(40)
   })
