@@ -12,8 +12,8 @@ import { behind, idOf, lineOf, pathIn } from './program.ts'
 import type { Program } from './program.ts'
 import { hashOf, normalized } from './tokens.ts'
 
-const GROUP = /^(?:describe|suite|context)\b/
-const TEST = /^(?:it|test|specify)\b/
+const GROUP = /(?:describe|suite|context)\b/y
+const TEST = /(?:it|test|specify)\b/y
 
 /** What is read of a test file. */
 export interface TestFacts {
@@ -143,9 +143,10 @@ function testsIn(ts: Compiler, file: ts.SourceFile, imported: ReadonlyMap<string
   const tests: { readonly line: number; readonly title: string; readonly names: Set<string> }[] = []
   /** The title of a call that is a test or a group; null for others. */
   const titleOf = (node: ts.CallExpression, kind: RegExp): string | null => {
-    const callee = node.expression.getText(file)
     const [first] = node.arguments
-    if (!kind.test(callee) || first === undefined) return null
+    if (first === undefined) return null
+    kind.lastIndex = node.expression.getStart(file)
+    if (!kind.test(file.text)) return null
     if (ts.isStringLiteralLike(first)) return first.text
     return ts.isTemplateExpression(first) ? first.getText(file).slice(1, -1) : null
   }

@@ -1,5 +1,5 @@
-// The tokens of a file, and hashes of them: two functions that differ in comments or layout alone have the same hash. They come from the syntax tree, since only that knows what
-// is inside of templates and regular expressions.
+// The tokens of a file, and hashes of them: two functions that differ in comments or layout alone have the same hash. The syntax tree knows what is inside of templates and regular
+// expressions; what stands between its nodes is scanned. (The tree's own lists of tokens, `getChildren`, hold the same and take longer.)
 import { createHash } from 'node:crypto'
 import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
@@ -15,14 +15,34 @@ export class Tokens {
   readonly #texts: string[] = []
 
   constructor(ts: Compiler, file: ts.SourceFile) {
+    const { text } = file
+    // Elements of JSX are nodes; `<` and `/` between them are tokens of their own.
+    const scanner = ts.createScanner(ts.ScriptTarget.Latest, true, ts.LanguageVariant.Standard, text)
+    const add = (start: number, end: number): void => {
+      this.#starts.push(start)
+      this.#texts.push(text.slice(start, end).replaceAll('\r\n', '\n'))
+    }
+    /** Brackets, commas and words between nodes, which the tree does not hold. */
+    const between = (from: number, to: number): void => {
+      if (from >= to) return
+      scanner.resetTokenState(from)
+      while (scanner.scan() !== ts.SyntaxKind.EndOfFileToken && scanner.getTokenEnd() <= to) add(scanner.getTokenStart(), scanner.getTokenEnd())
+    }
     const visit = (node: ts.Node): void => {
-      if (node.kind >= ts.SyntaxKind.FirstJSDocNode && node.kind <= ts.SyntaxKind.LastJSDocNode) return
-      const children = node.getChildren(file)
-      if (children.length > 0) for (const child of children) visit(child)
-      else if (node.end > node.pos && node.kind !== ts.SyntaxKind.EndOfFileToken && node.kind !== ts.SyntaxKind.SyntaxList) {
-        this.#starts.push(node.getStart(file))
-        this.#texts.push(node.getText(file).replaceAll('\r\n', '\n'))
+      if (ts.isToken(node) || ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) {
+        if (node.end > node.pos && node.kind !== ts.SyntaxKind.EndOfFileToken) add(node.getStart(file), node.end)
+        return
       }
+      let at = node.pos
+      const child = (of: ts.Node): void => {
+        between(at, of.pos)
+        visit(of)
+        at = of.end
+      }
+      ts.forEachChild(node, child, (list) => {
+        for (const of of list) child(of)
+      })
+      between(at, node.end)
     }
     visit(file)
   }
