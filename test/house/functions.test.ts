@@ -26,8 +26,8 @@ const LONG: Recorded = {
     'debug/isolate/nodeHelper.ts:anonymous',
   ],
   'a trace, whose steps share what they have found so far': [
-    'aot/function/joint.ts:traceJoint',
-    'aot/function/joint.ts:trace',
+    'aot/function/traceJoint.ts:traceJoint',
+    'aot/function/traceJoint.ts:trace',
     'aot/function/aotFunction.ts:traced',
     'aot/function/aotFunction.ts:entryFor',
   ],

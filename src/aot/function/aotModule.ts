@@ -4,7 +4,7 @@ import { Module, functionalCall } from '../../module/index.ts'
 import { checkArgument, checkCount, checkOptions, isModule } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { traced } from './aotFunction.ts'
-import type { JointOptions } from './joint.ts'
+import type { JointOptions } from './compileJoint.ts'
 
 /** Which call of a module is traced: its tensors by name, who is in training mode, and the arguments. */
 type ModuleArgs = readonly [Readonly<Record<string, Tensor>>, readonly boolean[], readonly unknown[]]

@@ -2,7 +2,7 @@
 // difference is one of the split, and of no backend. Level 4 after aot looks at the first call of each.
 import { jointModule } from '../../aot/joint/jointParts.ts'
 import type { JointGraph } from '../../aot/index.ts'
-import type { SplitWatch } from '../../aot/function/joint.ts'
+import type { SplitWatch } from '../../aot/function/compileJoint.ts'
 import { valueSpec } from '../../aot/meta/valueSpec.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { config } from '../../config.ts'

@@ -4,7 +4,7 @@
 //   level 2: on failure write minifier_launcher.mjs          level 4: also judge every call (callCheck.ts), and write the launcher if it is wrong; after aot, how graphs are split (splitCheck.ts)
 // The program computes what it computes without: compiled code is called once with the program's inputs, and everything else runs on copies.
 import { checkCount } from '../../protocol/index.ts'
-import { splitting } from '../../aot/function/joint.ts'
+import { splitting } from '../../aot/function/compileJoint.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { config } from '../../config.ts'
 import { interceptBackends, runnable, resultsOf } from '../../dynamo/index.ts'
