@@ -250,13 +250,13 @@ export const constantPadNd: Op['constantPadNd'] = defineOp({
     for (let k = 0; k < pad.length; k += 2) {
       const at = self.ndim - 1 - k / 2
       const [before = 0, after = 0] = pad.slice(k, k + 2)
-      const size = sizeAt(out.sizes, at)
-      if (before + size + after < 0)
+      const size = sizeAt(out.symSizes, at)
+      if (before + after < 0 && sizeLess(sizeAdd(size, before + after), 0))
         throw new ShapeError(
-          `torch.constant_pad_nd: ${before} and ${after} elements cannot be cut off dimension ${at} of size ${size} (shape ${formatShape(self.sizes)}).`,
+          `torch.constant_pad_nd: ${before} and ${after} elements cannot be cut off dimension ${at} of size ${size.toString()} (shape ${formatShape(self.symSizes)}).`,
         )
-      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeAt(out.sizes, at) - Math.max(0, -after))
-      const block = (size: number): Tensor => full(out.sizes.with(at, size), value, { dtype: out.dtype })
+      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeSub(size, Math.max(0, -after)))
+      const block = (size: number): Tensor => full(out.symSizes.with(at, size), value, { dtype: out.dtype })
       const parts = [...(before > 0 ? [block(before)] : []), out, ...(after > 0 ? [block(after)] : [])]
       out = parts.length === 1 ? out : cat(parts, at)
     }

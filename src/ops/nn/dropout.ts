@@ -1,4 +1,5 @@
 // Dropout: a random mask times the input. A composite, so that captures see the draw and the product.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { formatShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -14,7 +15,7 @@ import { lateOperator } from '../define/late.ts'
 import type { rand as Rand } from '../random/random.ts'
 
 /** Numbers in [0, 1). Only training draws them. */
-const uniform = (size: readonly number[]): Tensor => lateOperator<typeof Rand>('torch.rand')(size)
+const uniform = (size: readonly Size[]): Tensor => lateOperator<typeof Rand>('torch.rand')(size)
 
 /** Options of dropout. */
 export interface DropoutOptions {
@@ -45,7 +46,7 @@ export const dropout: OpFunction<{
   decompose: (input, p, training, inplace) => {
     if (!(p >= 0 && p <= 1)) throw new ArgumentError(`torch.nn.functional.dropout: p must be between 0 and 1, got ${p}.`)
     if (!training || p === 0) return input
-    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(uniform(input.sizes), p), input.dtype), 1 / (1 - p)))
+    const masked = p === 1 ? mul(input, 0) : mul(input, mul(to(ge(uniform(input.symSizes), p), input.dtype), 1 / (1 - p)))
     return inplace ? input.copy_(masked) : masked
   },
 })
@@ -72,7 +73,7 @@ function checkProbability(name: string, p: number): void {
 }
 
 /** The shape of a mask for whole channels of [N, C, ..], or of [C, ..] if `batched` is false. */
-const channelMask = (input: Tensor, batched: boolean): readonly number[] => input.sizes.map((size, d) => (d < (batched ? 2 : 1) ? size : 1))
+const channelMask = (input: Tensor, batched: boolean): readonly Size[] => input.symSizes.map((size, d) => (d < (batched ? 2 : 1) ? size : 1))
 
 /** Sets whole channels to 0. */
 function droppedChannels(spatial: number, input: Tensor, p: number, training: boolean, inplace: boolean): Tensor {
@@ -144,7 +145,7 @@ export const dropout3d: Op['dropout3d'] = defineOp({
 const SATURATED = -1.7580993408473766
 
 /** Sets elements to the value that SELU saturates at, and scales and shifts the result so that mean and variance stay. */
-function saturated(name: string, input: Tensor, mask: readonly number[], p: number, training: boolean, inplace: boolean): Tensor {
+function saturated(name: string, input: Tensor, mask: readonly Size[], p: number, training: boolean, inplace: boolean): Tensor {
   checkProbability(name, p)
   if (!training || p === 0) return input
   const scale = p === 1 ? 0 : 1 / Math.sqrt((1 - p) * (1 + p * SATURATED ** 2))

@@ -1,6 +1,8 @@
 // Sizes of windows (kernel, stride, padding, dilation) as users give them: one number for every dimension, or a list.
 import { valueText } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { sizeAdd, sizeAtMost, sizeCeilDiv, sizeFloorDiv, sizeMul, sizeSub } from '../../tensor/index.ts'
 
 /** A number for both dimensions, or one each [height, width]. */
 export type Pair = number | readonly number[]
@@ -52,9 +54,11 @@ export function windowSize(op: string, name: string, value: unknown, least: numb
 }
 
 /** The number of positions that a window takes along a dimension. */
-export function windowCount(size: number, kernel: number, stride: number, pad: number, dilation: number, ceilMode = false): number {
-  const span = size + 2 * pad - dilation * (kernel - 1) - 1
-  const count = (ceilMode ? Math.ceil(span / stride) : Math.floor(span / stride)) + 1
+export function windowCount(size: number, kernel: number, stride: number, pad: number, dilation: number, ceilMode?: boolean): number
+export function windowCount(size: Size, kernel: Size, stride: number, pad: number, dilation: number, ceilMode?: boolean): Size
+export function windowCount(size: Size, kernel: Size, stride: number, pad: number, dilation: number, ceilMode = false): Size {
+  const span = sizeSub(sizeAdd(size, 2 * pad - 1), sizeMul(dilation, sizeSub(kernel, 1)))
+  const steps = ceilMode ? sizeCeilDiv(span, stride) : sizeFloorDiv(span, stride)
   // A window that would start in the padding past the end is dropped.
-  return ceilMode && (count - 1) * stride >= size + pad ? count - 1 : count
+  return ceilMode && sizeAtMost(sizeAdd(size, pad), sizeMul(steps, stride)) ? steps : sizeAdd(steps, 1)
 }

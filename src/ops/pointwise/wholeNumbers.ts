@@ -1,8 +1,9 @@
 // Greatest common divisors, floats of powers, and the multivariate log-gamma function.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, DTypeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { dtypeInfo, promoteTypes } from '../../kernels/index.ts'
-import { Tensor, broadcastShapes, exactElements, tensorFromValues } from '../../tensor/index.ts'
+import { Tensor, broadcastShapes, exactElements, tensorFromValues, numbersOf } from '../../tensor/index.ts'
 import type { ComplexNumber, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -14,10 +15,10 @@ import { where } from './select.ts'
 import { lgamma } from './special.ts'
 import { expand } from '../view/windows.ts'
 
-function integerSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
+function integerSpec(op: string, a: Tensor, b: Tensor): TensorSpec<Size> {
   const dtype = promoteTypes(a.dtype, b.dtype)
   if (dtypeInfo[dtype].kind !== 'integer') throw new DTypeError(`${op}: expected integers, got ${a.dtype} and ${b.dtype}. Convert first: x.long().`)
-  return { shape: broadcastShapes(op, a.sizes, b.sizes), dtype }
+  return { shape: broadcastShapes(op, a.symSizes, b.symSizes), dtype }
 }
 
 /**
@@ -38,7 +39,7 @@ export const gcd: Op['gcd'] = defineOp({
   autocast: 'as is',
   meta: (a, b) => integerSpec('torch.gcd', a, b),
   kernel: (a, b) => {
-    const { shape, dtype } = integerSpec('torch.gcd', a, b)
+    const { shape, dtype } = numbersOf(integerSpec('torch.gcd', a, b))
     const [left, right] = [exactElements(expand(a, shape)), exactElements(expand(b, shape))]
     const values = Array.from(left, (value, i) => {
       let [x, y] = [BigInt(value), BigInt(right[i] ?? 0)]

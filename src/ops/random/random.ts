@@ -1,4 +1,5 @@
 // Random tensors. Each call draws a seed and an offset from a generator (in JavaScript), and calls a primitive of philox.ts with them.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
@@ -48,7 +49,7 @@ const finish = (out: Tensor, dtype: DType, requiresGrad: boolean): Tensor => {
 const PRECISION: Readonly<Partial<Record<DType, number>>> = { float16: 11, bfloat16: 8 }
 
 /** Uniform numbers in [0, 1), which casting to `dtype` does not round up to 1. */
-function uniform(size: readonly number[], generator: Generator | null, dtype: DType): Tensor {
+function uniform(size: readonly Size[], generator: Generator | null, dtype: DType): Tensor {
   const numbers = philoxUniform(size, ...draw(generator))
   const bits = PRECISION[dtype]
   return bits === undefined ? numbers : mul(floor(mul(numbers, 2 ** bits)), 2 ** -bits)
@@ -65,7 +66,7 @@ const OPTIONS = '*, Generator? generator=None, ScalarType? dtype=None, bool requ
  * @example torch.rand([2, 3]).shape // [2, 3]
  */
 export const rand: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
-  schema: `rand(int[] size, ${OPTIONS}) -> Tensor`,
+  schema: `rand(SymInt[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? getDefaultDtype() }),
   decompose: (size, generator, dtype, requiresGrad) => {
@@ -83,7 +84,7 @@ export const rand: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor>
  * @example torch.randn([2, 3]).shape // [2, 3]
  */
 export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor> = defineOp({
-  schema: `randn(int[] size, ${OPTIONS}) -> Tensor`,
+  schema: `randn(SymInt[] size, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (size, _generator, dtype) => ({ shape: size, dtype: dtype ?? getDefaultDtype() }),
   decompose: (size, generator, dtype, requiresGrad) => {
@@ -231,7 +232,7 @@ export const uniform_: Op['uniform_'] = defineOp({
   meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, from, end, generator) => {
     if (!(from <= end)) throw new ArgumentError(`uniform_: expected from <= to, got from=${from} and to=${end}.`)
-    return copy_(self, add(mul(uniform(self.sizes, generator, self.dtype), end - from), from))
+    return copy_(self, add(mul(uniform(self.symSizes, generator, self.dtype), end - from), from))
   },
 })
 

@@ -1,4 +1,5 @@
 // Where the greatest and the least values are: argmax, argmin.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import {
   assign,
@@ -20,7 +21,7 @@ import {
   store,
 } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
-import { sizeEq, Tensor, wrapDim } from '../../tensor/index.ts'
+import { numbersOf, sizeEq, Tensor, wrapDim } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -28,11 +29,11 @@ import { kernelCache, launch } from '../eager/launch.ts'
 import { linesOf } from '../shared/shapes.ts'
 import { contiguous } from '../view/reshape.ts'
 
-function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec {
+function argSpec(op: string, self: Tensor, dim: number | null, keepdim: boolean): TensorSpec<Size> {
   if (sizeEq(self.symNumel, 0)) throw new ArgumentError(`${op}: the tensor has no elements (shape [${self.symSizes.join(', ')}]).`)
   if (dim === null) return { shape: keepdim ? self.symSizes.map(() => 1) : [], dtype: 'int64' }
   const wrapped = wrapDim(op, dim, self.ndim)
-  return { shape: self.sizes.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
+  return { shape: self.symSizes.flatMap((n, i) => (i === wrapped ? (keepdim ? [1] : []) : [n])), dtype: 'int64' }
 }
 
 /** Index of the first extreme of each line of [outer, n, inner]; NaN counts as extreme. */
@@ -68,8 +69,8 @@ const kernelOf = kernelCache((dtype: DType, greatest: boolean): CompiledKernel =
 })
 
 function launchArg(op: string, self: Tensor, dim: number | null, keepdim: boolean, greatest: boolean): Tensor {
-  const spec = argSpec(op, self, dim, keepdim)
-  const out = Tensor.empty(spec.shape, 'int64')
+  const { shape } = numbersOf(argSpec(op, self, dim, keepdim))
+  const out = Tensor.empty(shape, 'int64')
   const [outer, n, inner] = dim === null ? [1, self.numel, 1] : linesOf(self.sizes, wrapDim(op, dim, self.ndim))
   launch(kernelOf(self.dtype, greatest), [out, contiguous(self)], [outer, n, inner, n * inner])
   return out

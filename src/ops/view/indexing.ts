@@ -128,13 +128,19 @@ export const gather: Op['gather'] = defineOp({
 
 /** `self` cut to the sizes of `index` in every dimension but `dim`; a view. */
 export function trimmed(self: Tensor, index: Tensor, dim: number): Tensor {
-  return index.sizes.reduce((out, size, d) => (d !== dim && size < sizeAt(self.sizes, d) ? narrow(out, d, 0, size) : out), self)
+  return index.symSizes.reduce<Tensor>(
+    (out, size, d) => (d !== dim && sizeLess(size, sizeAt(self.symSizes, d)) ? narrow(out, d, 0, size) : out),
+    self,
+  )
 }
 
 export function checkScatter(self: Tensor, dim: number, index: Tensor, src: Tensor, op = 'torch.scatter_add'): number {
   const wrapped = checkIndex(op, self, dim, index)
   if (src.dtype !== self.dtype) throw new DTypeError(`${op}: argument 'src' is ${src.dtype}, but self is ${self.dtype}; convert one of them.`)
-  if (index.numel > 0 && (Math.max(src.ndim, 1) !== Math.max(index.ndim, 1) || index.sizes.some((s, i) => s > (src.sizes[i] ?? 1)))) {
+  if (
+    !sizeEq(index.symNumel, 0) &&
+    (Math.max(src.ndim, 1) !== Math.max(index.ndim, 1) || index.symSizes.some((s, i) => sizeLess(src.symSizes[i] ?? 1, s)))
+  ) {
     throw new ShapeError(
       `${op}: argument 'src' has shape ${formatShape(src.symSizes)}, which is smaller than index's shape ${formatShape(index.symSizes)}.`,
     )

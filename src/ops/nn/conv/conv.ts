@@ -1,5 +1,6 @@
 // Convolutions: the primitive `convolution` and its backward, and the public conv1d and conv2d on top. Kernels are in convGemm.ts (float32) and convLoops.ts
 // (other dtypes).
+import type { Size } from '../../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { formatShape, Tensor } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
@@ -13,7 +14,7 @@ import { checkOperand, sizeAt } from '../../shared/shapes.ts'
 import { contiguous, squeeze, unsqueeze } from '../../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
 import { runConvLoops } from './convLoops.ts'
-import { checkConvChannels, convGeometry } from './convShapes.ts'
+import { checkConvChannels, convGeometry, convShape } from './convShapes.ts'
 import type { ConvCall, ConvGeometry, ConvOperands } from './convShapes.ts'
 import { NO_GRADIENTS, windowCount, windowPair, windowSize } from '../windows.ts'
 import type { Pair } from '../windows.ts'
@@ -34,8 +35,8 @@ const run = (geometry: ConvGeometry, operands: ConvOperands): void =>
 
 const outShapeOf = (g: ConvGeometry): readonly number[] => [g.batch, g.groups * g.features, g.outHeight, g.outWidth]
 
-function convSpec(...call: ConvCall): TensorSpec {
-  return { shape: outShapeOf(convGeometry(CONV2D, call)), dtype: call[0].dtype }
+function convSpec(...call: ConvCall): TensorSpec<Size> {
+  return { shape: convShape(CONV2D, call), dtype: call[0].dtype }
 }
 
 /**
@@ -146,16 +147,17 @@ function conv2dDecompose(...[input, weight, bias, stride, padding, dilation, gro
   const s = windowPair(CONV2D, 'stride', stride, 1)
   const d = windowPair(CONV2D, 'dilation', dilation, 1)
   if (padding === 'same' && weight.ndim === 4 && input.ndim === 4) {
-    const [padded, half] = samePadding(input, [sizeAt(weight.sizes, 2), sizeAt(weight.sizes, 3)], s, d)
+    const [padded, half] = samePadding(input, [Number(sizeAt(weight.symSizes, 2)), Number(sizeAt(weight.symSizes, 3))], s, d)
     return convolution(padded, weight, bias, s, half, d, groups)
   }
   return convolution(input, weight, bias, s, typeof padding === 'string' ? [0, 0] : windowPair(CONV2D, 'padding', padding, 0), d, groups)
 }
 
-function conv2dSpec(...[input, weight, bias, stride, padding, dilation, groups]: ConvCall): TensorSpec {
+function conv2dSpec(...[input, weight, bias, stride, padding, dilation, groups]: ConvCall): TensorSpec<Size> {
   checkPadding(padding)
-  if (padding === 'same') return { shape: [...input.sizes.slice(0, -3), sizeAt(weight.sizes, 0), ...input.sizes.slice(-2)], dtype: input.dtype }
-  const batched = input.ndim === 3 ? Tensor.fake({ shape: [1, ...input.sizes], dtype: input.dtype }) : input
+  if (padding === 'same')
+    return { shape: [...input.symSizes.slice(0, -3), sizeAt(weight.symSizes, 0), ...input.symSizes.slice(-2)], dtype: input.dtype }
+  const batched = input.ndim === 3 ? unsqueeze(input, 0) : input
   const spec = convSpec(batched, weight, bias, stride, padding === 'valid' ? 0 : padding, dilation, groups)
   return input.ndim === 3 ? { shape: spec.shape.slice(1), dtype: spec.dtype } : spec
 }
@@ -200,21 +202,21 @@ export const conv1d: OpFunction<Conv> = defineOp({
   namespace: 'torch.nn.functional',
   autocast: 'half',
   meta: (input, weight, _bias, stride, padding, dilation) => {
-    const length = sizeAt(input.sizes, -1)
+    const length = sizeAt(input.symSizes, -1)
     const pad = typeof padding === 'string' ? 0 : windowSize(CONV1D, 'padding', padding, 0)
     const count =
       padding === 'same'
         ? length
-        : windowCount(length, sizeAt(weight.sizes, 2), windowSize(CONV1D, 'stride', stride, 1), pad, windowSize(CONV1D, 'dilation', dilation, 1))
-    return { shape: [...input.sizes.slice(0, -2), sizeAt(weight.sizes, 0), count], dtype: input.dtype }
+        : windowCount(length, sizeAt(weight.symSizes, 2), windowSize(CONV1D, 'stride', stride, 1), pad, windowSize(CONV1D, 'dilation', dilation, 1))
+    return { shape: [...input.symSizes.slice(0, -2), sizeAt(weight.symSizes, 0), count], dtype: input.dtype }
   },
   decompose: (input, weight, bias, stride, padding, dilation, groups) => {
     if ((input.ndim !== 3 && input.ndim !== 2) || weight.ndim !== 3) {
       throw new ShapeError(
-        `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
+        `${CONV1D}: expected input [batch, channels, length] and weight [outChannels, inChannels / groups, kernel], got shapes ${formatShape(input.symSizes)} and ${formatShape(weight.symSizes)}.`,
       )
     }
-    checkConvChannels(CONV1D, input.ndim === 2 ? [1, ...input.sizes] : input.sizes, weight.sizes, groups)
+    checkConvChannels(CONV1D, input.ndim === 2 ? [1, ...input.symSizes] : input.symSizes, weight.symSizes, groups)
     const strides = [1, windowSize(CONV1D, 'stride', stride, 1)]
     const dilations = [1, windowSize(CONV1D, 'dilation', dilation, 1)]
     const pads = padding === 'same' || padding === 'valid' ? padding : [0, windowSize(CONV1D, 'padding', padding, 0)]

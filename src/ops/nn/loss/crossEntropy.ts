@@ -1,4 +1,5 @@
 // Cross entropy of logits, against classes or against class probabilities.
+import type { Size } from '../../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { dtypeInfo } from '../../../kernels/index.ts'
 import { swappedHint } from '../../../protocol/index.ts'
@@ -32,9 +33,9 @@ export interface CrossEntropyOptions {
 const classDim = (input: Tensor): number => (input.ndim === 1 ? 0 : 1)
 
 /** The shape of the logits without the classes. */
-function sampleShape(input: Tensor): readonly number[] {
+function sampleShape(input: Tensor): readonly Size[] {
   const dim = classDim(input)
-  return input.sizes.filter((_, i) => i !== dim)
+  return input.symSizes.filter((_, i) => i !== dim)
 }
 
 /** What is wrong with a target of another shape; input and target have changed places if they would fit there. */

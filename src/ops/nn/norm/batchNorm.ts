@@ -1,9 +1,10 @@
 // Batch normalization. In training it is a primitive with its own kernels and backward (compilers can decompose it), and ordinary in-place operators update
 // the running statistics above the modes, so that captures see them. In evaluation it consists of pointwise operators.
+import type { Size } from '../../../protocol/index.ts'
 import { dispatchState } from '../../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../../errors/index.ts'
 import { channelsLastHint } from '../../../protocol/index.ts'
-import { formatShape, numelOf, Tensor } from '../../../tensor/index.ts'
+import { formatShape, numelOf, Tensor, areNumbers, sizeEq } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { zeros } from '../../create/creation.ts'
@@ -27,14 +28,14 @@ const NAME = 'torch.nn.functional.batch_norm'
 type PerChannel = Readonly<Record<string, Tensor | null>>
 
 /** The number of channels. Throws ShapeError unless every vector has that many elements. */
-function channelsOf(input: Tensor, vectors: PerChannel): number {
+function channelsOf(input: Tensor, vectors: PerChannel): Size {
   if (input.ndim < 2)
-    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.sizes)}.`)
-  const channels = sizeAt(input.sizes, 1)
+    throw new ShapeError(`${NAME}: input must have at least 2 dimensions [batch, channels, ..], got shape ${formatShape(input.symSizes)}.`)
+  const channels = sizeAt(input.symSizes, 1)
   for (const [name, tensor] of Object.entries(vectors)) {
-    if (tensor !== null && (tensor.ndim !== 1 || tensor.sizes[0] !== channels)) {
+    if (tensor !== null && (tensor.ndim !== 1 || !sizeEq(tensor.symSizes[0], channels))) {
       throw new ShapeError(
-        `${NAME}: ${name} has shape ${formatShape(tensor.sizes)} but input has ${channels} channels (shape ${formatShape(input.sizes)}, dimension 1); expected [${channels}].${channelsLastHint('input', input.sizes, tensor.numel)}`,
+        `${NAME}: ${name} has shape ${formatShape(tensor.symSizes)} but input has ${channels.toString()} channels (shape ${formatShape(input.symSizes)}, dimension 1); expected [${channels.toString()}].${areNumbers(input.symSizes) && areNumbers(tensor.symSizes) ? channelsLastHint('input', input.sizes, tensor.numel) : ''}`,
       )
     }
     checkOperand(NAME, name, tensor, [channels], input.dtype)
@@ -44,16 +45,16 @@ function channelsOf(input: Tensor, vectors: PerChannel): number {
 
 function checkBackward(grad: Tensor, input: Tensor, weight: Tensor | null, batchMean: Tensor, invstd: Tensor): void {
   channelsOf(input, { weight, mean: batchMean, invstd })
-  checkOperand(NAME, 'grad', grad, input.sizes, input.dtype)
+  checkOperand(NAME, 'grad', grad, input.symSizes, input.dtype)
 }
 
 /** All dimensions but the channels. */
-const otherDims = (input: Tensor): number[] => input.sizes.map((_, i) => i).filter((i) => i !== 1)
+const otherDims = (input: Tensor): number[] => input.symSizes.map((_, i) => i).filter((i) => i !== 1)
 /** A vector of channels, shaped to broadcast over the input. */
 const spread = (vector: Tensor, input: Tensor): Tensor =>
   reshape(
     vector,
-    input.sizes.map((size, i) => (i === 1 ? size : 1)),
+    input.symSizes.map((size, i) => (i === 1 ? size : 1)),
   )
 /** The number of values per channel. */
 const countOf = (input: Tensor): number => input.numel / Math.max(1, sizeAt(input.sizes, 1))
@@ -96,8 +97,8 @@ export const nativeBatchNormBackward: Op['nativeBatchNormBackward'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   meta: (grad, input, weight, batchMean, invstd) => {
     checkBackward(grad, input, weight, batchMean, invstd)
-    const vector = { shape: [sizeAt(input.sizes, 1)], dtype: input.dtype }
-    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector]
+    const vector = { shape: [sizeAt(input.symSizes, 1)], dtype: input.dtype }
+    return [{ shape: input.symSizes, dtype: input.dtype }, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (grad, input, weight, batchMean, invstd): readonly [Tensor, Tensor, Tensor] => {
@@ -133,14 +134,14 @@ export const nativeBatchNorm: Op['nativeBatchNorm'] = defineOp({
   schema: 'native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor, Tensor)',
   namespace: 'torch.ops.tensorfx',
   meta: (input, weight, bias) => {
-    const vector: TensorSpec = { shape: [channelsOf(input, { weight, bias })], dtype: input.dtype }
-    return [{ shape: input.sizes, dtype: input.dtype }, vector, vector, vector]
+    const vector: TensorSpec<Size> = { shape: [channelsOf(input, { weight, bias })], dtype: input.dtype }
+    return [{ shape: input.symSizes, dtype: input.dtype }, vector, vector, vector]
   },
   halvesInFloat32: true,
   kernel: (input, weight, bias, eps): readonly [Tensor, Tensor, Tensor, Tensor] => {
     const { dtype } = input
-    const channels = channelsOf(input, { weight, bias })
-    const vector = (): Tensor => Tensor.empty([channels], dtype)
+    channelsOf(input, { weight, bias })
+    const vector = (): Tensor => Tensor.empty([sizeAt(input.sizes, 1)], dtype)
     const [out, mu, invstd, variance] = [Tensor.empty(input.sizes, dtype), vector(), vector(), vector()]
     const { numbers, lanesOverChannels } = sizes(input)
     const operands = [input, weight, bias].filter((t) => t !== null).map((t) => contiguous(t))
@@ -269,7 +270,7 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
   recordAs: 'keywords',
   meta: (input, runningMean, runningVar, weight, bias) => {
     channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
-    return { shape: input.sizes, dtype: input.dtype }
+    return { shape: input.symSizes, dtype: input.dtype }
   },
   decompose: (input, runningMean, runningVar, weight, bias, training, momentum, eps) => {
     if (!training) {

@@ -3,7 +3,7 @@ import { dispatchState } from '../../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../../errors/index.ts'
 import { channelsLastHint } from '../../../protocol/index.ts'
 import type { Size } from '../../../protocol/index.ts'
-import { formatShape, numelOf, sameShape, Tensor } from '../../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, Tensor, areNumbers, sizeEq, sizeFloorDiv, sizeMax, sizeMod, sizeMul } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
@@ -218,20 +218,23 @@ export const groupNorm: OpFunction<{
   schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.symSizes, dtype: input.dtype }),
   decompose: (input, numGroups, weight, bias, eps) => {
-    const [images, channels] = input.sizes
-    if (images === undefined || channels === undefined || !Number.isInteger(numGroups) || numGroups < 1 || channels % numGroups !== 0) {
+    const sizes = input.symSizes
+    const [images, channels] = sizes
+    const isPossible = images !== undefined && channels !== undefined && Number.isInteger(numGroups) && numGroups >= 1
+    if (!isPossible || !sizeEq(sizeMod(channels, numGroups), 0)) {
+      const hint = weight !== null && areNumbers(sizes) ? channelsLastHint('input', sizes, weight.numel) : ''
       throw new ArgumentError(
-        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(input.sizes)}, dimension 1), got ${numGroups}.${weight === null ? '' : channelsLastHint('input', input.sizes, weight.numel)}`,
+        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(sizes)}, dimension 1), got ${numGroups}.${hint}`,
       )
     }
-    const width = input.numel / Math.max(1, images * numGroups)
-    let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], input.sizes)
+    const width = sizeFloorDiv(input.symNumel, sizeMax(1, sizeMul(images, numGroups)))
+    let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], sizes)
     const spread = (t: Tensor): Tensor =>
       reshape(
         t,
-        input.sizes.map((size, i) => (i === 1 ? size : 1)),
+        sizes.map((size, i) => (i === 1 ? size : 1)),
       )
     if (weight !== null) out = mul(out, spread(weight))
     if (bias !== null) out = add(out, spread(bias))

@@ -3,7 +3,7 @@ import { channelsLastHint, valueText } from '../../../protocol/index.ts'
 import type { Size } from '../../../protocol/index.ts'
 import { isWatched } from '../../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
-import { formatShape, numbersOf, numelOf, sizeEq, Tensor } from '../../../tensor/index.ts'
+import { formatShape, numbersOf, numelOf, sizeEq, Tensor, areNumbers, sizeLess } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -32,7 +32,10 @@ const LARGEST_WINDOW = 2 ** 16
 /** The arguments of a pool that say where its windows lie, before they have been read. */
 type PoolCall = readonly [input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, dilation: unknown, ceilMode: boolean]
 
-function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, ceilMode]: PoolCall): PoolGeometry {
+/** Where the windows lie in planes of the last two of `sizes`, which are those of the input. */
+function geometryOf(op: string, call: PoolCall, sizes: readonly number[]): PoolGeometry
+function geometryOf(op: string, call: PoolCall, sizes: readonly Size[]): PoolGeometry<Size>
+function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, ceilMode]: PoolCall, sizes: readonly Size[]): PoolGeometry<Size> {
   if (input.ndim !== 4 && input.ndim !== 3) {
     throw new ShapeError(
       `${op}: input must have 4 dimensions [batch, channels, height, width] (or 3 without batch), got shape ${formatShape(input.symSizes)}.`,
@@ -50,14 +53,16 @@ function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, c
   // The kernels have code for each position of the window.
   if (kernelH * kernelW > LARGEST_WINDOW)
     throw new ArgumentError(`${op}: windows have at most ${LARGEST_WINDOW} elements, got kernel_size [${kernelH}, ${kernelW}].`)
-  const [height, width] = planeOf(input)
+  const [height, width] = pairOf(sizes.slice(-2))
   const outHeight = windowCount(height, kernelH, strideH, padH, dilationH, ceilMode)
   const outWidth = windowCount(width, kernelW, strideW, padW, dilationW, ceilMode)
-  if (outHeight < 1 || outWidth < 1) {
+  if (sizeLess(outHeight, 1) || sizeLess(outWidth, 1)) {
     throw new ShapeError(
       `${op}: the window [${kernelH}, ${kernelW}] does not fit into input of shape ${formatShape(input.symSizes)} with padding [${padH}, ${padW}].` +
         // An image with fewer columns than an image has colours is not an image.
-        (width <= 4 && height > width ? channelsLastHint('input', input.sizes, width, input.ndim - 3) : ''),
+        (typeof width === 'number' && areNumbers(sizes) && width <= 4 && sizeLess(width, height)
+          ? channelsLastHint('input', sizes, width, input.ndim - 3)
+          : ''),
     )
   }
   return { height, width, outHeight, outWidth, kernelH, kernelW, strideH, strideW, padH, padW, dilationH, dilationW }
@@ -65,11 +70,16 @@ function geometryOf(op: string, [input, kernelSize, stride, padding, dilation, c
 
 const planeOf = (t: Tensor): readonly [number, number] => pairOf(t.sizes.slice(-2))
 const planesOf = (t: Tensor): number => numelOf(t.sizes.slice(0, -2))
-const outShape = (input: Tensor, g: PoolGeometry): readonly number[] => [...input.sizes.slice(0, -2), g.outHeight, g.outWidth]
+/** The shape of the result for an input of these sizes. */
+function outShape(sizes: readonly number[], g: PoolGeometry): readonly number[]
+function outShape(sizes: readonly Size[], g: PoolGeometry<Size>): readonly Size[]
+function outShape(sizes: readonly Size[], g: PoolGeometry<Size>): readonly Size[] {
+  return [...sizes.slice(0, -2), g.outHeight, g.outWidth]
+}
 
-function maxSpec(...call: PoolCall): readonly [TensorSpec, TensorSpec] {
+function maxSpec(...call: PoolCall): readonly [TensorSpec<Size>, TensorSpec<Size>] {
   const [input] = call
-  const shape = outShape(input, geometryOf(MAX, call))
+  const shape = outShape(input.symSizes, geometryOf(MAX, call, input.symSizes))
   return [
     { shape, dtype: input.dtype },
     { shape, dtype: 'int64' },
@@ -139,8 +149,8 @@ export const maxPool2dWithIndices: OpFunction<
   autocast: 'as is',
   meta: maxSpec,
   kernel: (input, ...window): readonly [Tensor, Tensor] => {
-    const g = geometryOf(MAX, [input, ...window])
-    const shape = outShape(input, g)
+    const g = geometryOf(MAX, [input, ...window], input.sizes)
+    const shape = outShape(input.sizes, g)
     const out = Tensor.empty(shape, input.dtype)
     const indices = Tensor.empty(shape, 'int64')
     launch(maxPoolKernel(input.dtype, true, ...geometryKey(g)), [out, indices, contiguous(input)], [planesOf(input)])
@@ -161,8 +171,8 @@ function maxOnly(
   input: Tensor,
   ...window: readonly [kernelSize: unknown, stride: unknown, padding: unknown, dilation: unknown, ceilMode: boolean]
 ): Tensor {
-  const g = geometryOf(MAX, [input, ...window])
-  const out = Tensor.empty(outShape(input, g), input.dtype)
+  const g = geometryOf(MAX, [input, ...window], input.sizes)
+  const out = Tensor.empty(outShape(input.sizes, g), input.dtype)
   launch(maxPoolKernel(input.dtype, false, ...geometryKey(g)), [out, contiguous(input)], [planesOf(input)])
   return out
 }
@@ -244,7 +254,11 @@ export const maxPool2d: OpFunction<MaxPool> = defineOp({
 })
 
 function avgGeometry(input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, ceilMode: boolean): PoolGeometry {
-  return geometryOf(AVG, [input, kernelSize, stride, padding, 1, ceilMode])
+  return geometryOf(AVG, [input, kernelSize, stride, padding, 1, ceilMode], input.sizes)
+}
+
+function avgShape(input: Tensor, kernelSize: unknown, stride: unknown, padding: unknown, ceilMode: boolean): readonly Size[] {
+  return outShape(input.symSizes, geometryOf(AVG, [input, kernelSize, stride, padding, 1, ceilMode], input.symSizes))
 }
 
 /**
@@ -275,13 +289,13 @@ export const avgPool2dBackward: OpFunction<
   onnx: { none: 'it computes a gradient, and models are exported for inference' },
   autocast: 'as is',
   meta: (grad, input, kernelSize, stride, padding, ceilMode) => {
-    checkOperand(AVG, 'grad', grad, outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)), input.dtype)
+    checkOperand(AVG, 'grad', grad, avgShape(input, kernelSize, stride, padding, ceilMode), input.dtype)
     return { shape: input.symSizes, dtype: input.dtype }
   },
   halvesInFloat32: true,
   kernel: (grad, input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
-    checkOperand(AVG, 'grad', grad, outShape(input, g), input.dtype)
+    checkOperand(AVG, 'grad', grad, outShape(input.sizes, g), input.dtype)
     const out = Tensor.empty(input.sizes, input.dtype)
     const kernel = avgPoolBackwardKernel(input.dtype, countIncludePad, fixedDivisor(AVG, divisorOverride) ?? 0, ...geometryKey(g))
     launch(kernel, [out, contiguous(grad)], [out.numel, planesOf(input)])
@@ -335,13 +349,13 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
   onnx: 'avgPool',
   autocast: 'as is',
   meta: (input, kernelSize, stride, padding, ceilMode) => ({
-    shape: outShape(input, avgGeometry(input, kernelSize, stride, padding, ceilMode)),
+    shape: avgShape(input, kernelSize, stride, padding, ceilMode),
     dtype: input.dtype,
   }),
   halvesInFloat32: true,
   kernel: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const g = avgGeometry(input, kernelSize, stride, padding, ceilMode)
-    const out = Tensor.empty(outShape(input, g), input.dtype)
+    const out = Tensor.empty(outShape(input.sizes, g), input.dtype)
     const kernel = avgPoolKernel(input.dtype, countIncludePad, fixedDivisor(AVG, divisorOverride) ?? 0, ...geometryKey(g))
     launch(kernel, [out, contiguous(input)], [planesOf(input)])
     return out

@@ -9,7 +9,18 @@ import { relu } from '../../pointwise/activation.ts'
 import { squeeze, unsqueeze } from '../../view/reshape.ts'
 import { avgPool2d, maxPool2d } from './pool.ts'
 import type { AvgPoolOptions } from './pool.ts'
-import { adaptiveSizes, adaptiveWindows, maxOver, meanOver, sizesOf, spatialSizes, steppedWindows, strideOf, windowTable } from './windowTables.ts'
+import {
+  adaptiveSizes,
+  adaptiveWindows,
+  maxOver,
+  meanOver,
+  sizesOf,
+  spatialSizes,
+  steppedWindows,
+  strideOf,
+  windowTable,
+  checkSpatial,
+} from './windowTables.ts'
 import type { Sizes } from './windowTables.ts'
 import { fixedDivisor } from '../windows.ts'
 
@@ -71,7 +82,7 @@ export const maxPool1d: OpFunction<MaxPoolNd> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, kernelSize, stride, padding, dilation, ceilMode, returnIndices) => {
     const op = `${F}.max_pool1d`
-    spatialSizes(op, input, 1)
+    checkSpatial(op, input, 1)
     if (hasNoElements(input.symSizes.slice(input.ndim - 2)))
       throw new ShapeError(`${op}: only the batch may be empty, got an input of shape ${formatShape(input.symSizes)}.`)
     const kernel = single(op, 'kernel_size', kernelSize, 1)
@@ -132,7 +143,7 @@ export const avgPool1d: OpFunction<AvgPool1d> = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad) => {
     const op = `${F}.avg_pool1d`
-    spatialSizes(op, input, 1)
+    checkSpatial(op, input, 1)
     const kernel = single(op, 'kernel_size', kernelSize, 1)
     const [step = kernel] = strideOf(op, stride, [kernel])
     return squeeze(avgPool2d(unsqueeze(input, -2), [1, kernel], [1, step], [0, single(op, 'padding', padding, 0)], ceilMode, countIncludePad), -2)

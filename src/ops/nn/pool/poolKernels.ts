@@ -1,4 +1,5 @@
 // Kernels of pooling. The image and window sizes are built in (no masks are needed if no window leaves the image); the number of planes is a parameter.
+import type { Size } from '../../../protocol/index.ts'
 import {
   assign,
   at,
@@ -25,11 +26,11 @@ import { kernelCache } from '../../eager/launch.ts'
 import type { WindowMoves } from '../windows.ts'
 
 /** Sizes of a pooling window over planes of height x width. */
-export interface PoolGeometry extends WindowMoves {
-  readonly height: number
-  readonly width: number
-  readonly outHeight: number
-  readonly outWidth: number
+export interface PoolGeometry<N extends Size = number> extends WindowMoves {
+  readonly height: N
+  readonly width: N
+  readonly outHeight: N
+  readonly outWidth: N
   readonly kernelH: number
   readonly kernelW: number
 }

@@ -52,10 +52,15 @@ export function sizesOf(op: string, name: string, value: unknown, count: number,
 export const strideOf = (op: string, stride: unknown, kernel: readonly number[]): readonly number[] =>
   isKernelSize(stride) ? kernel : sizesOf(op, 'stride', stride, kernel.length, 1)
 
-/** The last `spatial` sizes. Throws ShapeError unless there are one or two dimensions before them. */
-export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
+/** Throws ShapeError unless there are one or two dimensions before the last `spatial` ones. */
+export function checkSpatial(op: string, input: Tensor, spatial: number): void {
   if (input.ndim !== spatial + 1 && input.ndim !== spatial + 2)
     throw new ShapeError(`${op}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.symSizes)}.`)
+}
+
+/** The last `spatial` sizes. Throws like {@link checkSpatial}. */
+export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
+  checkSpatial(op, input, spatial)
   return input.sizes.slice(-spatial)
 }
 
