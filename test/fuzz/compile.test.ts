@@ -4,6 +4,7 @@ import { Tensor } from 'tensorfx'
 import { aotFunction } from 'tensorfx/aot'
 import { fuzzOne, notYet, passingKinds } from '../../scripts/fuzz/fuzz.mjs'
 import type { FuzzApi, FuzzFailure } from '../../scripts/fuzz/fuzz.mjs'
+import { generate } from '../../scripts/fuzz/generate.mjs'
 import { judge } from '../../scripts/fuzz/judge.mjs'
 import type { Program } from '../../scripts/fuzz/judge.mjs'
 import { treeMap } from '../../src/pytree/index.ts'
@@ -54,6 +55,21 @@ describe('the fuzzer', () => {
   })
   const found = (wrong: FuzzApi, count: number, kinds: readonly string[]): readonly FuzzFailure[] =>
     Array.from({ length: count }, (_, i) => fuzzOne(wrong, 100 + i, { kinds })).filter((failure) => failure !== null)
+
+  it('leaves no rejected promise behind where a program lost what its async functions read, as shrinking may', async () => {
+    const rejected: unknown[] = []
+    const listener = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', listener)
+    try {
+      const started = Array.from({ length: 20 }, (_, i) => generate(api, 7_300_100 + i, ['asyncParts'])).filter(({ setup }) => setup.length > 0)
+      for (const program of started) judge(api, { ...program, setup: [] }, (f) => f)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(started.length).toBeGreaterThan(5)
+      expect(rejected).toEqual([])
+    } finally {
+      process.off('unhandledRejection', listener)
+    }
+  })
 
   it('finds results that are 1e-6 off, and shrinks the programs', () => {
     const failed = found(off(1e-6), 20, ['pointwise', 'views'])

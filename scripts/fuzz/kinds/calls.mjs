@@ -172,6 +172,9 @@ export const defaultDtypes = {
   },
 }
 
+/** Code that starts a function which ends later. When a program is shrunk it may lose what the function reads: that this rejects must not end the process. */
+const started = (body) => `(async () => { ${body} })().catch(() => undefined)`
+
 /** Functions that start now and end later: their first part runs in the call. */
 export const asyncParts = {
   setup(w) {
@@ -183,11 +186,10 @@ export const asyncParts = {
     const { random, state } = w
     const x = w.tensor()
     return random.pick([
-      () => w.statement(`void (async () => { ${state.later}.push(${x}.mul(2)); await null })()`),
-      () => w.statement(`void (async () => { note('before await', ${x}); await null; try { ${x}.add(1).sum().item() } catch {} })()`),
-      () =>
-        w.statement(`void (async () => { try { ${state.later}.push(${x}.view([7, 11])) } catch (error) { note('caught', error) } await null })()`),
-      () => w.define(`(() => { let t = ${x}; (async () => { t = t.add(1); await null; t = null })(); return t })()`, [x]) !== null,
+      () => w.statement(`void ${started(`${state.later}.push(${x}.mul(2)); await null`)}`),
+      () => w.statement(`void ${started(`note('before await', ${x}); await null; try { ${x}.add(1).sum().item() } catch {}`)}`),
+      () => w.statement(`void ${started(`try { ${state.later}.push(${x}.view([7, 11])) } catch (error) { note('caught', error) } await null`)}`),
+      () => w.define(`(() => { let t = ${x}; ${started(`t = t.add(1); await null; t = null`)}; return t })()`, [x]) !== null,
     ])()
   },
   after(w) {
