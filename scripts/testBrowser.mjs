@@ -1,4 +1,4 @@
-// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium, and that of examples/vit; then pages on tensorfx/core, pages that show graphs
+// npm run test:browser: builds the page of examples/browser and drives it in headless Chromium, that of examples/vit, and the live page of examples/gpt; then pages on tensorfx/core, pages that show graphs
 // and runs, and pages with a Content-Security-Policy. Where there is none, it says so and succeeds.
 import { existsSync, mkdirSync } from 'node:fs'
 import { execFile, execFileSync } from 'node:child_process'
@@ -18,6 +18,7 @@ const { checkFilePages } = await import('./pages/filePages.mjs')
 const { checkReportPages } = await import('./pages/reportPages.mjs')
 const { checkProfilePages } = await import('./pages/profilePages.mjs')
 const { checkVitPage } = await import('./pages/vitPage.mjs')
+const { checkLivePage } = await import('./pages/livePage.mjs')
 const { checkCsp } = await import('./cspPages.mjs')
 const { checkCorePages } = await import('./corePages.mjs')
 const configFile = fileURLToPath(new URL('../examples/browser/vite.config.mjs', import.meta.url))
@@ -65,6 +66,7 @@ try {
     checkReportPages(browser, `${root}demo-report/pages`, options),
     checkFilePages(browser, `${root}demo-report/pages`),
     checkVitPage(browser, `${root}demo-report/pages`),
+    checkLivePage(browser, `${root}demo-report/pages`),
   ]
   for (const count of await Promise.all(side)) failures += count
   failures += await checkProfilePages(browser, `${root}demo-report/pages`, options)
