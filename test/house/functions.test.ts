@@ -62,6 +62,7 @@ const WIDE: Recorded = {
     'ops/nn/conv/convTranspose.ts:transposedConv',
     'ops/nn/loss/crossEntropy.ts:smoothedLoss',
     'ops/nn/dropout.ts:saturated',
+    'ops/nn/norm/groupNorm.ts:checkBackward',
     'ops/nn/norm/layerNorm.ts:checkBackward',
     'ops/nn/norm/layerNorm.ts:backwardFormula',
     'ops/view/indexing.ts:writeLines',

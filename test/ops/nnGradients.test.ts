@@ -77,7 +77,11 @@ const cases: Record<string, Case> = {
     covers: ['native_layer_norm'],
   },
   rmsNorm: { fn: (x, w) => F.rmsNorm(x as Tensor, [2, 3], w as Tensor), inputs: [T(2, 2, 3), T(2, 3)], covers: ['fused_rms_norm'] },
-  groupNorm: { fn: (x, w, b) => F.groupNorm(x as Tensor, 2, w as Tensor, b as Tensor), inputs: [T(2, 4, 3), T(4), sample([4], 9)], covers: [] },
+  groupNorm: {
+    fn: (x, w, b) => F.groupNorm(x as Tensor, 2, w as Tensor, b as Tensor),
+    inputs: [T(2, 4, 3), T(4), sample([4], 9)],
+    covers: ['fused_group_norm'],
+  },
   embedding: {
     fn: (w) => F.embedding(ints([0, 2, 2, 1], [2, 2]), w as Tensor),
     inputs: [T(3, 4)],
@@ -159,7 +163,8 @@ describe('the table of cases', () => {
   it('covers every differentiable primitive of these rooms', () => {
     const covered = new Set(Object.values(cases).flatMap((c) => c.covers))
     // Their derivative is never recorded: the forward operator's derivative uses the formula where it is differentiated again.
-    for (const name of ['native_batch_norm_backward', 'native_layer_norm_backward', 'fused_rms_norm_backward']) covered.add(name)
+    for (const name of ['native_batch_norm_backward', 'native_layer_norm_backward', 'fused_group_norm_backward', 'fused_rms_norm_backward'])
+      covered.add(name)
     const here = [
       'mm',
       'bmm',

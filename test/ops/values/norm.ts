@@ -83,6 +83,29 @@ function groupWithStatistics(x: Plain, groups: number, weight: Plain | null, bia
   return [group(x, groups, weight, bias, eps), mu.reshape(n, groups), inverse.reshape(n, groups)]
 }
 
+/** The gradients of group normalization; statistics are [N, groups]. */
+function groupBackward(g: Plain, x: Plain, groups: number, mu: Plain, inverse: Plain, weight: Plain | null): readonly [Plain, Plain, Plain] {
+  const [n0 = 0, channels = 0] = x.shape
+  const each = channels / groups
+  const of = (c: number | undefined): number => Math.floor((c ?? 0) / each)
+  const normal = build(x.shape, (...at) => (x.at(...at) - mu.at(at[0] ?? 0, of(at[1]))) * inverse.at(at[0] ?? 0, of(at[1])))
+  const weighted = build(x.shape, (...at) => g.at(...at) * channel(weight, at[1], 1))
+  const inGroups = (p: Plain): Plain => reduce(p.reshape(n0, groups, p.data.length / n0 / groups), [2], false, mean)
+  const slopes = inGroups(weighted.map((v, i) => v * (normal.data[i] ?? NaN)))
+  const means = inGroups(weighted)
+  const gi = build(x.shape, (...at) => {
+    const [n, k] = [at[0] ?? 0, of(at[1])]
+    return inverse.at(n, k) * (weighted.at(...at) - means.at(n, k) - normal.at(...at) * slopes.at(n, k))
+  })
+  const gw = reduce(
+    g.map((v, i) => v * (normal.data[i] ?? NaN)),
+    others(x),
+    false,
+    total,
+  )
+  return [gi, gw, reduce(g, others(x), false, total)]
+}
+
 const x = sample([3, 2, 2, 2], 1)
 const rows = sample([3, 4], 2)
 const [w2, b2] = [sample([2], 3), sample([2], 4)]
@@ -173,6 +196,38 @@ export default {
       gives: (a: Plain, w: Plain, b: Plain) => [...batch(a, w, b).slice(0, 3), t([], 'uint8')],
       differentiable: 1,
       constants: [3, 4],
+    },
+  ],
+  'torch.ops.tensorfx.fused_group_norm': [
+    {
+      args: [sample([2, 4, 3], 1), 2, w4, b4, EPS],
+      gives: (a: Plain, n: number, w: Plain, b: Plain) => groupWithStatistics(a, n, w, b, EPS),
+    },
+    {
+      args: [sample([3, 4, 2, 5], 1), 1, w4, null, 0.1],
+      gives: (a: Plain, n: number, w: Plain) => groupWithStatistics(a, n, w, null, 0.1),
+    },
+    { args: [sample([3, 6], 1), 2, null, null, 0.1], gives: (a: Plain, n: number) => groupWithStatistics(a, n, null, null, 0.1) },
+    {
+      args: [sample([2, 12], 1), 2, sample([12], 2), sample([12], 3), EPS],
+      gives: (a: Plain, n: number, w: Plain, b: Plain) => groupWithStatistics(a, n, w, b, EPS),
+    },
+  ],
+  'torch.ops.tensorfx.fused_group_norm_backward': [
+    {
+      args: [sample([2, 4, 3], 1), sample([2, 4, 3], 2), 2, sample([2, 2], 3), sample([2, 2], 4), w4],
+      gives: groupBackward,
+      noGradient: 'it is never recorded',
+    },
+    {
+      args: [sample([3, 4, 2, 5], 1), sample([3, 4, 2, 5], 2), 1, sample([3, 1], 3), sample([3, 1], 4), null],
+      gives: groupBackward,
+      noGradient: 'it is never recorded',
+    },
+    {
+      args: [sample([3, 12], 1), sample([3, 12], 2), 2, sample([3, 2], 3), sample([3, 2], 4), sample([12], 5)],
+      gives: groupBackward,
+      noGradient: 'it is never recorded',
     },
   ],
   'torch.nn.functional.group_norm': [

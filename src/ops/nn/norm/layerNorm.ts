@@ -1,21 +1,18 @@
-// Layer normalization (a primitive with kernels and a decomposition), and what is composed of it: group and instance normalization.
+// Layer normalization: a primitive with kernels and a decomposition.
 import { dispatchState } from '../../../dispatch/index.ts'
-import { ArgumentError, InternalError, ShapeError } from '../../../errors/index.ts'
-import { channelsLastHint } from '../../../protocol/index.ts'
+import { InternalError, ShapeError } from '../../../errors/index.ts'
 import type { Size } from '../../../protocol/index.ts'
-import { formatShape, numelOf, sameShape, Tensor, areNumbers, sizeEq, sizeFloorDiv, sizeMax, sizeMod, sizeMul } from '../../../tensor/index.ts'
+import { formatShape, numelOf, sameShape, Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
 import { add, mul, sub } from '../../pointwise/arithmetic.ts'
-import { to } from '../../pointwise/cast.ts'
 import { rsqrt } from '../../pointwise/unary.ts'
-import { mean, variance } from '../../reduction/mean.ts'
+import { mean } from '../../reduction/mean.ts'
 import { sum } from '../../reduction/sum.ts'
 import { checkOperand, numbersFor } from '../../shared/shapes.ts'
-import { contiguous, reshape } from '../../view/reshape.ts'
-import { batchNorm } from './batchNorm.ts'
+import { contiguous } from '../../view/reshape.ts'
 import { layerNormBackwardKernel, layerNormKernel } from './normKernels.ts'
 import { narrowTo, wideFor } from '../wide.ts'
 
@@ -198,89 +195,4 @@ export const layerNorm: OpFunction<LayerNorm> = defineOp({
     return { shape: input.symSizes, dtype: input.dtype }
   },
   decompose: (...args) => nativeLayerNorm(...args)[0],
-})
-
-/** Options of groupNorm. */
-export type GroupNormOptions = LayerNormOptions
-
-/**
- * Normalizes groups of channels of each sample, times `weight` plus `bias` per channel. PyTorch's `F.group_norm`.
- *
- * Shapes: input [N, C, ..]; `weight` and `bias` are [C]. The result has the shape of `input`.
- *
- * @throws ArgumentError if `numGroups` does not divide the channels.
- * @example F.groupNorm(torch.tensor([[1, 3, 10, 30]]), 2, { eps: 0 }).toArray() // [[-1, 1, -1, 1]]
- */
-export const groupNorm: OpFunction<{
-  (input: Tensor, numGroups: number, weight?: Tensor | null, bias?: Tensor | null, eps?: number): Tensor
-  (input: Tensor, numGroups: number, options?: GroupNormOptions): Tensor
-}> = defineOp({
-  schema: 'group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor',
-  namespace: 'torch.nn.functional',
-  recordAs: 'keywords',
-  meta: (input) => ({ shape: input.symSizes, dtype: input.dtype }),
-  decompose: (input, numGroups, weight, bias, eps) => {
-    const sizes = input.symSizes
-    const [images, channels] = sizes
-    const isPossible = images !== undefined && channels !== undefined && Number.isInteger(numGroups) && numGroups >= 1
-    if (!isPossible || !sizeEq(sizeMod(channels, numGroups), 0)) {
-      const hint = weight !== null && areNumbers(sizes) ? channelsLastHint('input', sizes, weight.numel) : ''
-      throw new ArgumentError(
-        `torch.nn.functional.group_norm: num_groups must divide the channels of input (shape ${formatShape(sizes)}, dimension 1), got ${numGroups}.${hint}`,
-      )
-    }
-    const width = sizeFloorDiv(input.symNumel, sizeMax(1, sizeMul(images, numGroups)))
-    let out = reshape(nativeLayerNorm(reshape(input, [images, numGroups, width]), [width], null, null, eps)[0], sizes)
-    const spread = (t: Tensor): Tensor =>
-      reshape(
-        t,
-        sizes.map((size, i) => (i === 1 ? size : 1)),
-      )
-    if (weight !== null) out = mul(out, spread(weight))
-    if (bias !== null) out = add(out, spread(bias))
-    // Parameters of a wider dtype, as under autocast, do not widen the result.
-    return to(out, input.dtype)
-  },
-})
-
-/** Moves the running statistics of an instance norm towards the means of those of the samples [N, C, values]. The running variance is the unbiased one. */
-function updateRunning(samples: Tensor, runningMean: Tensor | null, runningVar: Tensor | null, momentum: number): void {
-  const outer = dispatchState.gradEnabled
-  dispatchState.gradEnabled = false
-  try {
-    runningMean?.lerp_(to(mean(samples, [0, 2]), runningMean.dtype), momentum)
-    runningVar?.lerp_(to(mean(variance(samples, 2), [0]), runningVar.dtype), momentum)
-  } finally {
-    dispatchState.gradEnabled = outer
-  }
-}
-
-/**
- * Normalizes each channel of each sample by its own statistics, times `weight` plus `bias` per channel. PyTorch's `F.instance_norm`.
- *
- * Shapes: input [N, C, ..]; the other tensors are [C]. The result has the shape of `input`.
- *
- * With running statistics, these are updated in place by the means of those of the samples.
- *
- * @throws ShapeError if there is only one value for a channel of a sample.
- * @example F.instanceNorm(torch.tensor([[[1, 3]]]), null, null, null, null, true, 0.1, 0).toArray() // [[[-1, 1]]]
- */
-export const instanceNorm: Op['instanceNorm'] = defineOp({
-  schema:
-    'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
-  namespace: 'torch.nn.functional',
-  recordAs: 'keywords',
-  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
-  decompose: (input, runningMean, runningVar, weight, bias, useInputStats, momentum, eps) => {
-    if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
-    const [n = 1, c = 0, ...spatial] = input.sizes
-    const count = numelOf(spatial)
-    if (count === 1)
-      throw new ShapeError(
-        `torch.nn.functional.instance_norm: expected more than 1 value for each channel of a sample, got input of shape ${formatShape(input.sizes)}.`,
-      )
-    const out = groupNorm(input, c, weight, bias, eps)
-    if (input.numel > 0) updateRunning(reshape(input.detach(), [n, c, count]), runningMean, runningVar, momentum)
-    return out
-  },
 })

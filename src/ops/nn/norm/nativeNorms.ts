@@ -6,14 +6,10 @@ import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { checkAdmits } from '../../eager/admittedTypes.ts'
-import { add, mul, sub } from '../../pointwise/arithmetic.ts'
-import { to } from '../../pointwise/cast.ts'
-import { rsqrt } from '../../pointwise/unary.ts'
-import { mean } from '../../reduction/mean.ts'
 import { reshape } from '../../view/reshape.ts'
 import { normalized } from './batchNorm.ts'
+import { groupNormWithStatistics } from './groupNorm.ts'
 import { nativeLayerNorm } from './layerNorm.ts'
-import { wideFor } from '../wide.ts'
 
 /**
  * Layer normalization with its statistics: [result, mean, 1 / sqrt(variance + eps)]. The gradients are those of the result; the statistics give none, as in PyTorch. PyTorch's
@@ -52,15 +48,9 @@ export const nativeGroupNorm: Op['nativeGroupNorm'] = defineOp({
     for (const [name, t] of Object.entries({ weight, bias }))
       if (t !== null && !sizeEq(t.symNumel, c))
         throw new ShapeError(`${op}: ${name} must have ${c} elements, one per channel, got shape ${formatShape(t.symSizes)}.`)
-    const wide = wideFor(input)
-    const rows = reshape(wide(input), [n, group, (c / group) * plane])
-    const mu = mean(rows, [-1], true)
-    const centered = sub(rows, mu)
-    const rstd = rsqrt(add(mean(mul(centered, centered), [-1], true), eps))
-    let out = reshape(mul(centered, rstd), [n, c, plane])
-    if (weight !== null) out = mul(out, reshape(wide(weight), [1, c, 1]))
-    if (bias !== null) out = add(out, reshape(wide(bias), [1, c, 1]))
-    return [to(reshape(out, input.symSizes), input.dtype), to(reshape(mu, [n, group]), input.dtype), to(reshape(rstd, [n, group]), input.dtype)]
+    const vector = (t: Tensor | null): Tensor | null => (t === null ? null : reshape(t, [c]))
+    const [out, mu, rstd] = groupNormWithStatistics(reshape(input, [n, c, plane]), group, { weight: vector(weight), bias: vector(bias), eps })
+    return [reshape(out, input.symSizes), mu, rstd]
   },
 })
 

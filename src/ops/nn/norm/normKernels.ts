@@ -20,12 +20,12 @@ import {
 import type { BufferParam, CompiledKernel, DType, Expr, Local, Stmt } from '../../../kernels/index.ts'
 import { kernelCache } from '../../eager/launch.ts'
 
-const add = (a: Expr, b: Expr): Expr => call('add', a, b)
-const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
-const mul = (a: Expr, b: Expr): Expr => call('mul', a, b)
-const div = (a: Expr, b: Expr): Expr => call('div', a, b)
+export const add = (a: Expr, b: Expr): Expr => call('add', a, b)
+export const sub = (a: Expr, b: Expr): Expr => call('sub', a, b)
+export const mul = (a: Expr, b: Expr): Expr => call('mul', a, b)
+export const div = (a: Expr, b: Expr): Expr => call('div', a, b)
 /** 1 / sqrt(x), with both steps rounded correctly. */
-const inverseRoot = (x: Expr): Expr => div(constant(x.dtype, 1), call('sqrt', x))
+export const inverseRoot = (x: Expr): Expr => div(constant(x.dtype, 1), call('sqrt', x))
 
 /** Loops over [batch, channel, plane] data: lanes run over the plane, or over the channels where a plane is a single element. */
 function channelLoops(lanesOverChannels: boolean) {
