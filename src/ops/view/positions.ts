@@ -7,7 +7,7 @@ import type { ComplexNumber } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { full, fullLike } from '../create/creation.ts'
+import { full, onesLike, zeros } from '../create/creation.ts'
 import { cat, unbind } from '../join/join.ts'
 import { add, floorDivide, mul, remainder } from '../pointwise/arithmetic.ts'
 import { to } from '../pointwise/cast.ts'
@@ -115,9 +115,20 @@ export const indexFill: OpFunction<(self: Tensor, dim: number, index: Tensor, va
   decompose: (self, dim, index, value) => {
     if (typeof value !== 'number' && typeof value !== 'boolean' && !(value instanceof Tensor && value.ndim === 0))
       throw new ArgumentError(`torch.index_fill: argument 'value' must be a number or a Tensor without dimensions, got ${valueText(value)}.`)
-    return writeSlices('torch.index_fill', self, dim, index, null, ({ line, at, full }) => {
-      const filled = value instanceof Tensor ? expand(to(value, self.dtype), full.symSizes) : fullLike(full, Number(value), { dtype: self.dtype })
-      return scatterValues(line, at, full, filled, 'set')
+    // A mask, not a scatter of values: what is filled twice counts once in the gradient of `value`.
+    return writeSlices('torch.index_fill', self, dim, index, null, ({ line, at }) => {
+      const places = scatterValues(
+        zeros([sizeAt(line.symSizes, at)], { dtype: 'bool' }),
+        0,
+        reshape(index, [-1]),
+        onesLike(reshape(index, [-1]), { dtype: 'bool' }),
+        'set',
+      )
+      const mask = reshape(
+        places,
+        line.symSizes.map((size, d) => (d === at ? size : 1)),
+      )
+      return where(mask, value instanceof Tensor ? to(value, self.dtype) : full([], Number(value), { dtype: self.dtype }), line)
     })
   },
 })

@@ -88,6 +88,11 @@ export default {
   ],
   'torch.index_fill': [
     { args: [x, 1, at, 5], gives: (a: Plain, _: number, i: Plain) => build([2, 3], (r, c) => (i.data.includes(c) ? 5 : a.at(r, c))) },
+    // Filled twice is filled once, in the gradient of the value too.
+    {
+      args: [x, 1, longs([2, 2]), t(5)],
+      gives: (a: Plain, _: number, i: Plain, value: Plain) => build([2, 3], (r, c) => (i.data.includes(c) ? (value.data[0] ?? NaN) : a.at(r, c))),
+    },
   ],
   'torch.index_reduce': [{ args: [t([1, 2]), 0, longs([0, 0]), t([3, 5]), 'amax', { includeSelf: false }], gives: t([5, 2]) }],
   'torch.take': [

@@ -1,5 +1,7 @@
 // Runs calls on complex numbers, of FFTs and of windows that PyTorch has recorded (test/goldens/around/ops), with their gradients, and says how they went.
 import { Tensor, TensorfxError, compile, torch } from 'tensorfx'
+import { isRefuted } from '../derivative.ts'
+import type { Shift } from '../derivative.ts'
 import { camelCase } from '../python.ts'
 import { callOf, optionsOf } from '../opdb/calls.ts'
 import { Absent, decode, readFiles } from '../opdb/stored.ts'
@@ -20,7 +22,8 @@ export interface RecordedCall {
 
 export const readCalls = (): Database<RecordedCall> => readFiles('around/ops/ops.jsonl.gz', 'around/ops/data.bin.gz')
 
-export type Kind = 'agree' | 'wrong' | 'gradient' | 'dtype' | 'refused' | 'raw' | 'missing' | 'absent'
+/** `refuted`: PyTorch's recorded gradient is not the derivative, ours is. */
+export type Kind = 'agree' | 'wrong' | 'gradient' | 'refuted' | 'dtype' | 'refused' | 'raw' | 'missing' | 'absent'
 export interface Verdict {
   readonly kind: Kind
   readonly why: string
@@ -113,18 +116,70 @@ function incoming(out: Tensor, k: number): Tensor {
 /** Whether draws or the memory decide the values. */
 const DRAWN = /^(new_)?empty|^rand|^normal|^uniform|^resize/
 
+/** The arguments of a call, and those tensors of them that require grad. */
+function argumentsOf(tensor: (stored: StoredTensor) => Tensor, one: RecordedCall) {
+  const leaves: Tensor[] = []
+  const read = (stored: StoredTensor): Tensor => {
+    const t = tensor(stored)
+    if (stored.g === true) leaves.push(t.requiresGrad_())
+    return t
+  }
+  const args = one.args.map((arg) => decode(arg, read))
+  const options = optionsOf(Object.entries(one.kw).map(([key, value]) => [key, decode(value, read)]))
+  return { args, options, leaves }
+}
+
+/** The first difference of gradients from the recorded ones. */
+function differenceOf(
+  tensor: (stored: StoredTensor) => Tensor,
+  grads: readonly (Tensor | null)[],
+  recorded: readonly (StoredTensor | null)[],
+): Difference | null {
+  try {
+    recorded.forEach((stored, i) => {
+      const actual = grads[i] ?? null
+      if (stored === null) return
+      const wanted = tensor(stored)
+      if (actual !== null) compare('gradient', `gradient ${i}`, actual, wanted, stored)
+      else if (Array.from(numbers(wanted)).some((x) => x !== 0)) throw new Difference('gradient', `gradient ${i}: none`)
+    })
+    return null
+  } catch (error) {
+    if (error instanceof Difference && error.kind === 'gradient') return error
+    throw error
+  }
+}
+
+const WIDE: Readonly<Record<string, 'float64' | 'complex128'>> = { float32: 'float64', complex64: 'complex128' }
+
+/** What the gradients are those of, in float64 and with one number of the inputs moved: the products of results and incoming gradients, real and imaginary parts by themselves. */
+function lossAt(
+  tensor: (stored: StoredTensor) => Tensor,
+  call: NonNullable<ReturnType<typeof callOf>>,
+  one: RecordedCall,
+  name: string,
+  { leaf, element, by }: Shift,
+): number {
+  const wide = (stored: StoredTensor): Tensor => {
+    const t = tensor(stored)
+    const dtype = WIDE[t.dtype]
+    return dtype === undefined ? t : t.to(dtype)
+  }
+  const { args, options, leaves } = argumentsOf(wide, one)
+  const moved = leaves[leaf]?.detach()
+  if (moved !== undefined) (moved.isComplex() ? torch.viewAsReal(moved) : moved).view(-1).narrow(0, element, 1).add_(by)
+  const results = tensorsIn(call(args, options), one.out[0]?.dtype ?? '')
+  return (one.gauge === undefined ? results : GAUGES[one.gauge](results, name)).reduce((sum, out, k) => {
+    const weights = numbers(incoming(out, k))
+    return out.requiresGrad ? Array.from(numbers(out)).reduce((total, x, i) => total + x * Number(weights[i]), sum) : sum
+  }, 0)
+}
+
 export function judge({ tensor }: Database<RecordedCall>, name: string, variant: string, one: RecordedCall, compiled = false): Verdict {
   try {
     const call = callOf(name, variant)
     if (call === null) return { kind: 'missing', why: `no ${camelCase(name)}` }
-    const leaves: Tensor[] = []
-    const read = (stored: StoredTensor): Tensor => {
-      const t = tensor(stored)
-      if (stored.g === true) leaves.push(t.requiresGrad_())
-      return t
-    }
-    const args = one.args.map((arg) => decode(arg, read))
-    const options = optionsOf(Object.entries(one.kw).map(([key, value]) => [key, decode(value, read)]))
+    const { args, options, leaves } = argumentsOf(tensor, one)
     const run = compiled ? compile((): unknown => call(args, options)) : (): unknown => call(args, options)
     const results = tensorsIn(run(), one.out[0]?.dtype ?? '')
     if (results.length !== one.out.length) throw new Difference('wrong', `${results.length} results instead of ${one.out.length}`)
@@ -148,17 +203,12 @@ export function judge({ tensor }: Database<RecordedCall>, name: string, variant:
       leaves,
       { gradOutputs: ends.map(([t, k]) => incoming(t, k)), allowUnused: true },
     )
-    one.grads.forEach((stored, i) => {
-      const actual = grads[i] ?? null
-      if (stored === null) return
-      const wanted = tensor(stored)
-      if (actual === null) {
-        if (numbers(wanted).length > 0 && Array.from(numbers(wanted)).some((x) => x !== 0)) throw new Difference('gradient', `gradient ${i}: none`)
-        return
-      }
-      compare('gradient', `gradient ${i}`, actual, wanted, stored)
-    })
-    return { kind: 'agree', why: '' }
+    const difference = differenceOf(tensor, grads, one.grads)
+    if (difference === null) return { kind: 'agree', why: '' }
+    const ours = grads.map((grad, i) => (grad === null ? new Float64Array(numbers(leaves[i] as Tensor).length) : numbers(grad)))
+    const theirs = one.grads.map((stored) => (stored === null ? [] : numbers(tensor(stored))))
+    if (!isRefuted(theirs, ours, (shift) => lossAt(tensor, call, one, name, shift))) throw difference
+    return { kind: 'refuted', why: difference.message }
   } catch (error) {
     if (error instanceof Difference) return { kind: error.kind, why: error.message }
     if (error instanceof Absent) return { kind: 'absent', why: error.message }
