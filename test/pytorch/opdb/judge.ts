@@ -2,16 +2,18 @@
 import { compile, torch } from 'tensorfx'
 import { Tensor, TensorfxError } from 'tensorfx'
 import { isDType } from '../../../src/kernels/index.ts'
+import { isRefuted } from '../derivative.ts'
+import type { Shift } from '../derivative.ts'
 import { MissingName, camelCase } from '../python.ts'
 import { callOf, optionsOf } from './calls.ts'
 import { Absent, decode } from './stored.ts'
 import type { Database, Entry, ModuleCase, OperatorCase, RefusedCase, Stored, StoredTensor } from './stored.ts'
 
 /**
- * How a case ended. `wrong`: other values, shapes or gradients; `dtype`: only the dtype is another one; `refused`: a clear error; `unknown`: an argument that
+ * How a case ended. `wrong`: other values, shapes or gradients; `refuted`: PyTorch's recorded gradient is not the derivative, ours is; `dtype`: only the dtype is another one; `refused`: a clear error; `unknown`: an argument that
  * we do not have; `raw`: an error from the inside; `accepted`: no error where PyTorch has one; `missing`: no such name; `absent`: needs complex or sparse tensors, or calls a method of Python's numbers.
  */
-export type Kind = 'agree' | 'wrong' | 'dtype' | 'refused' | 'unknown' | 'raw' | 'accepted' | 'missing' | 'absent'
+export type Kind = 'agree' | 'wrong' | 'refuted' | 'dtype' | 'refused' | 'unknown' | 'raw' | 'accepted' | 'missing' | 'absent'
 
 export interface Verdict {
   readonly kind: Kind
@@ -98,8 +100,11 @@ function compareAll(values: readonly Value[], wanted: readonly Wanted[], what: s
 /** The sum that the recorded gradients are of: element i of result k has the weight cos(0.7 i + k + 1). */
 function lossOf(results: readonly Tensor[]): Tensor | null {
   return results.reduce<Tensor | null>((sum, out, k) => {
-    if (out.dtype !== 'float32' || !out.requiresGrad) return sum
-    const weights = torch.tensor(Float32Array.from({ length: out.numel }, (_, i) => Math.cos(0.7 * i + k + 1))).view(out.shape)
+    if ((out.dtype !== 'float32' && out.dtype !== 'float64') || !out.requiresGrad) return sum
+    const weights = torch
+      .tensor(Float64Array.from({ length: out.numel }, (_, i) => Math.cos(0.7 * i + k + 1)))
+      .to(out.dtype)
+      .view(out.shape)
     const term = out.mul(weights).sum()
     return sum === null ? term : sum.add(term)
   }, null)
@@ -233,11 +238,45 @@ export function judgeOperator(database: Database<OperatorCase>, entry: Entry<Ope
     const [adjusted, same] = amongEquals(values, wanted, entry, args, options)
     const results = compareAll(adjusted, wanted, 'output', random, one.dt === 'float16' ? 'float16' : '')
     if (one.grads === undefined || random || !same) return AGREE
-    checkGradients(database, results, inputs.leaves, one.grads)
-    return AGREE
+    return judgeGradients(database, entry, one, results, inputs.leaves)
   } catch (error) {
     return verdictOf(error)
   }
+}
+
+/** The gradients against the recorded ones, and where they differ, both against the derivative. */
+function judgeGradients(
+  database: Pick<Database<unknown>, 'tensor'>,
+  entry: Entry<OperatorCase>,
+  { grads = [], ...one }: OperatorCase,
+  results: readonly Tensor[],
+  leaves: readonly Tensor[],
+): Verdict {
+  try {
+    checkGradients(database, results, leaves, grads)
+    return AGREE
+  } catch (error) {
+    const verdict = verdictOf(error)
+    if (verdict.kind !== 'wrong') return verdict
+    const ours = leaves.map(({ grad, numel }) => (grad === null ? new Float64Array(numel) : numbers(grad)))
+    const recorded = grads.map((stored) => (stored === null ? [] : numbers(database.tensor(stored))))
+    return { ...verdict, kind: isRefuted(recorded, ours, (shift) => lossAt(database, entry, one, shift)) ? 'refuted' : 'wrong' }
+  }
+}
+
+/** The loss of a call in float64, with one number of its inputs moved. */
+function lossAt(database: Pick<Database<unknown>, 'tensor'>, entry: Entry<OperatorCase>, one: OperatorCase, { leaf, element, by }: Shift): number {
+  const inputs = new Inputs({
+    tensor: (stored) => {
+      const tensor = database.tensor(stored)
+      return tensor.dtype === 'float32' ? tensor.to('float64') : tensor
+    },
+  })
+  const args = one.args.map((arg) => inputs.decode(arg))
+  const options = optionsOf(inputs.keywords(one.kw))
+  inputs.leaves[leaf]?.detach().view(-1).narrow(0, element, 1).add_(by)
+  const results = valuesIn(callOf(entry.name, entry.variant)?.(args, options)).map((value) => asTensor(value, 'float64'))
+  return Number(lossOf(results)?.item() ?? NaN)
 }
 
 function checkGradients(

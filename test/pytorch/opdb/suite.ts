@@ -85,7 +85,7 @@ export function writeKnown(judged: readonly Judged[]): void {
   writeFileSync(path, `${JSON.stringify(listed, null, 2)}\n`)
 }
 
-const KINDS: readonly Kind[] = ['agree', 'wrong', 'dtype', 'refused', 'unknown', 'raw', 'accepted', 'missing', 'absent']
+const KINDS: readonly Kind[] = ['agree', 'wrong', 'refuted', 'dtype', 'refused', 'unknown', 'raw', 'accepted', 'missing', 'absent']
 
 /** The figures, and every case that fails. */
 export function report(judged: readonly Judged[], how: string): string {
