@@ -3,6 +3,7 @@ import { autocast as withAutocast, noGrad } from '../autograd/index.ts'
 import { loadCheckpoint, saveCheckpoint } from '../checkpoint/index.ts'
 import type { CheckpointParts, HasState } from '../checkpoint/index.ts'
 import { allGatherObject, getRank, isInitialized } from '../distributed/index.ts'
+import { ShardedGradScaler } from '../distributed/fsdp/gradScaler.ts'
 import { groupOr } from '../distributed/processGroup.ts'
 import type { ProcessGroup } from '../distributed/processGroup.ts'
 import { compile } from '../dynamo/index.ts'
@@ -109,7 +110,8 @@ class Fit<B, M extends Module> {
     const { model, ema, scaler, autocast, checkpoint, compile: compiles = true } = options
     this.#options = options
     this.#averaged = ema === undefined ? null : new AveragedModel(model, { multiAvgFn: getEmaMultiAvgFn(ema) })
-    this.#scaler = scaler ?? (autocast === 'float16' ? new GradScaler() : null)
+    // A part of a gradient may be infinite on one rank alone; all must skip the step.
+    this.#scaler = scaler ?? (autocast !== 'float16' ? null : isInitialized() ? new ShardedGradScaler() : new GradScaler())
     this.#checkpoints = checkpoint === undefined ? null : typeof checkpoint === 'string' ? { folder: checkpoint } : checkpoint
     this.#isMain = !isInitialized() || getRank() === 0
     this.#log = new FitLog(this.#isMain ? (options.log ?? true) : false, options.epochs)

@@ -77,7 +77,7 @@ export interface FitOptions<B, M extends Module = Module> {
   readonly ema?: number
   /** Mixed precision: what matrix products compute in. With `'float16'` the loss is scaled. */
   readonly autocast?: AutocastDtype
-  /** Scales the loss; default with `'float16'`: `new GradScaler()`. */
+  /** Scales the loss; default with `'float16'`: `new GradScaler()`, on several ranks `new ShardedGradScaler()`. */
   readonly scaler?: GradScaler
   readonly earlyStopping?: EarlyStopping
   /** A folder, or where and when. */

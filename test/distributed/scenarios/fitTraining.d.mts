@@ -5,3 +5,4 @@ export interface FitRun {
   readonly parameters: readonly (readonly number[])[]
 }
 export function trainAll(way: 'alone' | 'ddp' | 'fsdp'): Promise<Readonly<Record<string, FitRun>>>
+export function stepsTaken(way: 'alone' | 'ddp' | 'fsdp'): Promise<number>

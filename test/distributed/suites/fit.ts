@@ -1,18 +1,30 @@
 // fit on several ranks: its numbers are those of one process that reads whole batches.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { trainAll } from '../scenarios/fitTraining.mjs'
+import { stepsTaken, trainAll } from '../scenarios/fitTraining.mjs'
 import type { FitRun } from '../scenarios/fitTraining.mjs'
 import type { World } from '../worlds.ts'
 
-type Results = Readonly<Record<'ddp' | 'fsdp', Readonly<Record<string, FitRun>>>>
+type Results = Readonly<Record<'ddp' | 'fsdp', Readonly<Record<string, FitRun>>>> & {
+  readonly halves: Readonly<Record<'ddp' | 'fsdp', number>>
+}
 
 export const fitSuite = ({ results }: World): void =>
   void describe('fit', () => {
     let ranks: readonly Results[] = []
+    let takenAlone = 0
     let alone: Readonly<Record<string, FitRun>> = {}
     beforeAll(async () => {
       ranks = results<Results>('fit')
       alone = await trainAll('alone')
+      takenAlone = await stepsTaken('alone')
+    })
+
+    test.each(['ddp', 'fsdp'] as const)('%s, float16: all ranks skip the steps whose gradients are infinite on one', (way) => {
+      const taken = ranks.map(({ halves }) => halves[way])
+      // The ranks have the same batches, so they do as one process.
+      expect(taken).toEqual(taken.map(() => takenAlone))
+      expect(takenAlone).toBeGreaterThan(0)
+      expect(takenAlone).toBeLessThan(9)
     })
 
     describe.each(['ddp', 'fsdp'] as const)('%s', (way) => {
