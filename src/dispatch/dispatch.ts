@@ -25,8 +25,8 @@ export interface DispatchMode {
   rename?(tensor: Tensor, to: Tensor): void
   /** Runs `change`, by which `self` becomes another view (see `becomeView`), or refuses it. Default: runs it. */
   changeView?(qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor
-  /** Of a mode that computes later: the memory of `storage` is about to be freed. */
-  beforeFree?(storage: Storage): void
+  /** Of a mode that computes later: the memory of `storage` is about to be freed. True if the mode frees it later instead, which is allowed with `mayWait`. */
+  beforeFree?(storage: Storage, mayWait: boolean): boolean
 }
 
 export type AutogradHandler = (op: OpDef, args: readonly Arg[]) => Result

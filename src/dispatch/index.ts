@@ -4,6 +4,7 @@ export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, w
 export type { AutocastHandler, AutogradHandler, ComplexHandler, DispatchMode } from './dispatch.ts'
 export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, fakeLike, specsOf } from './fakeMode.ts'
+export { freeStorage, freeingMethods } from './freeing.ts'
 export { observed } from './observed.ts'
 export type { ObservedKernel, OperatorObserver } from './observed.ts'
 export { RecordMode } from './recordMode.ts'

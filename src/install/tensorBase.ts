@@ -1,5 +1,6 @@
 // The composition root of what all programs with tensors have, whichever operators they load: the methods of Tensor that are not operators, and what tensors say about names
 // that they do not have.
+import { freeingMethods } from '../dispatch/index.ts'
 import { parameterMethods } from '../nn/parameter.ts'
 import { tensor } from '../ops/create/tensor.ts'
 import { indexMethods } from '../ops/view/getitem.ts'
@@ -15,7 +16,7 @@ let isInstalled = false
 export function installTensorBase(): void {
   if (isInstalled) return
   isInstalled = true
-  for (const methods of [dataMethods, transferMethods, parameterMethods, indexMethods, transposeAccessors]) installMethods(methods)
+  for (const methods of [dataMethods, freeingMethods, transferMethods, parameterMethods, indexMethods, transposeAccessors]) installMethods(methods)
   nameTarget(tensor, { name: 'torch.tensor' })
   guideTensors()
   markCopy(Tensor.prototype)

@@ -1,7 +1,7 @@
 // Methods that describe a tensor and read its data: sizes, values as arrays and numbers, text. The composition root installs them.
 /// <reference lib="esnext.disposable" preserve="true" />
 import { ArgumentError, DTypeError, ShapeError } from '../errors/index.ts'
-import { disposeBlock, dtypeInfo, isComplexDType } from '../kernels/index.ts'
+import { dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import type { DType, TypedArray } from '../kernels/index.ts'
 import { INSPECT, checkMethod } from '../protocol/index.ts'
 import type { ComplexNumber } from './complexNumbers.ts'
@@ -60,9 +60,6 @@ declare module './tensor.ts' {
     toString(): string
     /** `${x}` and `String(x)`: the number of a tensor without dimensions, otherwise like `toString()`. Throws ArgumentError for `x + 1`, `x > 0`, `+x`. */
     [Symbol.toPrimitive](hint: 'string' | 'number' | 'default'): string
-    /** Frees the memory now, which its views share. Never needed: unreachable tensors are collected. */
-    dispose(): void
-    [Symbol.dispose](): void
   }
 }
 
@@ -93,11 +90,6 @@ function onlyElement(tensor: Tensor): number | boolean | ComplexNumber {
   if (isComplexDType(tensor.dtype)) return pairAt(readElements(tensor), 0)
   const value = elementAt(windowOf(tensor), tensor.offset)
   return tensor.dtype === 'bool' ? value !== 0 : value
-}
-
-function dispose(this: Tensor): void {
-  checkMethod(this, 'dispose', [], 0)
-  if (this.storage !== null) disposeBlock(this.storage.block)
 }
 
 /** Reading and describing tensors. */
@@ -164,7 +156,6 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   toString(this: Tensor): string {
     return formatTensor(this)
   },
-  dispose,
   [INSPECT](this: Tensor): string {
     return formatTensor(this)
   },
@@ -184,6 +175,3 @@ const coercion = (how: string): ArgumentError =>
   new ArgumentError(
     `a tensor was ${how}. JavaScript's operators do not work on tensors: write x.gt(0) for x > 0, x.add(y) for x + y, x.eq(y) for x == y, x.item() for the number of a one-element tensor, and \`\${x}\` or x.toString() for its text.`,
   )
-
-// Node 20 has Symbol.dispose; browsers that lack it have no `using`.
-if (typeof Symbol.dispose === 'symbol') dataMethods[Symbol.dispose] = dispose

@@ -1,6 +1,6 @@
 // The parameters of one unit as one vector, of which each rank stores a shard: gathering it, freeing it, and showing its parts as the modules' parameters.
 import { attachGradNode, noGrad, registerPostAccumulateGradHook } from '../../autograd/index.ts'
-import { dispatchState } from '../../dispatch/index.ts'
+import { dispatchState, freeStorage } from '../../dispatch/index.ts'
 import { disposeBlock, dtypeInfo, reviveBlock } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { zeros } from '../../ops/index.ts'
@@ -232,9 +232,7 @@ export class FlatHandle {
     recordInstant(free && this.#isDivided ? 'reshard free' : 'reshard keep', this.title)
     if (!free || !this.#isDivided || !this.#isFull) return
     this.waitUnshard()
-    const storage = this.full.realize()
-    for (const mode of dispatchState.modes) mode.beforeFree?.(storage)
-    disposeBlock(storage.block)
+    freeStorage(this.full.realize(), false)
     countFull(-1, bytesOf(this.full))
     this.#isFull = false
   }

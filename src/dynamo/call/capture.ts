@@ -3,6 +3,7 @@
 import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
+import { disposeBlock } from '../../kernels/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { Tensor, asTensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
@@ -57,6 +58,8 @@ export class Capture implements DispatchMode {
   /** That happened because no more paths may be recorded. */
   #fellBack = false
   readonly #leaves = new Set<Tensor>()
+  /** What the program has disposed of, and the current segment still reads or computes. */
+  readonly #disposed: Storage[] = []
 
   constructor(call: CapturedCall) {
     this.#call = call
@@ -229,6 +232,7 @@ export class Capture implements DispatchMode {
     const ended = new EndedSegment(this.#segment, false)
     this.ended.push(ended)
     computeAll(ended)
+    this.#freeDisposed()
   }
 
   /** Computes outside tensors whose memory waits for a segment: an earlier one, or this one, through another tensor. Returns whether there were any. */
@@ -295,9 +299,20 @@ export class Capture implements DispatchMode {
     for (const ended of this.ended) if (ended.learns) ended.keepInputs(null)
   }
 
-  /** What the program may still read of earlier segments is computed from their inputs, which are kept. */
-  beforeFree(storage: Storage): void {
+  /** What the program may still read of earlier segments is computed from their inputs, which are kept. What the current one reads or computes is freed after its end. */
+  beforeFree(storage: Storage, mayWait: boolean): boolean {
     for (const ended of this.ended) if (ended.learns) ended.keepInputs(storage)
+    const waits = mayWait && !this.#eager && this.#segment.knows(storage)
+    if (waits) this.#disposed.push(storage)
+    return waits
+  }
+
+  /** Frees what was disposed in the segment that has ended. What it did not compute has no memory. */
+  #freeDisposed(): void {
+    for (const storage of this.#disposed.splice(0)) {
+      this.beforeFree(storage, false)
+      if (!storage.isDeferred) disposeBlock(storage.block)
+    }
   }
 
   /** Ends the call: computes what is needed of its last segment. */
@@ -319,6 +334,7 @@ export class Capture implements DispatchMode {
     const ended = new EndedSegment(this.#segment, false)
     this.ended.push(ended)
     computeAll(ended)
+    this.#freeDisposed()
   }
 
   #end(segment: Segment, demand: Demand): void {
@@ -329,7 +345,9 @@ export class Capture implements DispatchMode {
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)
-    if (under(segment.cursor, () => endSegment(ended, demand, earlier, this.#call))) return
+    const isCompiled = under(segment.cursor, () => endSegment(ended, demand, earlier, this.#call))
+    this.#freeDisposed()
+    if (isCompiled) return
     this.#fellBack = true
     this.#call.reports.overBudget(this.#call.budget.owed, null)
   }

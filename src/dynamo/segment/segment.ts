@@ -363,6 +363,11 @@ export class Segment implements Writer {
     return this.slotOf(tensor) >= 0 && tensor.storage?.isDeferred === true && tensor.storage.writer === this
   }
 
+  /** Whether the segment reads, writes or computes what is in `storage`. */
+  knows(storage: Storage): boolean {
+    return storage.writer === this || this.bound.some((value) => value instanceof Tensor && value.storage === storage)
+  }
+
   /** What the segment knows of a lazy tensor belongs to the tensor `to` from here on. */
   rename(tensor: Tensor, to: Tensor): void {
     if (this.slotOf(tensor) < 0) return
