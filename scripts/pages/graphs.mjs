@@ -76,13 +76,11 @@ export function resnets() {
   return { traced: withShapes(fx.symbolicTrace(model)), fused: withShapes(fuse(model)) }
 }
 
-/** Graphs by a name for their files. */
-export const large = {
-  'modules-1000': () => fx.symbolicTrace(new Deep(142)),
-  'modules-10000': () => fx.symbolicTrace(new Deep(1428)),
-  'flat-1000': () => fx.symbolicTrace(steps(125)),
-  'flat-10000': () => fx.symbolicTrace(steps(1250)),
-}
+/** Large graphs by a name for their files: of many modules, and all on one level. */
+export const large = [
+  { 'modules-1000': () => fx.symbolicTrace(new Deep(142)), 'modules-10000': () => fx.symbolicTrace(new Deep(1428)) },
+  { 'flat-1000': () => fx.symbolicTrace(steps(125)), 'flat-10000': () => fx.symbolicTrace(steps(1250)) },
+]
 
 /** Small graphs of unusual form. */
 export const shapes = {
