@@ -17,7 +17,7 @@ interface Recorded {
 const golden = (path: string): Buffer => readFileSync(new URL(`../goldens/${path}`, import.meta.url))
 const around: readonly Recorded[] = JSON.parse(gunzipSync(golden('around/autocast-models.json.gz')).toString('utf8'))
 const own: readonly Recorded[] = JSON.parse(golden('autocast/models.json').toString('utf8'))
-// 'odd' is a model whose program was not kept.
+// 'odd' is a model whose program was not kept; its calls are those of autocastCalls.test.ts.
 const recorded = [...around.filter(({ name }) => !name.startsWith('odd')), ...own]
 
 class Block extends nn.Module {
