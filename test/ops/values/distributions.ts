@@ -38,22 +38,22 @@ export default {
       noGradient: 'it jumps',
     },
   ],
-  // test/distributions compares them with the slopes of distribution functions, and with PyTorch's.
+  // PyTorch's formulas in numbers of 40 digits. test/distributions compares them with the slopes of distribution functions, and with what PyTorch computed.
   'torch.ops.tensorfx.gamma_slope': [
-    { args: [t([0.3, 3, 20]), t([0.5, 1, 30])], gives: t([1.9920919, 0.5787725, 1.2265979]), noGradient: 'PyTorch has none' },
+    { args: [t([0.3, 3, 20]), t([0.5, 1, 30])], gives: t([1.9920919270579526, 0.5787725001151918, 1.2265978621587855]), noGradient: 'PyTorch has none' },
   ],
   'torch.ops.tensorfx.beta_slope': [
     {
       args: [t([0.02, 0.99, 0.6, 0.9]), t([0.1, 3, 5, 50]), t([0.3, 3.4, 10, 60])],
-      gives: t([1.4031987, 0.3650521, 0.1172038, 0.0174695]),
+      gives: t([1.4031987157969075, 0.3650520422591003, 0.117203840174723, 0.0174695206537181]),
       noGradient: 'PyTorch has none',
     },
   ],
   'torch.ops.tensorfx.gamma_samples': [
     {
-      // The middle proposal is accepted, and the last one is not: the exponential number whose distribution function is 0.5.
+      // The middle proposal is accepted, and the last one is not: the exponential number whose distribution function is the middle of the 2^-24 that 0.5 stands for.
       args: [t([3, 1.5, 1]), t([0, 0.5, -5]), t([0.5, 0.1, 0.9]), t([0.5, 0.5, 0.5]), t([0, 0, 0])],
-      gives: t([8 / 3, (7 / 6) * (1 + 0.5 / Math.sqrt(10.5)) ** 3, Math.LN2]),
+      gives: t([8 / 3, (7 / 6) * (1 + 0.5 / Math.sqrt(10.5)) ** 3, -Math.log(0.5 - 2 ** -25)]),
       noGradient: 'it is implicit, not the slope at fixed random numbers',
     },
   ],
