@@ -1,4 +1,4 @@
-// npm run mutate -- src/room: mutation testing of one room (or folder, or file).
+// npm run mutate -- src/room: mutation testing of rooms (or folders, or files). The tests run once for all of them to see which reach what.
 //
 // Stryker's instrumenter plants every mutant of the room behind a switch. One run of the tests records which tests reach which mutant; then a seeded sample
 // of the mutants is switched on, one at a time, and the tests that reach it run until one fails. A mutant that no test kills is printed: the tests would not
@@ -20,7 +20,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const USAGE = `npm run mutate -- PATH... [options]
 
 PATH                 files or folders under src, for example src/nn
---sample N           mutants to test; 0: all of them (150)
+--sample N           mutants of each PATH to test; 0: all of them (150)
 --seed N             seed of the sample (1)
 --line N             only mutants on this line of the one file that PATH names; repeat it for several lines; they are not sampled
 --again FILE         only the mutants that survived in the run that wrote FILE with --json
@@ -116,7 +116,17 @@ const survivorsOf = (path) =>
       .map((mutant) => nameOf({ ...mutant, fileName: join(root, mutant.fileName) })),
   )
 
-const files = [...new Set(paths.flatMap(sourcesOf))].sort()
+/** The files of each path; one that two paths name belongs to the first. */
+const filesOf = new Map()
+const files = []
+for (const path of paths) {
+  const own = sourcesOf(path).filter((file) => !files.includes(file))
+  filesOf.set(path, own)
+  files.push(...own)
+}
+files.sort()
+/** The mutants in the files of a path. */
+const mutantsIn = (path, all) => all.filter(({ fileName }) => filesOf.get(path).includes(relative(root, fileName)))
 const started = Date.now()
 const seconds = () => ((Date.now() - started) / 1000).toFixed(0)
 const { files: instrumented, mutants } = await instrument(files)
@@ -126,8 +136,7 @@ const seed = number('seed')
 const survivors = options.again === undefined ? null : survivorsOf(options.again)
 const isNamed = (m) => (survivors === null ? lines.has(m.location.start.line + 1) : survivors.has(nameOf(m)))
 const named = lines.size > 0 || survivors !== null
-const candidates = named ? mutants.filter(isNamed) : mutants
-const chosen = named || count === 0 ? candidates : sample(candidates, count, seed)
+const chosen = named ? mutants.filter(isNamed) : paths.flatMap((path) => (count === 0 ? mutantsIn(path, mutants) : sample(mutantsIn(path, mutants), count, seed)))
 console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
 if (options.list) {
   const print = mutantPrinter(root)
@@ -145,10 +154,10 @@ try {
   const coverage = JSON.parse(readFileSync(join(work, 'coverage.json'), 'utf8'))
   console.log(`${coverage.reached} tests reach the code (${seconds()} s)`)
 
-  const plans = chosen.map((mutant) => planTests(mutant, coverage, files, number('budget')))
+  const plans = chosen.map((mutant) => planTests(mutant, coverage, relative(root, mutant.fileName), number('budget')))
   const how = { work, workers: Math.max(1, number('workers')) }
   const found = await runShared(
-    chosen.map((mutant) => planShared(mutant, coverage, files)),
+    chosen.map((mutant) => planShared(mutant, coverage, relative(root, mutant.fileName))),
     coverage,
     how,
   )
@@ -158,14 +167,15 @@ try {
     how,
   )
   const results = plans.map(({ id }) => found.get(id) ?? rest.shift())
-  const score = printReport(root, chosen, plans, results)
+  const tested = chosen.map((mutant, i) => ({ mutant, plan: plans[i], result: results[i] }))
+  const scores = paths.map((path) => printReport(root, path, tested.filter(({ mutant }) => mutantsIn(path, [mutant]).length > 0)))
   console.log(`seed ${seed}, ${seconds()} s`)
   if (options.json !== undefined) {
     const entries = chosen.map((m, i) => ({ ...m, fileName: relative(root, m.fileName), ...results[i] }))
-    writeFileSync(options.json, `${JSON.stringify({ paths, seed, score, mutants: entries }, null, 1)}\n`)
+    writeFileSync(options.json, `${JSON.stringify({ paths, seed, scores, mutants: entries }, null, 1)}\n`)
   }
-  if (score < number('threshold')) {
-    console.log(`The score is below the threshold of ${options.threshold}%.`)
+  if (scores.some((score) => score < number('threshold'))) {
+    console.log(`A score is below the threshold of ${options.threshold}%.`)
     process.exitCode = 1
   }
 } finally {

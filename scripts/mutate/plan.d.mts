@@ -9,5 +9,5 @@ export interface Plan {
   /** Ids of tests by file. */
   readonly specs: Readonly<Record<string, readonly string[]>>
 }
-export function planTests(mutant: { readonly id: string }, coverage: Coverage, files: readonly string[], budgetSeconds: number): Plan
-export function planShared(mutant: { readonly id: string }, coverage: Coverage, files: readonly string[]): Pick<Plan, 'id' | 'specs'>
+export function planTests(mutant: { readonly id: string }, coverage: Coverage, file: string, budgetSeconds: number): Plan
+export function planShared(mutant: { readonly id: string }, coverage: Coverage, file: string): Pick<Plan, 'id' | 'specs'>

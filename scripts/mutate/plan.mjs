@@ -24,8 +24,8 @@ const SHARED_TESTS = 60
 const SHARED_MS = 5000
 
 /** The tests for the shared processes: only those that reach the mutant, the room's own first. `{ id, specs }` as {@link planTests}. */
-export function planShared(mutant, coverage, files) {
-  const folders = [...new Set(files.flatMap(foldersOf))]
+export function planShared(mutant, coverage, file) {
+  const folders = foldersOf(file)
   const isOwn = (test) => folders.some((folder) => test.file.startsWith(folder))
   const reaching = coverage.tests.filter((test) => test.hits[mutant.id] !== undefined)
   reaching.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)) || a.ms - b.ms)
@@ -40,8 +40,8 @@ export function planShared(mutant, coverage, files) {
 }
 
 /** `{ id, hitLimit, ms, specs: { file: [test ids] } }`; no specs if no test reaches the mutant. */
-export function planTests(mutant, coverage, files, budgetSeconds) {
-  const folders = [...new Set(files.flatMap(foldersOf))]
+export function planTests(mutant, coverage, file, budgetSeconds) {
+  const folders = foldersOf(file)
   const isOwn = (test) => folders.some((folder) => test.file.startsWith(folder))
   const isFixed = coverage.fixed[mutant.id] !== undefined
   // Code that runs while modules load may matter to every test: the room's own run, reached or not.

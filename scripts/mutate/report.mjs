@@ -25,20 +25,20 @@ export function mutantPrinter(root) {
   }
 }
 
-/** Returns the score: the percentage of mutants that were killed or ran out of time. */
-export function printReport(root, mutants, plans, results) {
+/** Prints the mutants of a path, each with its plan and result. Returns the score: the percentage that was killed or ran out of time. */
+export function printReport(root, path, tested) {
   const count = { killed: 0, survived: 0, timeout: 0, unreached: 0 }
   const print = mutantPrinter(root)
-  for (const [i, mutant] of mutants.entries()) {
-    const { status } = results[i]
+  for (const { mutant, plan, result } of tested) {
+    const { status } = result
     count[status]++
     if (status === 'killed' || status === 'timeout') continue
-    const tests = Object.values(plans[i].specs).flat().length
+    const tests = Object.values(plan.specs).flat().length
     print(mutant, status === 'unreached' ? ', no test reaches it' : `, survived ${tests} tests`)
   }
-  const score = mutants.length === 0 ? 100 : (100 * (count.killed + count.timeout)) / mutants.length
+  const score = tested.length === 0 ? 100 : (100 * (count.killed + count.timeout)) / tested.length
   console.log(
-    `${count.killed} killed, ${count.timeout} timed out, ${count.survived} survived, ${count.unreached} unreached: ${score.toFixed(0)}% of ${mutants.length}`,
+    `${path}: ${count.killed} killed, ${count.timeout} timed out, ${count.survived} survived, ${count.unreached} unreached: ${score.toFixed(0)}% of ${tested.length}`,
   )
   return score
 }

@@ -11,7 +11,7 @@ const coverage = {
     { id: 'blind', file: 'test/nn/c.test.ts', ms: 1, hits: {} },
   ],
 }
-const plan = (id: string, budget: number): ReturnType<typeof planTests> => planTests({ id }, coverage, ['src/nn/linear.ts'], budget)
+const plan = (id: string, budget: number): ReturnType<typeof planTests> => planTests({ id }, coverage, 'src/nn/linear.ts', budget)
 
 test('tests that reach the mutant run, the room’s own first, then the fastest', () => {
   expect(Object.entries(plan('1', 60).specs)).toEqual([
@@ -36,8 +36,8 @@ test('a mutant that no test reaches has no plan', () => {
 })
 
 test('in shared processes only tests that reach the mutant run, at most 60 and for at most 5 seconds', () => {
-  expect(Object.entries(planShared({ id: '7' }, coverage, ['src/nn/linear.ts']).specs)).toEqual([['test/fx/b.test.ts', ['other']]])
-  expect(Object.values(planShared({ id: '1' }, coverage, ['src/nn/linear.ts']).specs).flat()).toEqual(['own', 'other'])
+  expect(Object.entries(planShared({ id: '7' }, coverage, 'src/nn/linear.ts').specs)).toEqual([['test/fx/b.test.ts', ['other']]])
+  expect(Object.values(planShared({ id: '1' }, coverage, 'src/nn/linear.ts').specs).flat()).toEqual(['own', 'other'])
   const many = Array.from({ length: 100 }, (_, i) => ({ id: String(i), file: 'test/nn/c.test.ts', ms: i, hits: { 1: 1 } }))
-  expect(Object.values(planShared({ id: '1' }, { fixed: {}, tests: many }, ['src/nn/linear.ts']).specs).flat()).toHaveLength(60)
+  expect(Object.values(planShared({ id: '1' }, { fixed: {}, tests: many }, 'src/nn/linear.ts').specs).flat()).toHaveLength(60)
 })
