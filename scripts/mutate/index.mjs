@@ -136,7 +136,9 @@ const seed = number('seed')
 const survivors = options.again === undefined ? null : survivorsOf(options.again)
 const isNamed = (m) => (survivors === null ? lines.has(m.location.start.line + 1) : survivors.has(nameOf(m)))
 const named = lines.size > 0 || survivors !== null
-const chosen = named ? mutants.filter(isNamed) : paths.flatMap((path) => (count === 0 ? mutantsIn(path, mutants) : sample(mutantsIn(path, mutants), count, seed)))
+const chosen = named
+  ? mutants.filter(isNamed)
+  : paths.flatMap((path) => (count === 0 ? mutantsIn(path, mutants) : sample(mutantsIn(path, mutants), count, seed)))
 console.log(`${paths.join(' ')}: ${chosen.length} of ${mutants.length} mutants in ${files.length} files, seed ${seed}`)
 if (options.list) {
   const print = mutantPrinter(root)
@@ -168,7 +170,13 @@ try {
   )
   const results = plans.map(({ id }) => found.get(id) ?? rest.shift())
   const tested = chosen.map((mutant, i) => ({ mutant, plan: plans[i], result: results[i] }))
-  const scores = paths.map((path) => printReport(root, path, tested.filter(({ mutant }) => mutantsIn(path, [mutant]).length > 0)))
+  const scores = paths.map((path) =>
+    printReport(
+      root,
+      path,
+      tested.filter(({ mutant }) => mutantsIn(path, [mutant]).length > 0),
+    ),
+  )
   console.log(`seed ${seed}, ${seconds()} s`)
   if (options.json !== undefined) {
     const entries = chosen.map((m, i) => ({ ...m, fileName: relative(root, m.fileName), ...results[i] }))

@@ -40,7 +40,11 @@ export default {
   ],
   // PyTorch's formulas in numbers of 40 digits. test/distributions compares them with the slopes of distribution functions, and with what PyTorch computed.
   'torch.ops.tensorfx.gamma_slope': [
-    { args: [t([0.3, 3, 20]), t([0.5, 1, 30])], gives: t([1.9920919270579526, 0.5787725001151918, 1.2265978621587855]), noGradient: 'PyTorch has none' },
+    {
+      args: [t([0.3, 3, 20]), t([0.5, 1, 30])],
+      gives: t([1.9920919270579526, 0.5787725001151918, 1.2265978621587855]),
+      noGradient: 'PyTorch has none',
+    },
   ],
   'torch.ops.tensorfx.beta_slope': [
     {
