@@ -25,6 +25,8 @@ export interface DispatchMode {
   rename?(tensor: Tensor, to: Tensor): void
   /** Runs `change`, by which `self` becomes another view (see `becomeView`), or refuses it. Default: runs it. */
   changeView?(qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor
+  /** Of a mode whose tensors have no data: what `item()`, or with `whole` `toArray()`, gives a program, such as a symbol. Undefined: nothing, so that they throw. */
+  read?(tensor: Tensor, whole: boolean): unknown
   /** Of a mode that computes later: the memory of `storage` is about to be freed. True if the mode frees it later instead, which is allowed with `mayWait`. */
   beforeFree?(storage: Storage, mayWait: boolean): boolean
 }

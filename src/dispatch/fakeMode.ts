@@ -1,8 +1,10 @@
 // FakeTensorMode: operators compute shapes, dtypes and layouts, never data. PyTorch's FakeTensorMode.
 import { checkArgument } from '../protocol/index.ts'
-import type { Size } from '../protocol/index.ts'
+import type { Size, SymbolicKind, SymbolicValue } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { NumbersNeeded, Tensor, asRule, makeFake } from '../tensor/index.ts'
+import { dtypeInfo } from '../kernels/index.ts'
+import type { DTypeKind } from '../kernels/index.ts'
+import { NumbersNeeded, Tensor, asRule, makeFake, sizeMustEq, withDataSizes } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { withoutShapeRule } from './decomposed.ts'
 import type { DispatchMode } from './dispatch.ts'
@@ -18,8 +20,25 @@ export function fakeLike(tensor: Tensor): Tensor {
   return fake
 }
 
-/** What {@link FakeTensorMode} asks of a ShapeEnv: symbols for the sizes and strides of a tensor. */
-export interface SymbolicShapes<O = object> {
+/** Makes symbols of what only the data tells. */
+export interface DataSymbols {
+  /** A size from 0 to `most`. */
+  createDataSize(most: Size): Size
+  /** The number or truth value of an element. */
+  createDataValue(kind: SymbolicKind): SymbolicValue
+}
+
+/** What kind of symbol stands for an element; null for complex numbers. */
+const KINDS: Readonly<Record<DTypeKind, SymbolicKind | null>> = { bool: 'bool', integer: 'int', floating: 'float', complex: null }
+
+/** The symbol of the only element of `tensor`. Undefined if it has, or may have, another number of elements, or a complex one. */
+export function dataValue(symbols: DataSymbols, tensor: Tensor): SymbolicValue | undefined {
+  const kind = KINDS[dtypeInfo[tensor.dtype].kind]
+  return kind !== null && sizeMustEq(tensor.symNumel, 1) ? symbols.createDataValue(kind) : undefined
+}
+
+/** What {@link FakeTensorMode} asks of a ShapeEnv: symbols for the sizes and strides of a tensor, and for what depends on data. */
+export interface SymbolicShapes<O = object> extends DataSymbols {
   createSymbolicLayout(
     sizes: readonly number[],
     strides: readonly number[],
@@ -58,8 +77,13 @@ export class FakeTensorMode<O = object> implements DispatchMode {
     return fake
   }
 
+  /** The symbol of the element of a tensor, if the mode has a ShapeEnv. */
+  read(tensor: Tensor, whole: boolean): unknown {
+    return this.shapeEnv === null || whole ? undefined : dataValue(this.shapeEnv, tensor)
+  }
+
   handle(op: OpDef, args: readonly Arg[]): Result {
-    const spec = specsOf(op, args)
+    const spec = specsOf(op, args, this.shapeEnv)
     const [self] = args
     if (op.tags.has('mutates') && self instanceof Tensor) return self
     const isView = op.tags.has('view')
@@ -75,10 +99,17 @@ export class FakeTensorMode<O = object> implements DispatchMode {
   }
 }
 
-/** What `meta` says, and of which operator it is that there is no rule for symbols. */
-export function specsOf(op: OpDef, args: readonly Arg[]): ResultSpec {
+/** What `meta` says, and of which operator it is that there is no rule for symbols. `symbols` makes the sizes that depend on data. */
+export function specsOf(op: OpDef, args: readonly Arg[], symbols: DataSymbols | null = null): ResultSpec {
   try {
-    return asRule(() => op.meta(...args))
+    return asRule(() =>
+      symbols === null
+        ? op.meta(...args)
+        : withDataSizes(
+            (most) => symbols.createDataSize(most),
+            () => op.meta(...args),
+          ),
+    )
   } catch (error) {
     throw error instanceof NumbersNeeded ? withoutShapeRule(op.qualname, error) : error
   }

@@ -39,6 +39,8 @@ export type OpTag =
   | 'rejectsData'
   /** Its result is its argument on the same memory, in another dtype; nothing else uses the argument, so that it is no view. */
   | 'takesMemory'
+  /** Its result has a size that only the data tells. */
+  | 'dataShape'
   /** Computed by a program's own JavaScript, which may look at numbers: they stay constants of a captured graph. */
   | 'custom'
 

@@ -6,7 +6,7 @@ export const SYMBOLIC: unique symbol = Symbol('tensorfx.symbolic')
 export type SymbolicKind = 'int' | 'float' | 'bool'
 
 /** The functions that compute with symbolic values; PyTorch's `torch.sym_max` and so on. */
-export type SymbolicFunction = 'symMax' | 'symMin' | 'symSum' | 'symFloat' | 'symInt' | 'symNot' | 'symIte' | 'symSqrt'
+export type SymbolicFunction = 'symMax' | 'symMin' | 'symSum' | 'symFloat' | 'symInt' | 'symNot' | 'symIte' | 'symSqrt' | '_check' | '_checkIsSize'
 
 /** A number or truth value that a symbolic trace knows as an expression: SymInt, SymFloat and SymBool of src/symbols. */
 export interface SymbolicValue {
@@ -27,6 +27,10 @@ export interface SymbolicSize extends SymbolicValue {
   holds(relation: SizeRelation, a: Size, b: Size): boolean
   /** Whether a relation between two sizes holds for all values that are possible. Makes no guard. */
   alwaysHolds(relation: SizeRelation, a: Size, b: Size): boolean
+  /** Whether two sizes that an operator needs to be equal are equal; for those that depend on data it becomes an assertion of the trace. */
+  mustEqual(a: Size, b: Size): boolean
+  /** Says that a tensor has this size: one that depends on data counts as at least 2 in the questions of shape rules from here on. */
+  becomeSize(): void
   /** The value of this run, with a guard that the size is this one. PyTorch's `int(s)`. */
   toInt(): number
 }

@@ -1,4 +1,5 @@
 // The guards of a trace as texts about its inputs: which sizes are equal, what was asked, and the range of each size. PyTorch's `produce_guards`.
+import { checkCount } from '../protocol/index.ts'
 import type { Expr, SymbolExpr } from './expression.ts'
 import { freeSymbols, number, operation } from './expression.ts'
 import { pythonTextOf } from './pythonText.ts'
@@ -38,6 +39,7 @@ const DEFAULT_RANGE = integerRange(2, Infinity)
  * @throws ConstraintViolationError if a promise about a dimension does not hold.
  */
 export function produceGuards(env: ShapeEnv, inputs: readonly GuardedInput[]): readonly string[] {
+  checkCount('produceGuards', arguments, 2)
   return new GuardWriter(env, inputs.flatMap(trackedOf)).write()
 }
 

@@ -1,5 +1,5 @@
 // ShapeEnv: the symbols of one trace, the guards that its questions made, and the assertions that wait for data. `Knowledge` does the thinking.
-import { ArgumentError } from '../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { canonicalBoolean } from './canonical.ts'
 import type { Constraint, DimDynamic, SymbolMaker } from './dimensions.ts'
 import { evaluate } from './evaluate.ts'
@@ -17,7 +17,7 @@ import { ConstraintViolationError, GuardOnDataDependentError } from './shapeErro
 import { createSymbolicLayout } from './symbolicLayout.ts'
 import type { SymbolicLayout, SymbolicLayoutOptions } from './symbolicLayout.ts'
 import { checkCount } from '../protocol/index.ts'
-import type { Size } from '../protocol/index.ts'
+import type { Size, SymbolicKind } from '../protocol/index.ts'
 import { SymBool, SymFloat, SymInt } from './symValues.ts'
 import type { SymbolEnvironment } from './symValues.ts'
 
@@ -26,6 +26,10 @@ export interface ShapeEnvOptions {
   readonly duckShape?: boolean
   /** Whether sizes 0 and 1 stay numbers. Default true. */
   readonly specializeZeroOne?: boolean
+  /** Whether `item()` gives symbols. Default true; with false it is refused. */
+  readonly allowScalarOutputs?: boolean
+  /** Whether operators whose shapes depend on data, such as `nonzero`, give symbols. Default true; with false they are refused. */
+  readonly allowDynamicOutputShapeOps?: boolean
 }
 
 /** A truth value that the trace relies on. */
@@ -49,12 +53,15 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   readonly #duckShape: boolean
   readonly #specializeZeroOne: boolean
   readonly #byValue = new Map<number, SymbolExpr>()
+  readonly #allowed: { readonly scalars: boolean; readonly shapes: boolean }
+  #suppressed = false
   readonly #unbacked: Record<'u' | 'zuf', number> = { u: 0, zuf: 0 }
 
-  constructor({ duckShape = true, specializeZeroOne = true }: ShapeEnvOptions = {}) {
+  constructor({ duckShape = true, specializeZeroOne = true, allowScalarOutputs = true, allowDynamicOutputShapeOps = true }: ShapeEnvOptions = {}) {
     checkCount('ShapeEnv', arguments, 1)
     this.#duckShape = duckShape
     this.#specializeZeroOne = specializeZeroOne
+    this.#allowed = { scalars: allowScalarOutputs, shapes: allowDynamicOutputShapeOps }
   }
 
   /** The values of the symbols in this run. */
@@ -170,6 +177,22 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
     return new SymBool(eq(made, integer(1)), this)
   }
 
+  /** The size of a result that depends on data: at most `most`. */
+  createDataSize(most: Size): SymInt {
+    if (!this.#allowed.shapes)
+      throw new UnsupportedError('the shape of a result depends on data, which this ShapeEnv refuses: allowDynamicOutputShapeOps is false.')
+    const size = this.createUnbackedSymInt()
+    this.advise(size)
+    if (typeof most === 'number') this.constrainRange(size, { max: most })
+    return size
+  }
+  /** What `item()` gives: a number or a truth value that depends on data. */
+  createDataValue(kind: SymbolicKind): SymInt | SymFloat | SymBool {
+    if (!this.#allowed.scalars)
+      throw new UnsupportedError('the value of an element is not known, and this ShapeEnv refuses it: allowScalarOutputs is false.')
+    return kind === 'int' ? this.createUnbackedSymInt() : kind === 'float' ? this.createUnbackedSymFloat() : this.createUnbackedSymBool()
+  }
+
   /** The value that an expression has for all values of its symbols that are possible, without a guard; null if they differ. */
   alwaysValue(expr: Expr): number | boolean | null {
     const found = this.#known.staticValue(expr)
@@ -191,10 +214,22 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
     const value = this.hintOf(asked)
     if (value === null) throw this.#dataDependent(expr)
     const holds = value === true ? asked : value === false ? not(asked) : eq(asked, factsOf(asked).integer ? integer(value) : float(value))
+    if (this.#suppressed) return value
     this.#known.learn(holds)
     this.guards.push({ expr: holds, sizeOblivious })
     this.#known.addAxioms(holds)
     return value
+  }
+
+  /** Runs `fn`, whose questions are answered for this run and leave no guard. PyTorch's `suppress_guards`. */
+  suppressGuards<T>(fn: () => T): T {
+    const outer = this.#suppressed
+    this.#suppressed = true
+    try {
+      return fn()
+    } finally {
+      this.#suppressed = outer
+    }
   }
 
   #withoutUnbacked(expr: Expr): Expr {
@@ -208,9 +243,12 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
     const hinted = textOf(substitute(expr, values))
     const sizes = [...freeSymbols(expr)].filter((each) => this.#known.sizeLike.has(each)).map(({ name }) => name)
     const detail = `${hinted} (unhinted: ${textOf(expr)}).  (Size-like symbols: ${sizes.toSorted().join(', ') || 'none'})`
-    if (!isBoolean(expr)) return new GuardOnDataDependentError(`Could not extract specialized integer from data-dependent expression ${detail}`)
+    if (!isBoolean(expr))
+      return new GuardOnDataDependentError(
+        `Could not extract specialized integer from data-dependent expression ${detail}\n\nThe program wants the number itself (an index, a loop, JavaScript's own operators). Compute with torch.sym* and the functions of operator, which keep it symbolic, or make the number an argument.`,
+      )
     return new GuardOnDataDependentError(
-      `Could not guard on data-dependent expression ${detail}\n\nState what is true with check(), or ask with guardOrFalse(), guardOrTrue() or staticallyKnownTrue(), which do not need the value.`,
+      `Could not guard on data-dependent expression ${detail}\n\nState what is true with torch._check(), for sizes with torch._checkIsSize(), or ask with guardOrFalse(), guardOrTrue() or staticallyKnownTrue(), which do not need the value.`,
     )
   }
 

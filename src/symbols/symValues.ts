@@ -28,6 +28,16 @@ export interface SymbolEnvironment {
   alwaysValue(expr: Expr): number | boolean | null
   /** The size that an expression is: a number if it is one. */
   toSize(expr: Expr): Size
+  /** Whether a truth value holds where sizes that depend on data count as neither 0 nor 1, with a guard unless that follows. */
+  guardSizeOblivious(condition: SymBool): boolean
+  /** States that a condition holds, as an assertion for later if it depends on data; false if it is known not to. */
+  check(condition: SymBool, message?: string): boolean
+  /** States that an integer that depends on data is a size. */
+  advise(size: SymInt): void
+  guardOrFalse(condition: SymBool): boolean
+  guardOrTrue(condition: SymBool): boolean
+  constrainRange(size: SymInt, range: { min?: number; max?: number }): void
+  constrainUnify(a: SymInt | number, b: SymInt | number): void
 }
 
 abstract class SymValue implements SymbolicValue {
@@ -168,7 +178,16 @@ export class SymInt extends SymNumber implements SymbolicSize {
     return this.env.toSize(operation === 'remainder' ? remainderExpr(left, right, this.env) : SIZE_OPERATIONS[operation](left, right, this.env))
   }
   holds(of: SizeRelation, a: Size, b: Size): boolean {
-    return this.env.evaluate(relation(of, sizeExpr(a), sizeExpr(b))) === true
+    return this.env.guardSizeOblivious(this.#related(of, a, b))
+  }
+  mustEqual(a: Size, b: Size): boolean {
+    return this.env.check(this.#related('Eq', a, b))
+  }
+  becomeSize(): void {
+    this.env.advise(this)
+  }
+  #related(of: SizeRelation, a: Size, b: Size): SymBool {
+    return new SymBool(relation(of, sizeExpr(a), sizeExpr(b)), this.env)
   }
   alwaysHolds(of: SizeRelation, a: Size, b: Size): boolean {
     return this.env.alwaysValue(relation(of, sizeExpr(a), sizeExpr(b))) === true
@@ -337,4 +356,17 @@ const FUNCTIONS: Readonly<Record<SymbolicFunction, (args: readonly unknown[]) =>
   symNot: ([a]) => symNot(truthArg('symNot', a)),
   symIte: ([condition, a, b]) => symIte(truthArg('symIte', condition), numberArg('symIte', a), numberArg('symIte', b)),
   symSqrt: ([a]) => symSqrt(symArg('symSqrt', a)),
+  _check: ([condition, message]) => {
+    const { env } = truthArg('_check', condition)
+    const text = typeof message === 'string' ? message : ''
+    if (!env.check(truthArg('_check', condition), text))
+      throw new ArgumentError(`torch._check: ${text === '' ? `${String(condition)} does not hold` : text}.`)
+  },
+  _checkIsSize: ([size]) => {
+    const symbolic = symArg('_checkIsSize', size)
+    if (!(symbolic instanceof SymInt)) return wrong('_checkIsSize', 'number', size)
+    if (!symbolic.env.check(symbolic.ge(0))) throw new ArgumentError(`torch._checkIsSize: a size is at least 0, got ${symbolic.toString()}.`)
+    symbolic.env.advise(symbolic)
+    return undefined
+  },
 }

@@ -92,10 +92,15 @@ function onlyElement(tensor: Tensor): number | boolean | ComplexNumber {
   return tensor.dtype === 'bool' ? value !== 0 : value
 }
 
+/** What modes set: what a program reads of a tensor without data, by `item()` or with `whole` by `toArray()`. Undefined: nothing, which is an error. */
+export const valuesOfFakes: { read: ((tensor: Tensor, whole: boolean) => unknown) | null } = { read: null }
+
 /** Reading and describing tensors. */
 export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[]) => unknown> = {
-  toArray(this: Tensor): NestedArray {
+  toArray(this: Tensor): unknown {
     checkMethod(this, 'toArray', arguments, 0)
+    const traced = this.isFake ? valuesOfFakes.read?.(this, true) : undefined
+    if (traced !== undefined) return traced
     return nest(readElements(this), this, 0, 0, this.numel)
   },
   toTypedArray(this: Tensor): TypedArray {
@@ -110,8 +115,10 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
       )
     return BigInt64Array.from(exactElements(this), BigInt)
   },
-  item(this: Tensor): number | boolean | ComplexNumber {
+  item(this: Tensor): unknown {
     checkMethod(this, 'item', arguments, 0)
+    const traced = this.isFake ? valuesOfFakes.read?.(this, false) : undefined
+    if (traced !== undefined) return traced
     if (this.numel !== 1)
       throw new ArgumentError(
         `item: a tensor of shape ${formatShape(this.sizes)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,

@@ -5,6 +5,7 @@ export { asRule, hasNumbers, layoutSeen, makeFake, NumbersNeeded, numbersOf, Sym
 export {
   areNumbers,
   hasNoElements,
+  isNoSize,
   sizeAdd,
   sizeAlwaysEq,
   sizeAtMost,
@@ -16,14 +17,17 @@ export {
   sizeMin,
   sizeMod,
   sizeMul,
+  sizeMustEq,
+  sizeOfData,
   sizeProduct,
   sizeSub,
+  withDataSizes,
 } from './size.ts'
 export { Storage } from './storage.ts'
 export type { Writer } from './storage.ts'
 export { complexUse, isComplexNumber, namesDType, noted, pairsOf } from './complexNumbers.ts'
 export type { ComplexNumber } from './complexNumbers.ts'
-export { dataMethods } from './data.ts'
+export { dataMethods, valuesOfFakes } from './data.ts'
 export type { NestedArray, TensorJson } from './data.ts'
 export {
   tensorFromBytes,

@@ -2,7 +2,7 @@
 import { valueText } from '../protocol/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { ShapeError } from '../errors/index.ts'
-import { hasNoElements, sizeAdd, sizeAtMost, sizeEq, sizeLess, sizeMax, sizeMul, sizeSub } from './size.ts'
+import { hasNoElements, isNoSize, sizeAdd, sizeAlwaysEq, sizeEq, sizeLess, sizeMax, sizeMul, sizeMustEq, sizeSub } from './size.ts'
 
 /** Number of elements of a shape; 1 for a scalar. */
 export function numelOf(shape: readonly number[]): number {
@@ -29,7 +29,7 @@ export function checkedNumel(shape: readonly number[], real: boolean): number {
 
 /** Throws ShapeError if a size is negative. */
 export function checkedSizes(shape: readonly Size[]): void {
-  for (const size of shape) if (!sizeAtMost(0, size)) throw impossibleShape(shape, false)
+  for (const size of shape) if (isNoSize(size)) throw impossibleShape(shape, false)
 }
 
 function impossibleShape(shape: readonly Size[], real: boolean): ShapeError {
@@ -87,6 +87,14 @@ export function sameShape(a: readonly Size[], b: readonly Size[]): boolean {
   return true
 }
 
+/** {@link sameShape} for all values of symbols, without a guard. */
+function alwaysSameShape(a: readonly Size[], b: readonly Size[]): boolean {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i] && !sizeAlwaysEq(a[i] ?? 1, b[i] ?? 1)) return false
+  return true
+}
+
 /** `[2, 3]`, as error messages print shapes. */
 export const formatShape = (shape: readonly Size[]): string => `[${shape.map((size) => size.toString()).join(', ')}]`
 
@@ -94,7 +102,7 @@ export const formatShape = (shape: readonly Size[]): string => `[${shape.map((si
 export function broadcastShapes(op: string, a: readonly number[], b: readonly number[]): readonly number[]
 export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size[]): readonly Size[]
 export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size[]): readonly Size[] {
-  if (sameShape(a, b)) return a
+  if (alwaysSameShape(a, b)) return a
   const rank = Math.max(a.length, b.length)
   const out = new Array<Size>(rank)
   for (let i = 1; i <= rank; i++) {
@@ -105,7 +113,7 @@ export function broadcastShapes(op: string, a: readonly Size[], b: readonly Size
       continue
     }
     const isOne = sizeEq(x, 1)
-    if (!isOne && !sizeEq(y, 1) && !sizeEq(x, y)) {
+    if (!isOne && !sizeEq(y, 1) && !sizeMustEq(x, y)) {
       throw new ShapeError(
         `${op}: the shapes ${formatShape(a)} (self) and ${formatShape(b)} (other) do not broadcast: ` +
           `size ${x.toString()} of self must equal size ${y.toString()} of other at dimension ${rank - i} (or one of them must be 1). Reshape or unsqueeze one of them.`,

@@ -1,6 +1,6 @@
 // Sizes as rules of operators compute with them: numbers, or symbols in a symbolic trace. The first line of every function is the case of two numbers, so that eager operators pay
 // next to nothing. The symbols themselves are in src/symbols, of which this file knows the interface only.
-import { InternalError } from '../errors/index.ts'
+import { InternalError, UnsupportedError } from '../errors/index.ts'
 import type { Size, SizeOperation, SymbolicSize } from '../protocol/index.ts'
 
 /** Whether all sizes of a list are numbers. */
@@ -87,6 +87,40 @@ export function sizeAtMost(a: Size, b: Size): boolean {
 /** Whether two sizes are equal for all values of their symbols. Makes no guard: where false takes a path that is right as well. */
 export function sizeAlwaysEq(a: Size, b: Size): boolean {
   return typeof a === 'number' && typeof b === 'number' ? a === b : symbolicOf(a, b).alwaysHolds('Eq', a, b)
+}
+
+/** Whether two sizes are equal where an operator needs them to be. As {@link sizeEq}, but for sizes that depend on data it is true, and an assertion of the trace. */
+export function sizeMustEq(a: Size, b: Size): boolean {
+  return typeof a === 'number' && typeof b === 'number' ? a === b : symbolicOf(a, b).mustEqual(a, b)
+}
+
+/** Whether a number or symbol is no size: negative, or no integer. One that depends on data is taken for a size from here on. */
+export function isNoSize(size: Size): boolean {
+  if (typeof size === 'number') return !Number.isInteger(size) || size < 0
+  size.becomeSize()
+  return sizeLess(size, 0)
+}
+
+/** Makes the sizes that depend on data in a symbolic trace; null outside of one. */
+let fresh: ((most: Size) => Size) | null = null
+
+/** Runs shape rules that may ask for sizes which depend on data. */
+export function withDataSizes<T>(make: (most: Size) => Size, rule: () => T): T {
+  const outer = fresh
+  fresh = make
+  try {
+    return rule()
+  } finally {
+    fresh = outer
+  }
+}
+
+/** A size that only the data tells, from 0 to `most`. Throws UnsupportedError outside of a symbolic trace. */
+export function sizeOfData(op: string, most: Size): Size {
+  if (fresh !== null) return fresh(most)
+  throw new UnsupportedError(
+    `${op}: the shape of the result depends on data, which fake tensors do not have. Trace with makeFx(fn, { tracingMode: 'symbolic' }) or 'real', or use new FakeTensorMode({ shapeEnv: new ShapeEnv() }).`,
+  )
 }
 
 /** The product of sizes; 1 for none. */

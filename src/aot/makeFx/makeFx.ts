@@ -70,7 +70,7 @@ export function makeFx(fn: Module | ((...args: never[]) => unknown), options: Ma
       ...(options.decompose !== undefined && { decompose: options.decompose }),
       ...(options.decompositionTable !== undefined && { decompositions: options.decompositionTable }),
       real: options.tracingMode === 'real',
-      ...(env !== null && { sizes: (graph) => new SizeNodes(graph, (expr) => env.toValue(expr)) }),
+      ...(env !== null && { sizes: (graph) => new SizeNodes(graph, env) }),
       onNode: (node) => sources.note(node),
     })
     const names = argumentNames(fn, args.length)

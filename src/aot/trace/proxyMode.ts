@@ -1,15 +1,25 @@
 // ProxyTensorMode: records every operator that reaches the dispatcher, below autograd, as a node of a graph; values are fake tensors.
-import { decomposed, dispatchBelowAutograd, dispatchState, isArgList, markView, specsOf, withMode, withoutModes } from '../../dispatch/index.ts'
+import {
+  dataValue,
+  decomposed,
+  dispatchBelowAutograd,
+  dispatchState,
+  isArgList,
+  markView,
+  specsOf,
+  withMode,
+  withoutModes,
+} from '../../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../../dispatch/index.ts'
 import { UnsupportedError } from '../../errors/index.ts'
-import { Graph, operator } from '../../fx/index.ts'
+import { Graph, layoutReaders, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { isSymbolic } from '../../protocol/index.ts'
 import type { Size, SymbolicValue, TargetFunction } from '../../protocol/index.ts'
 import { Storage, Tensor, asTensor, layoutSeen, makeFake, sameShape, sizeEq } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
-import { asStrided, asStrided_, clone, copy_, detach, philoxPermutation, set_, to } from '../../ops/index.ts'
+import { asStrided, asStrided_, clone, copy_, detach, philoxPermutation, set_, to, unbind } from '../../ops/index.ts'
 import { checkOptions } from '../../protocol/index.ts'
 import { Aliases } from './aliases.ts'
 import type { Memory } from './aliases.ts'
@@ -190,6 +200,19 @@ export class ProxyTensorMode implements DispatchMode {
     }
   }
 
+  /** What the program reads of a fake tensor: in a symbolic trace symbols, which the graph computes by `item()`. */
+  read(tensor: Tensor, whole: boolean): unknown {
+    const { sizes } = this
+    if (sizes === null) return undefined
+    if (whole && tensor.ndim > 0) return withMode(this, () => unbind(tensor, 0)).map((part) => this.read(part, true))
+    const value = dataValue(sizes.symbols, tensor)
+    if (value === undefined) return undefined
+    const node = this.graph.callFunction(layoutReaders.item, [this.nodeOf(tensor)])
+    sizes.addData(node, value)
+    this.#onNode(node)
+    return value
+  }
+
   #values(args: readonly Arg[]): readonly Arg[] {
     return args.map((arg) => (arg instanceof Tensor ? this.#valueOf(arg) : isArgList(arg) ? this.#values(arg) : arg))
   }
@@ -331,16 +354,23 @@ export class ProxyTensorMode implements DispatchMode {
     }
     // The view of a tensor that was written is made when it is read.
     const written = this.#aliases.isWritten(self)
-    const results = written ? resultsOf(op, args, result) : this.#record(op, args, result)
+    const results = written ? this.#resultsOf(op, args, result) : this.#record(op, args, result)
     made.forEach((fake, i) => this.#aliases.addView(fake, op, args, results instanceof Tensor ? null : i))
     return results
+  }
+
+  /** Fakes for the results of a call, made by `result`. */
+  #resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor): Result {
+    const spec = withoutModes(() => specsOf(op, args, this.sizes?.symbols))
+    return 'shape' in spec ? result(spec) : spec.map(result)
   }
 
   /** The node of a call, and its results. `nodes` take the place of the arguments at those positions. */
   #record(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor, nodes?: ReadonlyMap<number, Node | undefined>): Result {
     const node = this.#call(op, args, nodes)
-    const results = this.#reals === null ? resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
+    const results = this.#reals === null ? this.#resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
+      if (op.tags.has('dataShape')) this.sizes?.addTensor(node, results)
       node.meta['val'] = layoutSeen(results)
       this.#nodes.set(results, node)
       return results
@@ -416,10 +446,4 @@ export class ProxyTensorMode implements DispatchMode {
     }
     return self
   }
-}
-
-/** Fakes for the results of a call, made by `result`. */
-function resultsOf(op: OpDef, args: readonly Arg[], result: (spec: TensorSpec<Size>) => Tensor): Result {
-  const spec = withoutModes(() => specsOf(op, args))
-  return 'shape' in spec ? result(spec) : spec.map(result)
 }

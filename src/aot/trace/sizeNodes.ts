@@ -3,7 +3,8 @@ import { UnsupportedError } from '../../errors/index.ts'
 import { layoutReaders, operator, sizeFunctions } from '../../fx/index.ts'
 import type { Argument, Graph, Node } from '../../fx/index.ts'
 import type { SymbolicValue, TargetFunction } from '../../protocol/index.ts'
-import type { Expr, SymBool, SymFloat, SymInt } from '../../symbols/index.ts'
+import type { DataSymbols } from '../../dispatch/index.ts'
+import type { Expr, ShapeEnv, SymBool, SymFloat, SymInt } from '../../symbols/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 
 /** An operation of two operands, or of one. Operations of more are made of these, from the left. */
@@ -39,14 +40,19 @@ const FUNCTIONS: Readonly<Record<string, TargetFunction>> = {
 /** The nodes of the sizes of one trace, each made when it is first needed. */
 export class SizeNodes {
   readonly #graph: Graph
-  readonly #valueOf: (expr: Expr) => unknown
+  readonly #env: ShapeEnv
   readonly #sources = new Map<Expr, () => Node>()
   readonly #nodes = new Map<Expr, Node>()
 
-  /** `valueOf` gives what a node says of the value that it computes. */
-  constructor(graph: Graph, valueOf: (expr: Expr) => unknown) {
+  /** `env` knows the symbols, and what a node says of the value that it computes. */
+  constructor(graph: Graph, env: ShapeEnv) {
     this.#graph = graph
-    this.#valueOf = valueOf
+    this.#env = env
+  }
+
+  /** What makes symbols of what depends on data. */
+  get symbols(): DataSymbols {
+    return this.#env
   }
 
   /** Where the symbols of an input's layout can be read. */
@@ -54,6 +60,22 @@ export class SizeNodes {
     tensor.symSizes.forEach((size, dim) => this.#add(size, () => this.#call(layoutReaders.symSize, [node, dim])))
     tensor.symSteps.forEach((step, dim) => this.#add(step, () => this.#call(layoutReaders.symStride, [node, dim])))
     this.#add(tensor.symOffset, () => this.#call(layoutReaders.symStorageOffset, [node]))
+  }
+
+  /** Whether the graph gives a symbol: by a placeholder, or by what depends on data. */
+  has(of: Expr): boolean {
+    return this.#sources.has(of)
+  }
+
+  /** `read` makes the node of a symbol that nothing gives yet. */
+  addSymbol(of: Expr, read: () => Node): void {
+    if (!this.#sources.has(of)) this.#sources.set(of, read)
+  }
+
+  /** A node that gives a value that depends on data. */
+  addData(node: Node, value: SymbolicValue): void {
+    node.meta['val'] = value
+    if (hasExpr(value)) this.#sources.set(value.expr, () => node)
   }
 
   /** A node that gives a number which the trace knows as a symbol: an argument of the program, or one that depends on data. */
@@ -72,13 +94,18 @@ export class SizeNodes {
     return this.#argument(value.expr)
   }
 
+  /** What computes an expression in the graph, made where nodes are inserted. */
+  argumentOfExpr(expr: Expr): Argument {
+    return this.#argument(expr)
+  }
+
   #argument(expr: Expr): Argument {
     const constant = constantOf(expr)
     if (constant !== null) return constant
     const known = this.#nodes.get(expr)
     if (known !== undefined && !known.erased) return known
     const node = this.#make(expr)
-    node.meta['val'] ??= this.#valueOf(expr)
+    node.meta['val'] ??= this.#env.toValue(expr)
     this.#nodes.set(expr, node)
     return node
   }

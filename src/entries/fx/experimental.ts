@@ -3,5 +3,24 @@ import { installFx } from '../../install/fx.ts'
 export * from '../../fx/experimental/index.ts'
 export { ShapeReport, checkShapes } from '../../aot/run/checkShapes.ts'
 export type { InputShape, NamedSize, ShapeIssue } from '../../aot/run/checkShapes.ts'
+export {
+  ConstraintViolationError,
+  GuardOnDataDependentError,
+  ShapeEnv,
+  SymBool,
+  SymFloat,
+  SymInt,
+  constrainRange,
+  constrainUnify,
+  freeSymbolsOf,
+  freeUnbackedSymbols,
+  guardOrFalse,
+  guardOrTrue,
+  guardSizeOblivious,
+  hasFreeSymbols,
+  produceGuards,
+  staticallyKnownFalse,
+  staticallyKnownTrue,
+} from '../../symbols/index.ts'
 
 installFx()

@@ -1,6 +1,6 @@
 // Functions of sizes that may be symbols. In a symbolic trace they stay expressions, where JavaScript's own operators would read numbers; graphs call them by these names.
 import { ArgumentError } from '../../errors/index.ts'
-import { OVERRIDE, checkCount, findOverride, isSymbolic, isTensorLike, nameTarget, valueText, withName } from '../../protocol/index.ts'
+import { OVERRIDE, checkCount, findOverride, isFunction, isSymbolic, isTensorLike, nameTarget, valueText, withName } from '../../protocol/index.ts'
 import type { SymbolicFunction } from '../../protocol/index.ts'
 import { ownAttribute } from '../../module/index.ts'
 
@@ -31,7 +31,7 @@ const ofSizes = (name: SymbolicFunction, count: number, onPlain: (...args: reado
 
 function plain(name: string, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => plain(name, one))
-  if (typeof value === 'number' || typeof value === 'boolean') return value
+  if (typeof value === 'number' || typeof value === 'boolean' || (name === '_check' && typeof value === 'string')) return value
   throw new ArgumentError(`torch.${name}: expected numbers or symbolic values, got ${valueText(value)}.`)
 }
 
@@ -53,6 +53,13 @@ export interface SizeFunctions {
   readonly symIte: (condition: boolean, a: number, b: number) => number
   /** The square root of a size. */
   readonly symSqrt: (a: number) => number
+  /**
+   * States that a condition on numbers or sizes holds, or throws. In a symbolic trace it is a guard if the condition is about sizes of arguments, and what the trace knows about numbers that
+   * depend on data; `insertDeferredRuntimeAsserts` writes those into the graph. PyTorch's `torch._check`.
+   */
+  readonly _check: (condition: boolean, message?: string) => void
+  /** States that a number can be a size: at least 0. In a symbolic trace, operators count one that depends on data as neither 0 nor 1 from then on. PyTorch's `torch._check_is_size`. */
+  readonly _checkIsSize: (size: number) => void
 }
 
 /** See {@link SizeFunctions}. */
@@ -65,6 +72,12 @@ export const sizeFunctions = {
   symNot: ofSizes('symNot', 1, (a: boolean) => !a),
   symIte: ofSizes('symIte', 3, (condition: boolean, a: number, b: number) => (condition ? a : b)),
   symSqrt: ofSizes('symSqrt', 1, (a: number) => Math.sqrt(a)),
+  _check: ofSizes('_check', 2, (condition: boolean, message?: string) => {
+    if (!condition) throw new ArgumentError(`torch._check: ${message ?? 'the condition does not hold'}.`)
+  }),
+  _checkIsSize: ofSizes('_checkIsSize', 1, (size: number) => {
+    if (!(Number.isInteger(size) && size >= 0)) throw new ArgumentError(`torch._checkIsSize: a size is an integer of at least 0, got ${size}.`)
+  }),
 } as SizeFunctions
 
 /** A function that reads a tensor's layout, as `property` says; with `indexed`, one entry of it. */
@@ -80,8 +93,22 @@ const reader = (name: string, property: string, indexed: boolean): Operation =>
     property,
   )
 
-/** What graphs read of a tensor's layout, and the property that it is. PyTorch's `sym_size`, `sym_stride`, `sym_storage_offset` and `sym_numel`. */
+/** A method of tensors without arguments as a function. */
+const method = (name: string): Operation =>
+  named(
+    name,
+    1,
+    (tensor) => {
+      const found: unknown = isTensorLike(tensor) ? Reflect.get(tensor, name) : undefined
+      if (!isFunction(found)) throw new ArgumentError(`torch.${name}: argument 'self' must be a Tensor, got ${valueText(tensor)}.`)
+      return found.call(tensor)
+    },
+    `${name}()`,
+  )
+
+/** What graphs read of a tensor's layout, and the property that it is. PyTorch's `sym_size`, `sym_stride`, `sym_storage_offset`, `sym_numel`, and `_local_scalar_dense` for the only element. */
 export const layoutReaders = {
+  item: method('item'),
   symSize: reader('symSize', 'shape', true),
   symStride: reader('symStride', 'strides', true),
   symStorageOffset: reader('symStorageOffset', 'offset', false),

@@ -27,7 +27,7 @@ import {
   getDefaultDtype,
   sizeAtMost,
   sizeCeilDiv,
-  sizeLess,
+  isNoSize,
   sizeProduct,
   sizeSub,
 } from '../../tensor/index.ts'
@@ -61,8 +61,7 @@ export function checkSize(op: string, size: readonly Size[]): void {
   const numel = sizeProduct(size)
   if (typeof numel === 'number' && numel > Number.MAX_SAFE_INTEGER)
     throw new ShapeError(`${op}: a tensor of shape ${formatShape(size)} would have more than ${Number.MAX_SAFE_INTEGER} elements; ask for fewer.`)
-  if (size.some((s) => (typeof s === 'number' && !Number.isInteger(s)) || sizeLess(s, 0)))
-    throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
+  if (size.some(isNoSize)) throw new ShapeError(`${op}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
 }
 
 /**

@@ -2,7 +2,18 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, numelOf, sameShape, sizeLess, Tensor, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import {
+  broadcastShapes,
+  contiguousStrides,
+  formatShape,
+  numelOf,
+  sameShape,
+  sizeLess,
+  sizeOfData,
+  Tensor,
+  tensorFromValues,
+  wrapDim,
+} from '../../tensor/index.ts'
 import type { ComplexNumber } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -52,6 +63,12 @@ function writeSlices(op: string, self: Tensor, dim: number, index: Tensor, sourc
 
 /** Positions in a dimension of `size` elements, negative ones counted from its end. */
 export const fromStart = (index: Tensor, size: number): Tensor => where(lt(index, 0), add(index, size), index)
+
+/** {@link flatPositions} as a tensor. */
+function flatIndex(self: Tensor): Tensor {
+  const positions = flatPositions(self)
+  return tensorFromValues(positions, [positions.length], 'int64')
+}
 
 /** The flat positions of the elements that are not 0. */
 function flatPositions(self: Tensor): readonly number[] {
@@ -222,6 +239,32 @@ export const takeAlongDim: Op['takeAlongDim'] = defineOp({
   },
 })
 
+const nonzeroTable = (self: Tensor): Tensor => {
+  const positions = flatPositions(self)
+  const steps = contiguousStrides(self.sizes)
+  const rows = positions.flatMap((p) => steps.map((step, d) => Math.floor(p / step) % sizeAt(self.sizes, d)))
+  return tensorFromValues(rows, [positions.length, self.ndim], 'int64')
+}
+
+/**
+ * {@link nonzero} as an operator that traces record: a fake tensor has no positions. Internal.
+ *
+ * Shape: [n, number of dimensions].
+ *
+ * @throws UnsupportedError for a fake tensor outside of a symbolic trace.
+ * @example torch.ops.tensorfx.nonzeroRows(torch.tensor([0, 3, 4])).toArray() // [[1], [2]]
+ */
+export const nonzeroRows: Op['nonzeroRows'] = defineOp({
+  schema: 'nonzero_rows(Tensor self) -> Tensor',
+  namespace: 'torch.ops.tensorfx',
+  tags: ['dataShape'],
+  vmap: { none: 'examples have different numbers of non-zero elements' },
+  onnx: { none: 'the number of rows depends on data' },
+  autocast: 'as is',
+  meta: (self) => ({ shape: [sizeOfData('torch.nonzero', self.symNumel), self.ndim], dtype: 'int64' }),
+  kernel: nonzeroTable,
+})
+
 /**
  * The positions of the elements that are not 0, as rows; with `asTuple`, a tensor of positions for each dimension. PyTorch's `torch.nonzero`.
  *
@@ -239,10 +282,7 @@ export const nonzero: OpFunction<{
   schema: 'nonzero(Tensor self, *, bool as_tuple=False) -> any',
   method: true,
   decompose: (self, asTuple) => {
-    const positions = flatPositions(self)
-    const steps = self.sizes.map((_, d) => self.sizes.slice(d + 1).reduce((a, b) => a * b, 1))
-    const rows = positions.flatMap((p) => steps.map((step, d) => Math.floor(p / step) % sizeAt(self.sizes, d)))
-    const table = tensorFromValues(rows, [positions.length, self.ndim], 'int64')
+    const table = self.isFake ? nonzeroRows(self) : nonzeroTable(self)
     return asTuple ? unbind(table, 1) : table
   },
 })
@@ -302,8 +342,8 @@ export const maskedSelect: Op['maskedSelect'] = defineOp({
   decompose: (self, mask) => {
     checkMask('torch.masked_select', mask)
     const shape = broadcastShapes('torch.masked_select', self.symSizes, mask.symSizes)
-    const positions = flatPositions(expand(mask, shape))
-    return indexSelect(reshape(expand(self, shape), -1), 0, tensorFromValues(positions, [positions.length], 'int64'))
+    const places = expand(mask, shape)
+    return indexSelect(reshape(expand(self, shape), -1), 0, places.isFake ? reshape(nonzeroRows(reshape(places, -1)), -1) : flatIndex(places))
   },
 })
 

@@ -120,6 +120,7 @@ export default {
     { args: [x, longs([[1, 0, 1]]), { dim: 0 }], gives: (a: Plain) => build([1, 3], (_, j) => a.at([1, 0, 1][j] ?? 0, j)) },
     { args: [x, longs([4])], gives: (a: Plain) => new Plain([1], [a.data[4] ?? NaN]) },
   ],
+  'torch.ops.tensorfx.nonzero_rows': [{ args: [t([0, 3, 0, 4])], gives: longs([[1], [3]]), readsValues: true, noGradient: 'positions are integers' }],
   'torch.nonzero': [
     {
       args: [mask],
