@@ -14,7 +14,6 @@ import { SizeNodes } from '../trace/sizeNodes.ts'
  *
  *     const gm = makeFx(f, { tracingMode: 'symbolic' })(x)
  *     insertDeferredRuntimeAsserts(gm)
- *     gm.recompile()
  *
  * `env` is what the trace knows; by default that of the trace that made `gm`.
  *
