@@ -73,7 +73,7 @@ export const layers = [
     imports: wings(...fxCore, 'passes/nodes', 'passes/each', 'passes/split'),
   },
   { place: 'fx/passes', holds: '`tensorfx/fx/passes`: the names that users import', imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline'] },
-  { place: 'fx/experimental', holds: "PyTorch's `fx.experimental`", imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline'] },
+  { place: 'fx/experimental', holds: "PyTorch's `fx.experimental`", imports: [...wings(...fxCore, 'rewrite', 'passes'), 'pipeline', 'symbols'] },
   {
     place: 'fx/viewer',
     holds: 'a graph or a file of weights as an HTML page',

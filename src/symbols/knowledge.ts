@@ -36,6 +36,11 @@ export class Knowledge {
   readonly sizeLike = new Set<SymbolExpr>()
   readonly #axioms = new Map<Expr, Expr>()
 
+  /** What follows from guards and assertions: truth values by what they are of. */
+  get axioms(): ReadonlyMap<Expr, Expr> {
+    return this.#axioms
+  }
+
   rangeOf(of: SymbolExpr): Range {
     return this.ranges.get(of) ?? assumedRange(of)
   }
@@ -196,7 +201,7 @@ export class Knowledge {
 
   /** Keeps what follows from a truth value that holds. */
   addAxioms(expr: Expr): void {
-    for (const [fact, value] of implications(this.simplify(expr))) this.#axioms.set(fact, value)
+    for (const [fact, value] of implications(this.simplify(expr))) if (fact.op !== 'boolean') this.#axioms.set(fact, value)
   }
 
   /** Learns from a truth value that holds: ranges, replacements, divisibility. */

@@ -74,6 +74,10 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   get replacements(): ReadonlyMap<SymbolExpr, Expr> {
     return this.#known.replacements
   }
+  /** What follows from guards and assertions. @internal */
+  get axioms(): ReadonlyMap<Expr, Expr> {
+    return this.#known.axioms
+  }
   get divisible(): ReadonlySet<Expr> {
     return this.#known.divisible
   }

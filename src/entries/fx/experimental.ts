@@ -6,6 +6,8 @@ export type { InputShape, NamedSize, ShapeIssue } from '../../aot/run/checkShape
 export {
   ConstraintViolationError,
   GuardOnDataDependentError,
+  NotEqualError,
+  RecordingShapeEnv,
   ShapeEnv,
   SymBool,
   SymFloat,
@@ -19,8 +21,11 @@ export {
   guardSizeOblivious,
   hasFreeSymbols,
   produceGuards,
+  replayShapeEnvEvents,
+  shapeEnvCheckStateEqual,
   staticallyKnownFalse,
   staticallyKnownTrue,
 } from '../../symbols/index.ts'
+export type { ShapeEnvEvent } from '../../symbols/index.ts'
 
 installFx()

@@ -1,4 +1,6 @@
 // PyTorch's torch.fx.experimental.
+export { BisectValidationException, TranslationValidator, ValidationException, bisect, validateShapeEnv } from './validator.ts'
+export type { Verdict } from './validator.ts'
 export { setTrace } from './debug.ts'
 export { batchNormRewrite, foldBatchNorms, fuse } from './optimization.ts'
 export type { FuseOptions } from './optimization.ts'
