@@ -4,7 +4,8 @@ import { ArgumentError } from 'tensorfx'
 import { Graph } from 'tensorfx/fx'
 import { graphFromJson, graphToJson } from 'tensorfx/fx/json'
 import type { Node } from 'tensorfx/fx'
-import { annotation, nodeSpec, specText, withEnvironment } from '../../src/fx/text/annotation.ts'
+import { knownValue } from '../../src/fx/graph/nodeValue.ts'
+import { annotation, specText, withEnvironment } from '../../src/fx/text/annotation.ts'
 import { pyNumber, pyString } from '../../src/fx/text/format.ts'
 import { encodeNote } from '../../src/fx/text/json.ts'
 import { typescriptType, valueType, writeHead } from '../../src/fx/text/typeText.ts'
@@ -73,7 +74,7 @@ describe('annotations', () => {
 
   test('a node’s value, metadata or example, in this order, else its type', () => {
     const node = placeholder('int')
-    expect([nodeSpec(node), annotation(node)]).toEqual([undefined, 'int'])
+    expect([knownValue(node), annotation(node)]).toEqual([undefined, 'int'])
     node.meta['example_value'] = { dtype: 'bool', shape: [1] }
     expect(annotation(node)).toBe('b8[1]')
     node.meta['tensor_meta'] = { dtype: 'int32', shape: [2] }

@@ -3,7 +3,7 @@
 import type { Node } from '../../fx/index.ts'
 import { backwardClosure, viewRoot } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
-import { valueSpec } from '../meta/valueSpec.ts'
+import { tensorSpecs } from '../meta/valueSpec.ts'
 
 export interface Exposure {
   /** Whether the program can write to the node's memory, and derivatives read it. */
@@ -14,7 +14,7 @@ export interface Exposure {
 
 export function exposureOf(joint: JointGraph): Exposure {
   if (joint.mayBeOverwritten !== true) return { isRead: () => false, mayRead: () => true }
-  const exposed = new Set([...joint.inputs, ...joint.outputs].filter((node) => valueSpec(node) !== undefined).map(viewRoot))
+  const exposed = new Set([...joint.inputs, ...joint.outputs].filter((node) => tensorSpecs(node).length > 0).map(viewRoot))
   const heads = headsOf(joint)
   // The heads whose derivatives read memory, by the node at the start of the views of it.
   const readers = new Map<Node, bigint>()

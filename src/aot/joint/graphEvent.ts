@@ -9,15 +9,16 @@ import { numelOf } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { backwardClosure } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
-import { valueSpec } from '../meta/valueSpec.ts'
+import { tensorSpec, tensorSpecs } from '../meta/valueSpec.ts'
 
 const textOf = ({ dtype, shape }: TensorSpec): string => `${dtype}[${shape.join(', ')}]`
 
 /** The spec of a node's value as text, null if it is unknown. */
 export function specOfNode(node: Node): string | null {
-  const spec = valueSpec(node)
-  if (spec === undefined) return null
-  return 'shape' in spec ? textOf(spec) : `(${spec.map(textOf).join(', ')})`
+  const spec = tensorSpec(node)
+  if (spec !== null) return textOf(spec)
+  const several = tensorSpecs(node)
+  return several.length === 0 ? null : `(${several.map(textOf).join(', ')})`
 }
 
 /** Where the program made the call of a node, innermost last; null if that is unknown. */
@@ -68,11 +69,7 @@ export function announceJoint({ graph, failures = [] }: JointGraph): void {
   }))
 }
 
-function bytesOf(node: Node): number {
-  const spec = valueSpec(node)
-  if (spec === undefined) return 0
-  return ('shape' in spec ? [spec] : spec).reduce((sum, { shape, dtype }) => sum + numelOf(shape) * dtypeInfo[dtype].size, 0)
-}
+const bytesOf = (node: Node): number => tensorSpecs(node).reduce((sum, { shape, dtype }) => sum + numelOf(shape) * dtypeInfo[dtype].size, 0)
 
 /** Tells what the forward saves for the backward, and what the backward computes again. */
 export function announcePartition(joint: JointGraph, saved: readonly Node[], name: string, cut: string): void {

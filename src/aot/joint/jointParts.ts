@@ -1,5 +1,6 @@
 // The two halves of a joint graph: the forward, which also returns what the backward needs, and the backward.
 import { UnsupportedError, present } from '../../errors/index.ts'
+import { copyValue } from '../../fx/graph/nodeValue.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { clone } from '../../ops/index.ts'
@@ -55,7 +56,7 @@ export function forwardModule(joint: JointGraph, saved: readonly Node[], name: s
     if (!overwritten.has(viewRoot(node))) return copy
     // The backward needs an input as it was before the function overwrote it.
     const was = graph.callFunction(clone, [copy])
-    was.meta['val'] = node.meta['val']
+    copyValue(was, node)
     return was
   })
   graph.output([...joint.outputs.map((n) => copies.of(n)), ...kept])
@@ -72,7 +73,7 @@ export function backwardModule(joint: JointGraph, saved: readonly Node[], name: 
   const isSaved = new Set(saved)
   for (const node of [...saved, ...joint.tangents]) {
     const placeholder = graph.placeholder(node.name)
-    placeholder.meta['val'] = node.meta['val']
+    copyValue(placeholder, node)
     copies.set(node, placeholder)
   }
   const live = backwardClosure(joint, (node) => isSaved.has(node))

@@ -2,6 +2,7 @@
 import { checkGraph } from '../../protocol/graphChecks.ts'
 import { checkArgument } from '../../protocol/index.ts'
 import { opOf } from '../../ops/index.ts'
+import { hasSeveralValues } from '../../fx/graph/nodeValue.ts'
 import { Node } from '../../fx/index.ts'
 import { dtypeInfo, isCostly } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
@@ -11,7 +12,7 @@ import { exposureOf } from './exposure.ts'
 import { backwardClosure, viewRoot } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
 import { FlowNetwork } from './maxFlow.ts'
-import { valueSpec } from '../meta/valueSpec.ts'
+import { tensorSpec } from '../meta/valueSpec.ts'
 
 /** Chooses the nodes to save. */
 export type Partition = (joint: JointGraph) => readonly Node[]
@@ -75,9 +76,9 @@ export const memoryRead = (joint: JointGraph): ReadonlySet<Node> => new Set(defa
 
 /** Bytes of a value. Keeping an input costs nothing, but it counts half, so that the smaller of two sets wins. */
 function costOf(node: Node): number {
-  const spec = valueSpec(node)
-  if (spec === undefined) return 1
-  if (!('shape' in spec)) return Infinity
+  if (hasSeveralValues(node)) return Infinity
+  const spec = tensorSpec(node)
+  if (spec === null) return 1
   const { shape, dtype } = spec
   const bytes = Math.max(1, numelOf(shape) * dtypeInfo[dtype].size)
   return node.op === 'placeholder' ? bytes / 2 : bytes
@@ -88,7 +89,7 @@ function isCheap(node: Node): boolean {
   if (node.op !== 'call_function') return false
   const op = opOf(node.target)
   if (op === undefined || op.tags.has('random') || op.tags.has('mutates')) return false
-  if (op.tags.has('view') || op.tags.has('creation')) return !Array.isArray(node.meta['val'])
+  if (op.tags.has('view') || op.tags.has('creation')) return !hasSeveralValues(node)
   return op.pointwise !== null && !isExpensive(op.pointwise)
 }
 
@@ -106,8 +107,8 @@ function isLookedFor(node: Node): boolean {
 }
 
 function isFloating(node: Node): boolean {
-  const spec = valueSpec(node)
-  return spec !== undefined && 'dtype' in spec && dtypeInfo[spec.dtype].differentiable
+  const spec = tensorSpec(node)
+  return spec !== null && dtypeInfo[spec.dtype].differentiable
 }
 
 const known = new WeakMap<object, boolean>()

@@ -1,12 +1,13 @@
 // The backward of some heads of a joint graph, from that of all. Derivatives are linear in the gradients that come in: what only the others lead to is left out, as a node of the tape is that no
 // gradient reaches. Zeros in their place would not do: 0 · ∞ is NaN.
 import { InternalError, present } from '../../errors/index.ts'
+import { recordValue } from '../../fx/graph/nodeValue.ts'
 import { Node } from '../../fx/index.ts'
 import { add, zeros } from '../../ops/index.ts'
 import { sameShape } from '../../tensor/index.ts'
 import { backwardClosure } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
-import { valueSpec } from '../meta/valueSpec.ts'
+import { tensorSpec } from '../meta/valueSpec.ts'
 
 /** The backward that starts from the heads at these positions only. Its further nodes go to the end of the joint graph. */
 export function backwardOfSome(joint: JointGraph, heads: readonly number[]): Pick<JointGraph, 'tangents' | 'grads'> {
@@ -34,17 +35,17 @@ export function backwardOfSome(joint: JointGraph, heads: readonly number[]): Pic
 
 /** Whether the node adds two tensors, and the sum looks like this one of them. */
 function isSumLike(node: Node, summand: Node): boolean {
-  const [sum, of] = [valueSpec(node), valueSpec(summand)]
+  const [sum, of] = [tensorSpec(node), tensorSpec(summand)]
   if (node.target !== add || node.args.length !== 2 || !node.args.every((arg) => arg instanceof Node) || Object.keys(node.kwargs).length > 0)
     return false
-  return sum !== undefined && of !== undefined && 'shape' in sum && 'shape' in of && sum.dtype === of.dtype && sameShape(sum.shape, of.shape)
+  return sum !== null && of !== null && sum.dtype === of.dtype && sameShape(sum.shape, of.shape)
 }
 
 /** Zeros for a gradient that does not come, where an operator takes it together with others. */
 function zerosLike(node: Node): Node {
-  const spec = valueSpec(node)
-  if (spec === undefined || !('shape' in spec)) throw new InternalError(`${node.name}: the shape of a gradient is not known`)
+  const spec = tensorSpec(node)
+  if (spec === null) throw new InternalError(`${node.name}: the shape of a gradient is not known`)
   const made = node.graph.callFunction(zeros, [spec.shape], { dtype: spec.dtype })
-  made.meta['val'] = { shape: spec.shape, dtype: spec.dtype }
+  recordValue(made, { shape: spec.shape, dtype: spec.dtype })
   return made
 }

@@ -1,4 +1,5 @@
 // Assertions that a symbolic trace left for the time when the data is there, as nodes of its graph. PyTorch's torch.fx.passes.runtime_assert.
+import { recordedValue } from '../../fx/graph/nodeValue.ts'
 import { _assert, layoutReaders } from '../../fx/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
@@ -86,7 +87,7 @@ type Given = readonly [of: Expr, read: { readonly fn: 'symSize' | 'symStride'; r
 
 /** The expressions that can be read of what a node computes: itself, or sizes and strides of a tensor. */
 function symbolsGivenBy(node: Node): readonly Given[] {
-  const value: unknown = node.meta['val']
+  const value = recordedValue(node)
   if (value instanceof SymInt || value instanceof SymFloat || value instanceof SymBool) return [[value.ownExpr, null, false]]
   if (typeof value !== 'object' || value === null || !('shape' in value)) return []
   const read = (list: unknown, fn: 'symSize' | 'symStride'): readonly Given[] =>

@@ -1,5 +1,6 @@
 // The arguments of a trace: a placeholder for each, and what stands for it in the program.
 import { FakeTensorMode } from '../../dispatch/index.ts'
+import { recordValue } from '../../fx/graph/nodeValue.ts'
 import type { Node } from '../../fx/index.ts'
 import { isSymbolicSize } from '../../protocol/index.ts'
 import type { Size } from '../../protocol/index.ts'
@@ -63,7 +64,7 @@ export class TraceInputs {
     const size = this.#env === null || !Number.isInteger(value) ? value : this.#env.createSymInt(value)
     if (typeof size === 'number') return value
     this.#mode.sizes?.addNumber(node, size)
-    node.meta['val'] = size
+    recordValue(node, size)
     return size
   }
 

@@ -7,7 +7,7 @@ import { opOf } from '../../ops/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { isPlainObject } from '../../protocol/index.ts'
 import { ProxyTensorMode } from '../trace/proxyMode.ts'
-import { valueSpec } from '../meta/valueSpec.ts'
+import { tensorSpec } from '../meta/valueSpec.ts'
 
 /**
  * The same graph in primitive operators. Calls stay as they are if they take a number that is an input of the graph, since a decomposition may look at its
@@ -59,8 +59,8 @@ export function decomposeGraph(gm: GraphModule): GraphModule {
 
 /** A fake for the value of a copied node; undefined unless it is one tensor. */
 function fakeFor(mode: ProxyTensorMode, node: Node): unknown {
-  const spec = valueSpec(node)
-  if (spec === undefined || !('shape' in spec)) return undefined
+  const spec = tensorSpec(node)
+  if (spec === null) return undefined
   const fake = Tensor.fake(spec)
   mode.track(fake, node)
   return fake

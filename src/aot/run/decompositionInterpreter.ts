@@ -2,6 +2,7 @@
 import { checkCount } from '../../protocol/index.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { fakeLike, withMode } from '../../dispatch/index.ts'
+import { recordOf, recordValue } from '../../fx/graph/nodeValue.ts'
 import { Interpreter } from '../../fx/index.ts'
 import type { Argument, Graph, GraphModule, Node } from '../../fx/index.ts'
 import { Module } from '../../module/index.ts'
@@ -101,7 +102,7 @@ export class DecompositionInterpreter extends Interpreter {
   #track(tensor: Tensor, path: string): void {
     if (this.#attributes.has(tensor)) return
     const node = this.newGraph.getAttr(path)
-    node.meta['val'] = { shape: tensor.shape, dtype: tensor.dtype, strides: tensor.strides }
+    recordValue(node, recordOf(tensor))
     this.#mode.track(tensor, node)
     this.#attributes.set(tensor, node)
   }

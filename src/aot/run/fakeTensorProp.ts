@@ -1,6 +1,7 @@
 // FakeTensorProp: shapes, dtypes and strides of every value, without computing one. PyTorch's torch.fx.passes.fake_tensor_prop.
 import { checkCount } from '../../protocol/index.ts'
 import { FakeTensorMode, fakeLike, withMode } from '../../dispatch/index.ts'
+import { recordNested, recordOf } from '../../fx/graph/nodeValue.ts'
 import { Interpreter } from '../../fx/index.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { treeLeaves, treeMap } from '../../pytree/index.ts'
@@ -9,8 +10,7 @@ import { keepingState } from '../trace/draws.ts'
 
 const asFake = (value: unknown): unknown => (value instanceof Tensor && !value.isFake ? fakeLike(value) : value)
 
-const specOf = (value: unknown): unknown =>
-  value instanceof Tensor ? { shape: value.shape, dtype: value.dtype, strides: value.strides, requiresGrad: value.requiresGrad } : value
+const specOf = (value: unknown): unknown => (value instanceof Tensor ? { ...recordOf(value), requiresGrad: value.requiresGrad } : value)
 
 /**
  * Runs a graph on fake tensors and stores in `node.meta.val` the shape, dtype, strides and requiresGrad of each value (of each tensor, if a value holds several). No data is read or
@@ -54,7 +54,7 @@ export class FakeTensorProp extends Interpreter {
 
   override runNode(node: Node): unknown {
     const value = super.runNode(node)
-    if (treeLeaves(value).some((leaf) => leaf instanceof Tensor)) node.meta['val'] = treeMap(value, specOf)
+    if (treeLeaves(value).some((leaf) => leaf instanceof Tensor)) recordNested(node, treeMap(value, specOf))
     return value
   }
 }

@@ -12,6 +12,7 @@ import {
 } from '../../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, Result } from '../../dispatch/index.ts'
 import { UnsupportedError } from '../../errors/index.ts'
+import { recordValue } from '../../fx/graph/nodeValue.ts'
 import { Graph, layoutReaders, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
 import { captureStack } from '../../provenance/index.ts'
@@ -92,7 +93,7 @@ export class ProxyTensorMode implements DispatchMode {
     const node = this.graph.placeholder(name)
     if (real !== undefined) this.#reals?.set(tensor, real)
     this.#lastTensor = node
-    node.meta['val'] = { ...layoutSeen(tensor), requiresGrad: tensor.requiresGrad }
+    recordValue(node, { ...layoutSeen(tensor), requiresGrad: tensor.requiresGrad })
     this.#anyGrad ||= tensor.requiresGrad
     this.#nodes.set(tensor, node)
     this.sizes?.addTensor(node, tensor)
@@ -167,12 +168,12 @@ export class ProxyTensorMode implements DispatchMode {
       ? (this.#lastTensor = this.#placeholderAfter(this.#lastTensor, name))
       : this.graph.createNode('get_attr', name)
     this.#onNode(node)
-    node.meta['val'] = { ...layoutSeen(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) }
+    recordValue(node, { ...layoutSeen(tensor), ...(this.#constantsAsInputs ? { requiresGrad: tensor.requiresGrad } : {}) })
     this.#nodes.set(tensor, node)
     if (!this.isOwn(tensor)) return node
     // The program makes this tensor anew at each run. PyTorch's lift_fresh_copy.
     const made = this.#call(clone.op, [tensor])
-    made.meta['val'] = layoutSeen(tensor)
+    recordValue(made, layoutSeen(tensor))
     this.#nodes.set(tensor, made)
     return made
   }
@@ -371,14 +372,14 @@ export class ProxyTensorMode implements DispatchMode {
     const results = this.#reals === null ? this.#resultsOf(op, args, result) : this.#follow(op, args, result, this.#reals)
     if (results instanceof Tensor) {
       if (op.tags.has('dataShape')) this.sizes?.addTensor(node, results)
-      node.meta['val'] = layoutSeen(results)
+      recordValue(node, layoutSeen(results))
       this.#nodes.set(results, node)
       return results
     }
-    node.meta['val'] = results.map(layoutSeen)
+    recordValue(node, results.map(layoutSeen))
     results.forEach((one, i) => {
       const item = this.graph.callFunction(operator.getitem, [node, i])
-      item.meta['val'] = layoutSeen(one)
+      recordValue(item, layoutSeen(one))
       this.#nodes.set(one, item)
     })
     return results

@@ -1,5 +1,6 @@
 // Nodes for sizes: a symbolic trace hands on sizes as expressions, and the graph computes them from what it gets.
 import { UnsupportedError } from '../../errors/index.ts'
+import { recordValue, recordedValue } from '../../fx/graph/nodeValue.ts'
 import { layoutReaders, operator, sizeFunctions } from '../../fx/index.ts'
 import type { Argument, Graph, Node } from '../../fx/index.ts'
 import type { SymbolicValue, TargetFunction } from '../../protocol/index.ts'
@@ -74,7 +75,7 @@ export class SizeNodes {
 
   /** A node that gives a value that depends on data. */
   addData(node: Node, value: SymbolicValue): void {
-    node.meta['val'] = value
+    recordValue(node, value)
     if (hasExpr(value)) this.#sources.set(value.expr, () => node)
   }
 
@@ -105,7 +106,7 @@ export class SizeNodes {
     const known = this.#nodes.get(expr)
     if (known !== undefined && !known.erased) return known
     const node = this.#make(expr)
-    node.meta['val'] ??= this.#env.toValue(expr)
+    if (recordedValue(node) === undefined) recordValue(node, this.#env.toValue(expr))
     this.#nodes.set(expr, node)
     return node
   }

@@ -3,7 +3,7 @@ import { drawNumbers, forgetDraw } from '../../aot/trace/draws.ts'
 import { backwardModule, forwardModule, jointModule } from '../../aot/joint/jointParts.ts'
 import { minCutPartition, traceJoint } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
-import { valueSpec } from '../../aot/meta/valueSpec.ts'
+import { tensorSpec } from '../../aot/meta/valueSpec.ts'
 import { ArgumentError, UnsupportedError, present } from '../../errors/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
@@ -113,8 +113,8 @@ function withValues(
   const { constants = [], draws = 0, tangents, outputs, grads, gradInputs, forwardNodes } = joint
   const generator = new Generator(TANGENTS)
   const starts = tangents.map((node) => {
-    const known = valueSpec(node)
-    if (known === undefined || !('shape' in known)) throw nothingToDo()
+    const known = tensorSpec(node)
+    if (known === null) throw nothingToDo()
     return randn(known.shape, { generator }).to(known.dtype)
   })
   const given = [...tensors, ...constants, ...drawNumbers(draws)]
@@ -153,10 +153,7 @@ function withValues(
   }
 }
 
-const isTensor = (node: Node): boolean => {
-  const known = valueSpec(node)
-  return known !== undefined && 'shape' in known
-}
+const isTensor = (node: Node): boolean => tensorSpec(node) !== null
 
 /** Which half a node is in, and of which node it computes the derivative: that of the next value which is known to be one. */
 function halfIn({ forwardNodes }: JointGraph, node: Node): Pick<Culprit, 'half' | 'forward'> {
@@ -182,8 +179,7 @@ export const gradientRows = ({ gm, gradients }: Joint): readonly GradientRow[] =
   const nodes = new Map([...gm.graph.nodes].map((node) => [node.name, node]))
   return gradients.map(({ name, node: at }) => {
     const node = present(nodes.get(at), `the node ${at}`)
-    const known = valueSpec(node)
-    const { dtype, shape } = present(known !== undefined && 'shape' in known ? known : undefined, `the spec of ${at}`)
+    const { dtype, shape } = present(tensorSpec(node), `the spec of ${at}`)
     return { name, node, dtype, shape, measured: new Map(), statuses: new Map() }
   })
 }

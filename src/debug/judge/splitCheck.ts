@@ -3,7 +3,7 @@
 import { jointModule } from '../../aot/joint/jointParts.ts'
 import type { JointGraph } from '../../aot/index.ts'
 import type { SplitWatch } from '../../aot/function/compileJoint.ts'
-import { valueSpec } from '../../aot/meta/valueSpec.ts'
+import { tensorSpec } from '../../aot/meta/valueSpec.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { config } from '../../config.ts'
 import { resultsOf } from '../../dynamo/index.ts'
@@ -68,8 +68,8 @@ class SplitCheck implements SplitWatch {
     const { inputs, tangents, outputs } = this.#joint
     const generator = new Generator(0)
     const starts = tangents.map((node) => {
-      const known = valueSpec(node)
-      return known !== undefined && 'shape' in known ? randn(known.shape, { generator }).to(known.dtype) : null
+      const known = tensorSpec(node)
+      return known !== null ? randn(known.shape, { generator }).to(known.dtype) : null
     })
     const given = new Map<string, unknown>([...inputs, ...tangents].map((node, i) => [node.name, [...values, ...starts][i]]))
     const run = (gm: GraphModule, args: readonly unknown[]): readonly unknown[] => {

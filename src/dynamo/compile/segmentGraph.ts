@@ -1,9 +1,9 @@
 // The graph of a segment: from recorded steps to the GraphModule that a backend gets.
 import { readableArguments } from '../../aot/index.ts'
 import { present } from '../../errors/index.ts'
+import { recordOf, recordValue } from '../../fx/graph/nodeValue.ts'
 import { Graph, GraphModule, operator } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
-import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { Segment } from '../segment/segment.ts'
 import { neededSteps } from '../tree/traceTree.ts'
 import type { ArgStep, Step } from '../tree/traceTree.ts'
@@ -32,8 +32,6 @@ export interface SegmentGraph {
   readonly inputSlots: readonly number[]
 }
 
-const specOf = (t: Tensor): TensorSpec => ({ shape: t.shape, dtype: t.dtype, strides: t.strides })
-
 /** The steps that `outputs` need, as nodes; placeholders come first, in the order in which the program met them. Shapes are those of the present walk. */
 export function openGraph(segment: Segment, outputs: readonly number[], { names, takesSizes, allResults = false }: GraphOptions): OpenGraph {
   const end = segment.cursor
@@ -47,7 +45,7 @@ export function openGraph(segment: Segment, outputs: readonly number[], { names,
     const node = graph.placeholder(names(arg.slot) ?? `${arg.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
     if (arg.kind === 'input') {
       const { shape, dtype, strides, requiresGrad } = segment.metAs(arg)
-      node.meta['val'] = { shape, dtype, strides, requiresGrad }
+      recordValue(node, { shape, dtype, strides, requiresGrad })
     }
     nodes.set(arg.slot, node)
     inputSlots.push(arg.slot)
@@ -97,16 +95,16 @@ function emit(graph: Graph, step: Step, nodes: Map<number, Node>, segment: Segme
   const node = graph.callFunction(fn, args, kwargs)
   if (step.stack !== null) node.meta['stack_trace'] = step.stack
   if (step.single) {
-    node.meta['val'] = specOf(segment.likeOf(step))
+    recordValue(node, recordOf(segment.likeOf(step)))
     nodes.set(step.firstSlot, node)
     return
   }
   const results = step.results.map((_, i) => segment.likeOf(step, i))
-  node.meta['val'] = results.map(specOf)
+  recordValue(node, results.map(recordOf))
   results.forEach((result, i) => {
     if (!isNeeded(step.firstSlot + i)) return
     const item = graph.callFunction(operator.getitem, [node, i])
-    item.meta['val'] = specOf(result)
+    recordValue(item, recordOf(result))
     nodes.set(step.firstSlot + i, item)
   })
 }

@@ -8,7 +8,7 @@ import type { Pass } from '../../pipeline/index.ts'
 import { applyRewrites, nodeRewrite } from '../passes/each/rewrites.ts'
 import type { GraphRewrite } from '../passes/each/rewrites.ts'
 import { GraphModule } from '../run/graphModule.ts'
-import { nodeSpec } from '../text/annotation.ts'
+import { knownValue } from '../graph/nodeValue.ts'
 import { symbolicTrace } from '../trace/symbolicTrace.ts'
 
 /** What folding needs of tensors. */
@@ -58,7 +58,7 @@ export const batchNormRewrite: GraphRewrite = /* @__PURE__ */ nodeRewrite({
     before.users.size === 1 &&
     layer.weight.shape[0] === norm.runningMean.shape[0] &&
     // The norm is of dimension 1. The features of a linear layer are the last dimension, which is another one unless the result is a matrix.
-    (!('inFeatures' in layer) || isMatrix(nodeSpec(before))) &&
+    (!('inFeatures' in layer) || isMatrix(knownValue(before))) &&
     // A layer that is called twice has one weight for both calls.
     callsOf(gm, before.target) === 1 &&
     callsOf(gm, normPath) === 1,

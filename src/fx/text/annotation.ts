@@ -1,6 +1,7 @@
 // What is known about a node's value, as a comment after its line: `// f32[2, 3]`.
 import { environmentVariable } from '../../protocol/index.ts'
 import type { SpecOptions } from '../graph/graphText.ts'
+import { isTensorRecord, knownValue } from '../graph/nodeValue.ts'
 import type { Node } from '../graph/node.ts'
 
 /** `float32` -> `f32`, `bfloat16` -> `bf16`, `float8_e4m3fn` -> `f8e4m3fn`, `bool` -> `b8`. PyTorch's dtype_abbrs. */
@@ -17,24 +18,12 @@ export function withEnvironment<O extends SpecOptions>(options: O): O & Required
   }
 }
 
-interface Spec {
-  readonly shape: readonly number[]
-  readonly dtype: string
-  readonly strides?: readonly number[]
-  readonly device?: unknown
-}
-
-function isSpec(value: unknown): value is Spec {
-  if (typeof value !== 'object' || value === null || !('shape' in value) || !('dtype' in value)) return false
-  return Array.isArray(value.shape) && typeof value.dtype === 'string'
-}
-
 /** A size, a stride or a device. Meta may come from a file, where they can be anything. */
 const partText = (part: unknown): string => (typeof part === 'object' ? '?' : String(part))
 
 /** `f32[2, 3]` for a tensor or anything else with a shape and a dtype, `(f32[2], f32[3])` for an array of them, null for other values. */
 export function specText(value: unknown, options: SpecOptions = {}): string | null {
-  if (isSpec(value)) {
+  if (isTensorRecord(value)) {
     const stride = options.includeStride === true && Array.isArray(value.strides) ? `[${value.strides.map(partText).join(', ')}]` : ''
     const device = options.includeDevice === true && value.device !== undefined ? partText(value.device) : ''
     return `${shortDtype(value.dtype)}[${value.shape.map(partText).join(', ')}]${stride}${device}`
@@ -46,12 +35,7 @@ export function specText(value: unknown, options: SpecOptions = {}): string | nu
   return null
 }
 
-/** What a node's meta says about its value: `val`, else `tensor_meta`, else `example_value`. */
-export function nodeSpec(node: Node): unknown {
-  return node.meta['val'] ?? node.meta['tensor_meta'] ?? node.meta['example_value']
-}
-
 /** The annotation of a node: `f32[2, 3]`, else its type, else null. */
 export function annotation(node: Node, options: SpecOptions = {}): string | null {
-  return specText(nodeSpec(node), options) ?? (node.type === null ? null : String(node.type))
+  return specText(knownValue(node), options) ?? (node.type === null ? null : String(node.type))
 }

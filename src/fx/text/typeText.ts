@@ -3,7 +3,7 @@
 import { blockComment, entryOf } from '../../protocol/index.ts'
 import type { TypeStyle } from '../graph/graphText.ts'
 import type { Node } from '../graph/node.ts'
-import { nodeSpec } from './annotation.ts'
+import { knownValue } from '../graph/nodeValue.ts'
 
 const NAMES: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({
@@ -82,7 +82,7 @@ export function valueType(node: Node): string | null {
     const type = typeof node.type === 'string' ? typescriptType(node.type) : node.type.typescript
     return confined(type) ? type : 'any'
   }
-  return typeOfValue(nodeSpec(node)) ?? (node.op === 'placeholder' && node.args.length > 0 ? typeOfValue(node.args[0]) : null)
+  return typeOfValue(knownValue(node)) ?? (node.op === 'placeholder' && node.args.length > 0 ? typeOfValue(node.args[0]) : null)
 }
 
 /** The type of a value, or of a tensor's metadata; null for other objects. */

@@ -5,6 +5,7 @@ import type { Module } from '../../module/index.ts'
 import { isTensorLike } from '../../protocol/index.ts'
 import { evaluateNode } from '../run/evaluate.ts'
 import type { Graph } from '../graph/graph.ts'
+import { recordOf, recordValue } from '../graph/nodeValue.ts'
 import { targetText } from '../graph/node.ts'
 import type { Node } from '../graph/node.ts'
 import { isKnowable, knownProxy, nodeOf, tracerOf } from '../values/proxy.ts'
@@ -56,7 +57,7 @@ export class MetaTracer extends Tracer {
     if (known === null) return node
     this.#values.set(node, known)
     const { value } = known
-    if (isTensorLike(value)) node.meta['val'] = { shape: value.shape, dtype: value.dtype, strides: 'strides' in value ? value.strides : undefined }
+    if (isTensorLike(value)) recordValue(node, recordOf(value))
     return node
   }
 

@@ -1,5 +1,7 @@
 // toOnnx: a GraphModule as an ONNX model, which other runtimes can run.
 import { ArgumentError, InternalError, UnsupportedError } from '../../errors/index.ts'
+import { isTensorSpec, tensorSpec, tensorSpecs } from '../../aot/meta/valueSpec.ts'
+import { knownValue } from '../../fx/graph/nodeValue.ts'
 import { Node, operator } from '../../fx/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { opOf } from '../../ops/index.ts'
@@ -8,7 +10,6 @@ import type { OnProgress } from '../../protocol/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { treeLeaves } from '../../pytree/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
 import { Call, isValue } from './call.ts'
 import type { CallArg } from './call.ts'
 import { attributeOf, lower } from './lower.ts'
@@ -68,8 +69,6 @@ export function toOnnx(gm: GraphModule, options: ToOnnxOptions = {}): OnnxModel 
   return { ...files, inputs: builder.inputs, outputs: builder.outputs, operators: builder.counts }
 }
 
-const isSpec = (value: unknown): value is TensorSpec => typeof value === 'object' && value !== null && 'shape' in value && 'dtype' in value
-
 /** The given inputs, or tensors without data from what the placeholders know. */
 function inputsOf(gm: GraphModule, given: readonly unknown[] | undefined): readonly unknown[] {
   const placeholders = gm.graph.findNodes({ op: 'placeholder' })
@@ -78,8 +77,8 @@ function inputsOf(gm: GraphModule, given: readonly unknown[] | undefined): reado
     return gm.graph.processInputs(...given)
   }
   return placeholders.map((node) => {
-    const spec = node.meta['val'] ?? node.meta['tensor_meta']
-    if (isSpec(spec)) return Tensor.fake({ shape: spec.shape, dtype: spec.dtype })
+    const spec = knownValue(node)
+    if (isTensorSpec(spec)) return Tensor.fake({ shape: spec.shape, dtype: spec.dtype })
     throw new ArgumentError(
       `toOnnx: the shape of the input '${node.name}' is not known; pass example inputs: toOnnx(gm, { inputs: [torch.ones([1, 3, 224, 224])] }).`,
     )
@@ -113,9 +112,9 @@ class Writer {
   #valuesOf(node: Node): readonly Value[] {
     switch (node.op) {
       case 'placeholder': {
-        const spec = node.meta['val']
+        const spec = tensorSpec(node)
         // A number among the inputs is a constant of the trace.
-        return isSpec(spec) ? [this.#builder.input(node.target, spec.dtype, spec.shape)] : []
+        return spec !== null ? [this.#builder.input(node.target, spec.dtype, spec.shape)] : []
       }
       case 'get_attr': {
         const tensor = attributeOf(this.#gm, this.#lowered, node.target)
@@ -148,9 +147,7 @@ class Writer {
     const args = op.schema.args.map((arg, i): CallArg =>
       this.#arg(node, i < node.args.length ? node.args[i] : (node.kwargs[arg.name] ?? arg.default)),
     )
-    const spec = node.meta['val']
-    const results = Array.isArray(spec) ? spec.filter(isSpec) : isSpec(spec) ? [spec] : []
-    const call = new Call(this.#builder, op, args, results, node.name, place)
+    const call = new Call(this.#builder, op, args, tensorSpecs(node), node.name, place)
     const rule = ruleOf(op)
     if ('none' in rule) return call.unsupported(rule.none)
     const written = rule(call)

@@ -2,6 +2,7 @@
 import { ArgumentError } from '../../../errors/index.ts'
 import { checkDepth, isPlainObject, isTensorLike } from '../../../protocol/index.ts'
 import { checkNode } from '../../../protocol/graphChecks.ts'
+import { isTensorRecord, recordOf } from '../../graph/nodeValue.ts'
 import type { Node } from '../../graph/node.ts'
 
 /** What is recorded about a tensor. */
@@ -15,7 +16,7 @@ export interface TensorMetadata {
 
 /** Whether a note is that of one tensor, not of an array or object of them. */
 export function isTensorMetadata(note: unknown): note is TensorMetadata {
-  return isPlainObject(note) && Array.isArray(note['shape']) && typeof note['dtype'] === 'string'
+  return isPlainObject(note) && isTensorRecord(note)
 }
 
 /** The metadata of a tensor. Arrays and plain objects are mapped item by item; other values stay unchanged. */
@@ -26,9 +27,8 @@ export function extractTensorMetadata(value: unknown): unknown {
 function metadataOf(value: unknown, depth: number): unknown {
   checkDepth(depth)
   if (isTensorLike(value)) {
-    const { shape, dtype, requiresGrad } = value
-    const strides = 'strides' in value && Array.isArray(value.strides) ? value.strides : []
-    return { shape, dtype, requiresGrad, strides } satisfies TensorMetadata
+    const { shape, dtype, strides = [] } = recordOf(value)
+    return { shape, dtype, requiresGrad: value.requiresGrad, strides } satisfies TensorMetadata
   }
   if (Array.isArray(value)) return value.map((item) => metadataOf(item, depth + 1))
   return isPlainObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metadataOf(item, depth + 1)])) : value

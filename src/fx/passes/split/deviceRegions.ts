@@ -1,6 +1,7 @@
 // partitionByDevice: the regions of a graph that run on one device, each as one call. PyTorch's torch.fx.passes.backends.cudagraphs.
 import { ArgumentError } from '../../../errors/index.ts'
 import { checkArray, checkCount, checkOptions, isObject } from '../../../protocol/index.ts'
+import { recordedValue } from '../../graph/nodeValue.ts'
 import { targetText } from '../../graph/node.ts'
 import type { Node } from '../../graph/node.ts'
 import { operator } from '../../graph/operator.ts'
@@ -24,7 +25,7 @@ const DEFAULT_NEVER: readonly string[] = ['torch.ops.tensorfx.embedding_backward
 
 /** The device that FakeTensorProp or a backend recorded for a value; `'several'`, which no region has, if its parts are on different ones. @throws ArgumentError if nothing is recorded. */
 function recordedDevice(node: Node): string | null {
-  const value = node.meta['val'] ?? node.meta['fake_result']
+  const value = recordedValue(node) ?? node.meta['fake_result']
   if (value === undefined)
     throw new ArgumentError(`the value of node '${node.name}' is not known; run FakeTensorProp of 'tensorfx/aot' on the graph, or pass deviceOf.`)
   const devices = new Set((Array.isArray(value) ? value : [value]).map(deviceOfValue))
