@@ -57,8 +57,8 @@ export type { WrapOptions } from './values/wrap.ts'
 export { len, math } from './values/builtins.ts'
 export { proxyable } from './values/instances.ts'
 export { AssertionFailed, _assert, _assertIsNone, bool } from './values/assertions.ts'
-export { capturedConstants } from './graph/constants.ts'
-export type { CapturedConstant } from './graph/constants.ts'
+export { capturedConstants } from './run/constants.ts'
+export type { CapturedConstant } from './run/constants.ts'
 export {
   NodeSource,
   formatStack,

@@ -3,9 +3,9 @@ import { checkGraph } from '../../protocol/graphChecks.ts'
 import { isTensorLike, isObject } from '../../protocol/index.ts'
 import type { TensorLike } from '../../protocol/index.ts'
 import type { Frame } from '../../provenance/index.ts'
-import type { Graph } from './graph.ts'
-import type { Node } from './node.ts'
-import { originOf } from './origin.ts'
+import type { Graph } from '../graph/graph.ts'
+import type { Node } from '../graph/node.ts'
+import { originOf } from '../graph/origin.ts'
 
 /** A value that tracing made part of the graph. */
 export interface CapturedConstant {
