@@ -15,7 +15,8 @@ const cases = await allValueCases()
 /** Modes see it: it is not composed of others. */
 const isPrimitive = (op: OpDef): boolean => op.decompose === null || op.derivative !== null
 const noneOf = (rule: BatchRule | null): string | null => (rule !== null && typeof rule === 'object' && 'none' in rule ? rule.none : null)
-const takesTensors = (op: OpDef): boolean => (cases.get(op.qualname) ?? []).some((one) => plainsIn(one.args).length > 0)
+/** Whether a case takes tensors and does not read their values, which examples under vmap do not have. */
+const takesTensors = (op: OpDef): boolean => (cases.get(op.qualname) ?? []).some((one) => one.readsValues !== true && plainsIn(one.args).length > 0)
 const operators = builtInOps().filter((op) => isPrimitive(op) && takesTensors(op))
 
 const flat = (result: unknown): Tensor[] => [result].flat() as Tensor[]

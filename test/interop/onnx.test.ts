@@ -63,7 +63,7 @@ const NOT_EXPORTED: Readonly<Record<string, readonly string[]>> = {
     ops.tensorfx.avg_pool2d_backward ops.tensorfx.refused_gradient`.split(/\s+/),
   'the shape depends on data':
     `repeat_interleave nn.functional.one_hot bincount unique unique_consecutive nonzero argwhere masked_select masked_scatter index
-    nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d`.split(/\s+/),
+    nn.functional.fractional_max_pool2d nn.functional.fractional_max_pool3d ops.tensorfx.nonzero_rows`.split(/\s+/),
   'it is random':
     `svd_lowrank pca_lowrank rand randn randint randint_like randperm rand_like randn_like bernoulli multinomial poisson normal ops.tensorfx.poisson_quantiles ops.tensorfx.gamma_slope ops.tensorfx.beta_slope ops.tensorfx.gamma_samples ops.tensorfx.dirichlet_samples nn.functional.rrelu rrelu nn.functional.dropout1d nn.functional.dropout3d nn.functional.alpha_dropout alpha_dropout ops.tensorfx.philox_uniform ops.tensorfx.philox_normal
     ops.tensorfx.philox_integer ops.tensorfx.philox_permutation ops.tensorfx.philox_bits`.split(/\s+/),

@@ -247,7 +247,7 @@ const nonzeroTable = (self: Tensor): Tensor => {
 }
 
 /**
- * {@link nonzero} as an operator that traces record: a fake tensor has no positions. Internal.
+ * {@link nonzero} as an operator that traces record: a fake tensor has no positions. Internal; PyTorch's `torch.nonzero`.
  *
  * Shape: [n, number of dimensions].
  *
@@ -259,7 +259,7 @@ export const nonzeroRows: Op['nonzeroRows'] = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['dataShape'],
   vmap: { none: 'examples have different numbers of non-zero elements' },
-  onnx: { none: 'the number of rows depends on data' },
+  onnx: { none: 'the shape of the result depends on data' },
   autocast: 'as is',
   meta: (self) => ({ shape: [sizeOfData('torch.nonzero', self.symNumel), self.ndim], dtype: 'int64' }),
   kernel: nonzeroTable,
