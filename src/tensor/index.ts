@@ -1,7 +1,7 @@
 // Tensors: a shape, a dtype, strides and a storage; what prints, copies and reads them.
 export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
-export { asRule, hasNumbers, layoutSeen, makeFake, NumbersNeeded, numbersOf, SymbolicTensor } from './symbolicTensor.ts'
+export { asRule, hasNumbers, layoutSeen, makeFake, NumbersNeeded, numbersOf, scalarOf, SymbolicTensor } from './symbolicTensor.ts'
 export {
   areNumbers,
   hasNoElements,
@@ -19,6 +19,8 @@ export {
   sizeMul,
   sizeMustEq,
   sizeOfData,
+  sizeNumber,
+  sizeNumbers,
   sizeProduct,
   sizeSub,
   withDataSizes,

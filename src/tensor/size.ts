@@ -132,6 +132,14 @@ export function sizeProduct(list: readonly Size[]): Size {
   return product
 }
 
+/**
+ * The number that a size is in this run, with a guard that it is this one: for what is made of numbers, such as tables of positions, and holds for these sizes only. PyTorch's `int(s)`.
+ */
+export const sizeNumber = (size: Size): number => (typeof size === 'number' ? size : size.toInt())
+
+/** {@link sizeNumber} of each. */
+export const sizeNumbers = (sizes: readonly Size[]): readonly number[] => (areNumbers(sizes) ? sizes : sizes.map(sizeNumber))
+
 /** Whether one of the sizes is 0. */
 export function hasNoElements(shape: readonly Size[]): boolean {
   for (let i = 0; i < shape.length; i++) {

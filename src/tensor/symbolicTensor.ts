@@ -82,6 +82,9 @@ function seenByPrograms(list: readonly Size[], what: string): readonly number[] 
 
 const frozen = (list: readonly Size[]): readonly number[] => Object.freeze([...list]) as readonly number[]
 
+/** A size where an operator takes a scalar: a symbol has the type of a number there, as for programs. */
+export const scalarOf = (size: Size): number => (typeof size === 'number' ? size : (frozen([size])[0] ?? 0))
+
 /** What programs see of a tensor's layout, wherever it is asked for: symbols with the types of numbers, if it has any. */
 export function layoutSeen(tensor: Tensor): TensorSpec & { readonly strides: readonly number[] } {
   const { dtype } = tensor

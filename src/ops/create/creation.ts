@@ -25,9 +25,10 @@ import {
   exactInteger,
   formatShape,
   getDefaultDtype,
+  isNoSize,
   sizeAtMost,
   sizeCeilDiv,
-  isNoSize,
+  sizeEq,
   sizeProduct,
   sizeSub,
 } from '../../tensor/index.ts'
@@ -339,13 +340,13 @@ export const linspace: OpFunction<(start: number, end: number, steps: number, op
  * @throws ShapeError if a size is negative.
  * @example torch.eye(2).toArray() // [[1, 0], [0, 1]]
  */
-export const eye: OpFunction<(n: number, m?: number | null | CreationOptions, options?: CreationOptions) => Tensor> = defineOp({
-  schema: 'eye(int n, int? m=None, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+export const eye: OpFunction<(n: Size, m?: Size | null | CreationOptions, options?: CreationOptions) => Tensor> = defineOp({
+  schema: 'eye(SymInt n, SymInt? m=None, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
   decompose: (n, m, dtype, requiresGrad) => {
     checkSize('torch.eye', [n, m ?? n])
     const rows = rangeOf(0, 1, n, 'int32')
-    const columns = m === null || m === n ? rows : rangeOf(0, 1, m, 'int32')
+    const columns = m === null || sizeEq(m, n) ? rows : rangeOf(0, 1, m, 'int32')
     const diagonal = rows.unsqueeze(1).eq(columns)
     return asLeaf('torch.eye', diagonal.to(dtype ?? getDefaultDtype()), requiresGrad)
   },

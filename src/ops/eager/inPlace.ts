@@ -64,7 +64,7 @@ function overlapsInAnotherLayout(self: Tensor, args: readonly Arg[]): boolean {
   for (let i = 1; i < args.length; i++) {
     const arg = args[i]
     if (!(arg instanceof Tensor) || arg.storage !== storage || arg === self) continue
-    if (arg.offset !== self.offset || !sameShape(arg.sizes, self.sizes) || !sameShape(arg.steps, self.steps)) return true
+    if (arg.offset !== self.offset || !sameShape(arg.symSizes, self.symSizes) || !sameShape(arg.steps, self.steps)) return true
   }
   return false
 }

@@ -102,7 +102,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
         first = arg
         // A tensor without dimensions promotes differently: see pointwiseDTypes.
         flat = arg.contiguousLayout && arg.sizes.length > 0
-      } else if (flat) flat = arg.contiguousLayout && sameShape(first.sizes, arg.sizes)
+      } else if (flat) flat = arg.contiguousLayout && sameShape(first.symSizes, arg.symSizes)
     } else if (typeof arg === 'number') {
       code = numberCode(kernels, arg, i)
       if (code === LITERAL) literals += Object.is(arg, -0) ? '-0,' : `${arg},`
@@ -114,7 +114,7 @@ export function launchPointwise(op: PointwiseOp, args: readonly Arg[], out: Tens
     signature = signature * 16 + code
   }
   if (out !== null) {
-    if (flat) flat = out.contiguousLayout && first !== null && sameShape(first.sizes, out.sizes)
+    if (flat) flat = out.contiguousLayout && first !== null && sameShape(first.symSizes, out.symSizes)
     signature = -(signature * 16 + codeOf(out.dtype))
   }
   if (!flat || first === null || args.length > 10) {

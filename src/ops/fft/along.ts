@@ -45,7 +45,7 @@ export function realInput(op: string, self: Tensor): Tensor {
 /** Cuts a dimension to `n` elements, or appends zeros. */
 export function resized(op: string, x: Tensor, dim: number, n: number): Tensor {
   const size = sizeAt(x.sizes, dim)
-  if (n < 1) throw new ArgumentError(`${op}: the number of elements must be at least 1, got ${n} (shape ${formatShape(x.sizes)}).`)
+  if (n < 1) throw new ArgumentError(`${op}: the number of elements must be at least 1, got ${n} (shape ${formatShape(x.symSizes)}).`)
   if (n === size) return x
   if (n < size) return narrow(x, dim, 0, n)
   const at = dim < 0 ? dim + x.ndim : dim

@@ -70,7 +70,7 @@ export const fftLines: Op['fftLines'] = defineOp({
     if (self.dtype !== 'float32' && self.dtype !== 'float64')
       throw new DTypeError(`torch.ops.tensorfx.fft_lines: self must be float32 or float64, got ${self.dtype}; convert it first: x.float().`)
     if (self.ndim < 2 || self.sizes.at(-1) !== 2 || self.sizes.at(-2) === 0)
-      throw new ShapeError(`torch.ops.tensorfx.fft_lines: self must have a shape [.., n, 2] with n of at least 1, got ${formatShape(self.sizes)}.`)
+      throw new ShapeError(`torch.ops.tensorfx.fft_lines: self must have a shape [.., n, 2] with n of at least 1, got ${formatShape(self.symSizes)}.`)
     return { shape: self.sizes, dtype: self.dtype }
   },
   kernel: (self, inverse) => {

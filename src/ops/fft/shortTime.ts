@@ -124,13 +124,15 @@ export const istft: Op['istft'] = defineOp({
     const op = 'torch.istft'
     if (!isComplex(self)) throw new DTypeError(`${op}: self must be complex, as torch.stft gives it, got ${self.dtype}; use torch.viewAsComplex(x).`)
     if ((self.ndim !== 2 && self.ndim !== 3) || self.numel === 0)
-      throw new ShapeError(`${op}: self must have the shape [frequencies, frames] or [batch, frequencies, frames], got ${formatShape(self.sizes)}.`)
+      throw new ShapeError(
+        `${op}: self must have the shape [frequencies, frames] or [batch, frequencies, frames], got ${formatShape(self.symSizes)}.`,
+      )
     const frames = framesOf(op, nFft, hopLength, winLength, window)
     const half = Math.floor(nFft / 2) + 1
     const frequencies = sizeAt(self.sizes, -2)
     const onesided = givenOnesided ?? frequencies !== nFft
     if (frequencies !== (onesided ? half : nFft))
-      throw new ShapeError(`${op}: self must have ${onesided ? half : nFft} frequencies for nFft ${nFft}, got shape ${formatShape(self.sizes)}.`)
+      throw new ShapeError(`${op}: self must have ${onesided ? half : nFft} frequencies for nFft ${nFft}, got shape ${formatShape(self.symSizes)}.`)
     if (returnComplex && onesided)
       throw new ArgumentError(`${op}: a half transform gives real signals: leave out returnComplex, or set onesided to false.`)
     if (!returnComplex && isComplex(window)) throw new ArgumentError(`${op}: with a complex window set returnComplex to true.`)

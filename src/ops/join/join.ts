@@ -23,7 +23,7 @@ import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
 import { copyInto } from '../eager/copy.ts'
-import { partCount, sizeAt, symDimAndSize } from '../shared/shapes.ts'
+import { partCount, sizeAt, dimAndSize } from '../shared/shapes.ts'
 import { reshape, unsqueeze } from '../view/reshape.ts'
 import { select, slice } from '../view/slicing.ts'
 
@@ -41,7 +41,7 @@ function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: Tens
   // As in PyTorch, a tensor of shape [0] adds nothing to tensors of any shape.
   const first = tensors.find((t) => !isNothing(t)) ?? tensors[0]
   if (first === undefined) throw new ArgumentError("torch.cat: argument 'tensors' must hold at least one tensor.")
-  const [at] = symDimAndSize('torch.cat', first, dim)
+  const [at] = dimAndSize('torch.cat', first, dim)
   let size: Size = 0
   let { dtype } = first
   for (const t of tensors) {
@@ -58,12 +58,13 @@ function catSpec(tensors: readonly Tensor[], dim: number): { readonly spec: Tens
 }
 
 /** Where each tensor starts along a dimension. */
-function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t: Tensor; readonly start: number; readonly size: number }[] {
-  let end = 0
+function startsOf(tensors: readonly Tensor[], at: number): readonly { readonly t: Tensor; readonly start: Size; readonly size: Size }[] {
+  let end: Size = 0
   return tensors.map((t) => {
-    const size = isNothing(t) ? 0 : sizeAt(t.sizes, at)
-    end += size
-    return { t, start: end - size, size }
+    const size = isNothing(t) ? 0 : sizeAt(t.symSizes, at)
+    const start = end
+    end = sizeAdd(end, size)
+    return { t, start, size }
   })
 }
 
@@ -87,16 +88,20 @@ export const cat: Op['cat'] = defineOp({
     const { shape, dtype } = numbersOf(spec)
     const out = Tensor.empty(shape, dtype)
     const stride = sizeAt(out.steps, at)
-    for (const { t, start } of startsOf(tensors, at))
-      if (t.numel > 0) copyInto(t, new Tensor(t.sizes, out.dtype, out.storage, out.steps, start * stride))
+    let start = 0
+    for (const t of tensors) {
+      if (t.numel === 0) continue
+      copyInto(t, new Tensor(t.sizes, out.dtype, out.storage, out.steps, start * stride))
+      start += sizeAt(t.sizes, at)
+    }
     return out
   },
   derivative: ([g], { args: [tensors, dim] }) => {
     const at = wrapDim('torch.cat', dim, g.ndim)
     return [
       startsOf(tensors, at).map(({ t, start, size }) => {
-        const part = slice(g, at, start, start + size)
-        return isNothing(t) ? reshape(part, t.sizes) : part
+        const part = slice(g, at, start, sizeAdd(start, size))
+        return isNothing(t) ? reshape(part, t.symSizes) : part
       }),
       null,
     ]
@@ -186,7 +191,7 @@ export const split: OpFunction<(self: Tensor, splitSize: Size | readonly Size[],
     recordAs: 'keywords',
     method: true,
     decompose: (self, splitSize, dim) => {
-      const [at, total] = symDimAndSize('torch.split', self, dim)
+      const [at, total] = dimAndSize('torch.split', self, dim)
       const sizes = sectionSizes(splitSize, total)
       const ends: Size[] = []
       for (const size of sizes) ends.push(sizeAdd(ends.at(-1) ?? 0, size))
@@ -210,7 +215,7 @@ export const chunk: Op['chunk'] = defineOp({
   method: true,
   decompose: (self, chunks, dim) => {
     if (chunks < 1) throw new ArgumentError(`torch.chunk: argument 'chunks' must be at least 1, got ${chunks}.`)
-    const [, total] = symDimAndSize('torch.chunk', self, dim)
+    const [, total] = dimAndSize('torch.chunk', self, dim)
     return split(self, sizeMax(1, sizeCeilDiv(total, chunks)), dim)
   },
 })
@@ -227,7 +232,7 @@ export const unbind: Op['unbind'] = defineOp({
   schema: 'unbind.int(Tensor self, int dim=0) -> Tensor[]',
   method: true,
   decompose: (self, dim) => {
-    const [at, size] = symDimAndSize('torch.unbind', self, dim)
+    const [at, size] = dimAndSize('torch.unbind', self, dim)
     return Array.from({ length: partCount('torch.unbind', Number(size)) }, (_, i) => select(self, at, i))
   },
 })
@@ -241,7 +246,7 @@ export const unbind: Op['unbind'] = defineOp({
  * @example torch.constantPadNd(torch.tensor([1, 2]), [1, 2], 9).toArray() // [9, 1, 2, 9, 9]
  */
 export const constantPadNd: Op['constantPadNd'] = defineOp({
-  schema: 'constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor',
+  schema: 'constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor',
   autocast: 'untouched',
   decompose: (self, pad, value) => {
     if (pad.length % 2 !== 0 || pad.length / 2 > self.ndim)
@@ -251,13 +256,14 @@ export const constantPadNd: Op['constantPadNd'] = defineOp({
       const at = self.ndim - 1 - k / 2
       const [before = 0, after = 0] = pad.slice(k, k + 2)
       const size = sizeAt(out.symSizes, at)
-      if (before + after < 0 && sizeLess(sizeAdd(size, before + after), 0))
+      const [grown, isCut] = [sizeAdd(before, after), sizeLess(before, 0) || sizeLess(after, 0)]
+      if (isCut && sizeLess(sizeAdd(size, grown), 0))
         throw new ShapeError(
-          `torch.constant_pad_nd: ${before} and ${after} elements cannot be cut off dimension ${at} of size ${size.toString()} (shape ${formatShape(self.symSizes)}).`,
+          `torch.constant_pad_nd: ${before.toString()} and ${after.toString()} elements cannot be cut off dimension ${at} of size ${size.toString()} (shape ${formatShape(self.symSizes)}).`,
         )
-      if (before < 0 || after < 0) out = slice(out, at, Math.max(0, -before), sizeSub(size, Math.max(0, -after)))
-      const block = (size: number): Tensor => full(out.symSizes.with(at, size), value, { dtype: out.dtype })
-      const parts = [...(before > 0 ? [block(before)] : []), out, ...(after > 0 ? [block(after)] : [])]
+      if (isCut) out = slice(out, at, sizeMax(0, sizeSub(0, before)), sizeSub(size, sizeMax(0, sizeSub(0, after))))
+      const block = (length: Size): Tensor => full(out.symSizes.with(at, length), value, { dtype: out.dtype })
+      const parts = [...(sizeLess(0, before) ? [block(before)] : []), out, ...(sizeLess(0, after) ? [block(after)] : [])]
       out = parts.length === 1 ? out : cat(parts, at)
     }
     return out
@@ -284,19 +290,19 @@ export const chunkCat: Op['chunkCat'] = defineOp({
     const alike = tensors.every((t) => t.ndim === first.ndim)
     const at = alike ? wrapDim(op, dim, first.ndim) : dim
     tensors.forEach((t, k) => {
-      if (t.numel === 0) throw new ArgumentError(`${op}: tensors[${k}] has no elements (shape ${formatShape(t.sizes)}).`)
-      if (at < 0 || at >= t.ndim) throw new ShapeError(`${op}: dim ${dim} is out of range for tensors[${k}] of shape ${formatShape(t.sizes)}.`)
-      if (!sameShape(t.sizes.slice(0, at), first.sizes.slice(0, at)))
+      if (sizeEq(t.symNumel, 0)) throw new ArgumentError(`${op}: tensors[${k}] has no elements (shape ${formatShape(t.symSizes)}).`)
+      if (at < 0 || at >= t.ndim) throw new ShapeError(`${op}: dim ${dim} is out of range for tensors[${k}] of shape ${formatShape(t.symSizes)}.`)
+      if (!sameShape(t.symSizes.slice(0, at), first.symSizes.slice(0, at)))
         throw new ShapeError(
-          `${op}: the sizes before dim ${dim} must agree, got tensors[0] of shape ${formatShape(first.sizes)} and tensors[${k}] of ${formatShape(t.sizes)}.`,
+          `${op}: the sizes before dim ${dim} must agree, got tensors[0] of shape ${formatShape(first.symSizes)} and tensors[${k}] of ${formatShape(t.symSizes)}.`,
         )
     })
     const rows = tensors.map((t) => {
-      const size = sizeAt(t.sizes, at)
-      const missing = Math.ceil(size / numChunks) * numChunks - size
-      const behind = t.sizes.slice(at + 1).flatMap(() => [0, 0])
-      const padded = missing === 0 ? t : constantPadNd(t, [...behind, 0, missing])
-      return reshape(padded, [...t.sizes.slice(0, at), numChunks, -1])
+      const size = sizeAt(t.symSizes, at)
+      const missing = sizeSub(sizeMul(sizeCeilDiv(size, numChunks), numChunks), size)
+      const behind = t.symSizes.slice(at + 1).flatMap(() => [0, 0])
+      const padded = sizeEq(missing, 0) ? t : constantPadNd(t, [...behind, 0, missing])
+      return reshape(padded, [...t.symSizes.slice(0, at), numChunks, -1])
     })
     return cat(rows, at + 1)
   },

@@ -1,8 +1,22 @@
 // Joins and splits that are composed of cat and slice: hstack, vstack, dstack, tensorSplit, meshgrid, blockDiag and more.
+import type { Size } from '../../protocol/index.ts'
 import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, windowOf } from '../../tensor/index.ts'
+import {
+  Tensor,
+  broadcastShapes,
+  formatShape,
+  windowOf,
+  sizeAdd,
+  sizeEq,
+  sizeFloorDiv,
+  sizeMin,
+  sizeMod,
+  sizeMul,
+  sizeNumber,
+  sizeSub,
+} from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -46,16 +60,16 @@ function partsOf(op: string, self: Tensor, wanted: unknown, dim: number): readon
   if (isPositions(given)) return [...given, size].map((end, i) => slice(self, at, i === 0 ? 0 : (given[i - 1] ?? 0), end))
   if (typeof given !== 'number' || !Number.isInteger(given) || given < 1)
     throw new ArgumentError(`${op}: indices_or_sections must be a positive number of parts or a list of positions, got ${valueText(given)}.`)
-  const [least, larger] = [Math.floor(size / given), size % given]
+  const [least, larger] = [sizeFloorDiv(size, given), sizeMod(size, given)]
   return Array.from({ length: partCount(op, given) }, (_, i) => {
-    const start = i * least + Math.min(i, larger)
-    return slice(self, at, start, start + least + (i < larger ? 1 : 0))
+    const [start, end] = [i, i + 1].map((n) => sizeAdd(sizeMul(n, least), sizeMin(n, larger)))
+    return slice(self, at, start ?? 0, end ?? size)
   })
 }
 
 function equalParts(op: string, self: Tensor, given: unknown, dim: number, least: number): readonly Tensor[] {
   if (self.ndim < least) throw new ShapeError(`${op}: self must have at least ${least} dimensions, got shape ${formatShape(self.symSizes)}.`)
-  if (typeof given === 'number' && sizeAt(self.sizes, dim) % given !== 0)
+  if (typeof given === 'number' && !sizeEq(sizeMod(sizeAt(self.symSizes, dim), given), 0))
     throw new ShapeError(`${op}: dimension ${dim} of size ${sizeAt(self.symSizes, dim)} cannot be cut into ${given} equal parts.`)
   return partsOf(op, self, given, dim)
 }
@@ -307,9 +321,9 @@ function choices(n: number, r: number): number {
 export const combinations: Op['combinations'] = defineOp({
   schema: 'combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor',
   decompose: (self, r, withReplacement) => {
-    if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim !== 1) throw new ShapeError(`torch.combinations: self must be a vector, got shape ${formatShape(self.symSizes)}.`)
     if (r < 0) throw new ArgumentError(`torch.combinations: r must be at least 0, got ${r}.`)
-    const n = self.numel
+    const n = sizeNumber(self.symNumel)
     const rows = choices(withReplacement ? n + r - 1 : n, r)
     // An int32 tensor says whether there is memory for this many.
     const positions = withoutModes(() => {
@@ -343,14 +357,15 @@ export const blockDiag: Op['blockDiag'] = defineOp({
   decompose: (tensors) => {
     const blocks = tensors.map((t) => atLeast(t, 2))
     const deep = blocks.find((t) => t.ndim > 2)
-    if (deep !== undefined) throw new ShapeError(`torch.block_diag: expected matrices, got shape ${formatShape(deep.sizes)}.`)
-    const width = blocks.reduce((n, t) => n + sizeAt(t.sizes, 1), 0)
-    let left = 0
+    if (deep !== undefined) throw new ShapeError(`torch.block_diag: expected matrices, got shape ${formatShape(deep.symSizes)}.`)
+    const width = blocks.reduce<Size>((n, t) => sizeAdd(n, sizeAt(t.symSizes, 1)), 0)
+    let left: Size = 0
     return cat(
       blocks.map((t) => {
-        const own = sizeAt(t.sizes, 1)
-        left += own
-        return constantPadNd(t, [left - own, width - left])
+        const own = sizeAt(t.symSizes, 1)
+        const before = left
+        left = sizeAdd(left, own)
+        return constantPadNd(t, [before, sizeSub(width, left)])
       }),
     )
   },
@@ -367,7 +382,7 @@ export const blockDiag: Op['blockDiag'] = defineOp({
 export const broadcastTensors: Op['broadcastTensors'] = defineOp({
   schema: 'broadcast_tensors(Tensor[] tensors) -> Tensor[]',
   decompose: (tensors) => {
-    const shape = tensors.reduce<readonly number[]>((known, t) => broadcastShapes('torch.broadcast_tensors', known, t.sizes), [])
+    const shape = tensors.reduce<readonly Size[]>((known, t) => broadcastShapes('torch.broadcast_tensors', known, t.symSizes), [])
     return tensors.map((t) => expand(t, shape))
   },
 })

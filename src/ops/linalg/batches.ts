@@ -1,9 +1,10 @@
 // Kernels of linear algebra: each matrix of a batch is read as float64, computed in JavaScript, and written back in the dtype of the tensor; and the adjoint, with which derivatives
 // are written for real and complex matrices alike.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
 import type { ComplexDType, DType } from '../../kernels/index.ts'
-import { exactElements, formatShape, numelOf, sizeEq, tensorFromValues } from '../../tensor/index.ts'
+import { exactElements, formatShape, numelOf, sizeEq, tensorFromValues, sizeMin } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { real } from '../complex/construct.ts'
 import { complexOf } from '../complex/views.ts'
@@ -31,10 +32,17 @@ export function checkMatrix(op: string, self: Tensor, square = false): void {
 /** The rule for the result of an operator on square matrices that gives matrices of their sizes. */
 export const squareSpec =
   (op: string) =>
-  (self: Tensor): TensorSpec => {
+  (self: Tensor): TensorSpec<Size> => {
     checkMatrix(op, self, true)
-    return { shape: self.sizes, dtype: self.dtype }
+    return { shape: self.symSizes, dtype: self.dtype }
   }
+
+/** The smaller one of the sizes of matrices. */
+export function smaller(shape: readonly number[]): number
+export function smaller(shape: readonly Size[]): Size
+export function smaller(shape: readonly Size[]): Size {
+  return sizeMin(sizeAt(shape, -2), sizeAt(shape, -1))
+}
 
 /** Throws DTypeError if one of two operands is complex, and the other is not. */
 export function checkAlike(op: string, a: Tensor, b: Tensor): void {

@@ -77,8 +77,8 @@ export const choleskyEx: Op['choleskyEx'] = defineOp({
   meta: (self) => {
     checkMatrix('torch.linalg.cholesky_ex', self, true)
     return [
-      { shape: self.sizes, dtype: self.dtype },
-      { shape: self.sizes.slice(0, -2), dtype: 'int32' },
+      { shape: self.symSizes, dtype: self.dtype },
+      { shape: self.symSizes.slice(0, -2), dtype: 'int32' },
     ]
   },
   kernel: (self, upper, checkErrors): readonly [Tensor, Tensor] => {

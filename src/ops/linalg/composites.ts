@@ -1,6 +1,6 @@
 // Functions of linear algebra that follow from products, solutions and decompositions.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, numelOf, sizeEq, sizeLess, wrapDim } from '../../tensor/index.ts'
+import { formatShape, sizeEq, sizeLess, wrapDim, sizeProduct, sizeNumber } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { arange, eye, zeros } from '../create/creation.ts'
@@ -28,7 +28,7 @@ import { inv, linalgSolve, solveTriangular } from './solve.ts'
 function power(op: string, self: Tensor, n: number): Tensor {
   checkMatrix(op, self, true)
   if (n === 0) {
-    const one = eye(sizeAt(self.sizes, -1), { dtype: self.dtype })
+    const one = eye(sizeAt(self.symSizes, -1), { dtype: self.dtype })
     // It has the gradient 0, and not none.
     return where(eq(one, one), one, self)
   }
@@ -179,7 +179,7 @@ export const linalgVander: Op['linalgVander'] = defineOp({
   decompose: (x, n) => {
     if (n !== null && n < 1) throw new ArgumentError(`torch.linalg.vander: N must be at least 1, got ${n}.`)
     const line = x.ndim === 0 ? reshape(x, [1]) : x
-    return powersOf(line, n ?? sizeAt(line.sizes, -1))
+    return powersOf(line, n ?? sizeNumber(sizeAt(line.symSizes, -1)))
   },
 })
 
@@ -196,7 +196,7 @@ export const vander: Op['vander'] = defineOp({
   decompose: (x, n, increasing) => {
     if (x.ndim !== 1) throw new ArgumentError(`torch.vander: x must be a vector, got shape ${formatShape(x.symSizes)}.`)
     if (n !== null && n < 0) throw new ArgumentError(`torch.vander: N must not be negative, got ${n}.`)
-    const powers = powersOf(x, n ?? sizeAt(x.sizes, -1))
+    const powers = powersOf(x, n ?? sizeNumber(sizeAt(x.symSizes, -1)))
     return increasing ? powers : flip(powers, -1)
   },
 })
@@ -216,12 +216,13 @@ export const tensorinv: Op['tensorinv'] = defineOp({
   autocast: 'float32',
   decompose: (self, ind) => {
     if (ind < 1) throw new ArgumentError(`torch.linalg.tensorinv: ind must be positive, got ${ind}.`)
-    const [outer, rest] = [self.sizes.slice(0, ind), self.sizes.slice(ind)]
-    if (numelOf(outer) !== numelOf(rest))
+    const [outer, rest] = [self.symSizes.slice(0, ind), self.symSizes.slice(ind)]
+    const count = sizeProduct(rest)
+    if (!sizeEq(sizeProduct(outer), count))
       throw new ShapeError(
-        `torch.linalg.tensorinv: the first ${ind} dimensions of ${formatShape(self.sizes)} must have as many elements as the others.`,
+        `torch.linalg.tensorinv: the first ${ind} dimensions of ${formatShape(self.symSizes)} must have as many elements as the others.`,
       )
-    return reshape(inv(reshape(self, [numelOf(outer), numelOf(rest)])), [...rest, ...outer])
+    return reshape(inv(reshape(self, [count, count])), [...rest, ...outer])
   },
 })
 
@@ -247,10 +248,12 @@ export const tensorsolve: Op['tensorsolve'] = defineOp({
             dims,
             dims.map((_, i) => given.ndim - dims.length + i),
           )
-    const rest = a.sizes.slice(b.ndim)
-    if (numelOf(rest) !== b.numel)
-      throw new ShapeError(`torch.linalg.tensorsolve: A of shape ${formatShape(a.sizes)} does not map ${b.numel} numbers to ${formatShape(b.sizes)}.`)
-    return reshape(linalgSolve(reshape(a, [b.numel, b.numel]), reshape(b, [-1])), rest)
+    const rest = a.symSizes.slice(b.ndim)
+    if (!sizeEq(sizeProduct(rest), b.symNumel))
+      throw new ShapeError(
+        `torch.linalg.tensorsolve: A of shape ${formatShape(a.symSizes)} does not map ${b.symNumel.toString()} numbers to ${formatShape(b.symSizes)}.`,
+      )
+    return reshape(linalgSolve(reshape(a, [b.symNumel, b.symNumel]), reshape(b, [-1])), rest)
   },
 })
 
@@ -283,7 +286,7 @@ export const lstsq: Op['lstsq'] = defineOp({
     const none = zeros([0], { dtype: a.dtype })
     const values = how === 'gels' || how === 'gelsy' ? none : svdvals(a.detach())
     const rank = how === 'gels' ? zeros([0], { dtype: 'int64' }) : matrixRank(a.detach(), { rtol: rcond })
-    const isFull = (): boolean => how === 'gels' || rank.isFake || sizeEq(rank.symNumel, 0) || amin(rank).item() === sizeAt(a.sizes, -1)
+    const isFull = (): boolean => how === 'gels' || rank.isFake || sizeEq(rank.symNumel, 0) || amin(rank).item() === sizeAt(a.symSizes, -1)
     const residuals = sizeLess(n, m) && how !== 'gelsy' && isFull() ? sum(square(sub(matmul(a, x), side)), [-2]) : none
     return [solution, residuals, rank, values]
   },
@@ -323,6 +326,6 @@ export const choleskyInverse: Op['choleskyInverse'] = defineOp({
   autocast: 'float32',
   decompose: (factor, upper) => {
     checkMatrix('torch.cholesky_inverse', factor, true)
-    return choleskySolve(eye(sizeAt(factor.sizes, -1), { dtype: factor.dtype }), factor, upper)
+    return choleskySolve(eye(sizeAt(factor.symSizes, -1), { dtype: factor.dtype }), factor, upper)
   },
 })

@@ -1,8 +1,9 @@
 // Decompositions of matrices: QR, eigenvalues of symmetric matrices, singular values.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { tensorFromValues } from '../../tensor/index.ts'
+import { tensorFromValues, sizeMin } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -19,7 +20,7 @@ import { tril } from './triangular.ts'
 import { diagonal } from '../view/diagonal.ts'
 import { squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
-import { adjointOf, checkMatrix, matricesOf, realPart, tensorOf } from './batches.ts'
+import { adjointOf, checkMatrix, matricesOf, realPart, tensorOf, smaller } from './batches.ts'
 import { adjoint, corner, mirrored } from './dense.ts'
 import { diagEmbed } from './diagonals.ts'
 import { matmul } from './matmul.ts'
@@ -29,8 +30,7 @@ import { solveTriangular } from './solve.ts'
 /** The Hermitian part. */
 const symmetric = (t: Tensor): Tensor => mul(add(t, adjointOf(t)), 0.5)
 const lead = (t: Tensor): readonly number[] => t.sizes.slice(0, -2)
-const spec = (self: Tensor, ...shape: readonly number[]): TensorSpec => ({ shape: [...lead(self), ...shape], dtype: self.dtype })
-const smaller = (self: Tensor): number => Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
+const spec = (self: Tensor, ...shape: readonly Size[]): TensorSpec<Size> => ({ shape: [...self.symSizes.slice(0, -2), ...shape], dtype: self.dtype })
 
 /**
  * The decomposition into a matrix with orthonormal columns and an upper triangular one: [Q, R]. Mode 'reduced' gives as many columns as the smaller size, 'complete' a square Q,
@@ -53,8 +53,8 @@ export const qr: OpFunction<
     checkMatrix('torch.linalg.qr', self)
     if (mode !== 'reduced' && mode !== 'complete' && mode !== 'r')
       throw new ArgumentError(`torch.linalg.qr: mode must be 'reduced', 'complete' or 'r', got ${valueText(mode)}.`)
-    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
-    const k = mode === 'complete' ? m : Math.min(m, n)
+    const [m, n] = [sizeAt(self.symSizes, -2), sizeAt(self.symSizes, -1)]
+    const k = mode === 'complete' ? m : sizeMin(m, n)
     return [mode === 'r' ? { shape: [0], dtype: self.dtype } : spec(self, m, k), spec(self, k, n)]
   },
   kernel: (self, mode): readonly [Tensor, Tensor] => {
@@ -125,7 +125,7 @@ export const eigh: OpFunction<(self: Tensor, UPLO?: 'L' | 'U' | { readonly UPLO?
   meta: (self, triangle) => {
     checkMatrix('torch.linalg.eigh', self, true)
     if (triangle !== 'L' && triangle !== 'U') throw new ArgumentError(`torch.linalg.eigh: UPLO must be 'L' or 'U', got ${valueText(triangle)}.`)
-    return [{ shape: self.sizes.slice(0, -1), dtype: realDType(self.dtype) }, spec(self, sizeAt(self.sizes, -1), sizeAt(self.sizes, -1))]
+    return [{ shape: self.symSizes.slice(0, -1), dtype: realDType(self.dtype) }, spec(self, sizeAt(self.symSizes, -1), sizeAt(self.symSizes, -1))]
   },
   kernel: (self, triangle): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.eigh', self, true)
@@ -184,12 +184,12 @@ export const svd: Op['svd'] = defineOp({
   autocast: 'float32',
   meta: (self, full) => {
     checkMatrix('torch.linalg.svd', self)
-    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
-    return [spec(self, m, full ? m : k), { shape: [...lead(self), k], dtype: realDType(self.dtype) }, spec(self, full ? n : k, n)]
+    const [m, n, k] = [sizeAt(self.symSizes, -2), sizeAt(self.symSizes, -1), smaller(self.symSizes)]
+    return [spec(self, m, full ? m : k), { shape: [...self.symSizes.slice(0, -2), k], dtype: realDType(self.dtype) }, spec(self, full ? n : k, n)]
   },
   kernel: (self, full): readonly [Tensor, Tensor, Tensor] => {
     checkMatrix('torch.linalg.svd', self)
-    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
+    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self.sizes)]
     const all = matricesOf(self).map((a) => svdOf(a, full))
     return [
       tensorOf(
@@ -210,7 +210,7 @@ export const svd: Op['svd'] = defineOp({
     ]
   },
   derivative: ([gu, gs, gvh], { args: [self], outputs: [fullU, s, fullVh] }) => {
-    const k = smaller(self)
+    const k = smaller(self.sizes)
     const [u, vh] = [narrow(fullU, -1, 0, k), narrow(fullVh, -2, 0, k)]
     const v = adjointOf(vh)
     const gaps = mul(inverseGaps(s), inverseSums(s))

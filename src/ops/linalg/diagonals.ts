@@ -1,7 +1,7 @@
 // Matrices from diagonals, their traces, and the positions of triangles.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { withoutModes } from '../../dispatch/index.ts'
-import { formatShape, tensorFromValues, wrapDim } from '../../tensor/index.ts'
+import { formatShape, tensorFromValues, wrapDim, sizeAdd } from '../../tensor/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { zeros } from '../create/creation.ts'
@@ -34,7 +34,7 @@ export const diagEmbed: OpFunction<(self: Tensor, offset?: number | DiagonalOpti
     const rank = self.ndim + 1
     const [a, b] = [wrapDim('torch.diag_embed', dim1, rank), wrapDim('torch.diag_embed', dim2, rank)]
     if (a === b) throw new ShapeError(`torch.diag_embed: dim1 and dim2 must be different dimensions, got ${dim1} and ${dim2}.`)
-    const size = sizeAt(self.sizes, -1) + Math.abs(offset)
+    const size = sizeAdd(sizeAt(self.symSizes, -1), Math.abs(offset))
     const rest = [...self.symSizes.slice(0, -1)]
     const shape = Array.from({ length: rank }, (_, d) => (d === a || d === b ? size : (rest.shift() ?? 1)))
     return diagonalScatter(zeros(shape, { dtype: self.dtype }), self, offset, a, b)

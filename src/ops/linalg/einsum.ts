@@ -1,6 +1,7 @@
 // einsum: sums of products in Einstein's notation, computed as matrix products, two operands at a time from left to right.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeAdd, sizeEq, sizeMul, sizeProduct } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -59,7 +60,7 @@ function labelsOf(term: string, tensor: Tensor, equation: string): string[] {
   const rest = tensor.ndim - before.length - after.length
   if (rest < 0 || (rest > 0 && ellipsis === null))
     throw new ShapeError(
-      `torch.einsum: '${term}' in '${equation}' has ${before.length + after.length} letters for a tensor of shape ${formatShape(tensor.sizes)}.`,
+      `torch.einsum: '${term}' in '${equation}' has ${before.length + after.length} letters for a tensor of shape ${formatShape(tensor.symSizes)}.`,
     )
   return [...before, ...Array.from({ length: rest }, (_, i) => String(rest - 1 - i)), ...after]
 }
@@ -85,14 +86,15 @@ function outputLabels(term: string, operands: readonly Labelled[], equation: str
 }
 
 function checkSizes(operands: readonly Labelled[], equation: string): void {
-  const sizes = new Map<string, number>()
+  const sizes = new Map<string, Size>()
   for (const { tensor, labels } of operands) {
     for (const [i, label] of labels.entries()) {
-      const size = sizeAt(tensor.sizes, i)
+      const size = sizeAt(tensor.symSizes, i)
       const known = sizes.get(label) ?? 1
-      if (known !== 1 && size !== 1 && known !== size)
-        throw new ShapeError(`torch.einsum: '${label}' in '${equation}' is ${known} in one operand and ${size} in another.`)
-      if (size !== 1 || known === 1) sizes.set(label, size)
+      const isOne = sizeEq(size, 1)
+      if (!isOne && !sizeEq(known, 1) && !sizeEq(known, size))
+        throw new ShapeError(`torch.einsum: '${label}' in '${equation}' is ${known.toString()} in one operand and ${size.toString()} in another.`)
+      if (!isOne) sizes.set(label, size)
     }
   }
 }
@@ -104,10 +106,14 @@ function diagonals({ tensor, labels }: Labelled): Labelled {
   const [first, second] = [labels.indexOf(twice), labels.lastIndexOf(twice)]
   const others = labels.map((_, i) => i).filter((i) => i !== first && i !== second)
   const moved = permute(tensor, [...others, first, second])
-  const [n, other] = [sizeAt(tensor.sizes, first), sizeAt(tensor.sizes, second)]
-  if (other !== n) throw new ShapeError(`torch.einsum: '${twice}' occurs twice in an operand, with the sizes ${n} and ${other}.`)
-  const flat = reshape(moved, [...moved.sizes.slice(0, -2), n * n])
-  return diagonals({ tensor: slice(flat, flat.ndim - 1, 0, n * n, n + 1), labels: [...labels.filter((_, i) => others.includes(i)), twice] })
+  const [n, other] = [sizeAt(tensor.symSizes, first), sizeAt(tensor.symSizes, second)]
+  if (!sizeEq(other, n))
+    throw new ShapeError(`torch.einsum: '${twice}' occurs twice in an operand, with the sizes ${n.toString()} and ${other.toString()}.`)
+  const flat = reshape(moved, [...moved.symSizes.slice(0, -2), sizeMul(n, n)])
+  return diagonals({
+    tensor: slice(flat, flat.ndim - 1, 0, sizeMul(n, n), sizeAdd(n, 1)),
+    labels: [...labels.filter((_, i) => others.includes(i)), twice],
+  })
 }
 
 /** Sums over the dimensions that are not needed. */
@@ -118,13 +124,13 @@ function sumOut({ tensor, labels }: Labelled, needed: ReadonlySet<string>): Labe
 
 /** The product of two operands, summed over the labels that are not needed later, as one batch of matrix products. */
 function contract(a: Labelled, b: Labelled, later: ReadonlySet<string>): Labelled {
-  const size = (label: string): number => Math.max(sizeIn(a, label), sizeIn(b, label))
+  const size = (label: string): Size => (sizeEq(sizeIn(a, label), 1) ? sizeIn(b, label) : sizeIn(a, label))
   const shared = a.labels.filter((label) => b.labels.includes(label))
   const batch = shared.filter((label) => later.has(label))
   const summed = shared.filter((label) => !later.has(label))
   const left = a.labels.filter((label) => !shared.includes(label))
   const right = b.labels.filter((label) => !shared.includes(label))
-  const count = (labels: readonly string[]): number => labels.reduce((n, label) => n * size(label), 1)
+  const count = (labels: readonly string[]): Size => sizeProduct(labels.map(size))
   const asMatrices = (operand: Labelled, rows: readonly string[], columns: readonly string[]): Tensor => {
     const order = [...batch, ...rows, ...columns]
     const full = expand(arrange(operand, order), order.map(size))
@@ -135,7 +141,7 @@ function contract(a: Labelled, b: Labelled, later: ReadonlySet<string>): Labelle
   return { tensor: reshape(product, labels.map(size)), labels }
 }
 
-const sizeIn = ({ tensor, labels }: Labelled, label: string): number => tensor.sizes[labels.indexOf(label)] ?? 1
+const sizeIn = ({ tensor, labels }: Labelled, label: string): Size => tensor.symSizes[labels.indexOf(label)] ?? 1
 
 function arrange({ tensor, labels }: Labelled, order: readonly string[]): Tensor {
   return order.every((label, i) => labels[i] === label)

@@ -1,7 +1,7 @@
 // Householder's reflections: QR in the form that LAPACK has, and products with the matrices that the reflections make.
 import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { isComplexDType } from '../../kernels/index.ts'
-import { formatShape, sameShape, sizeEq, sizeLess } from '../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, sizeLess, sizeNumber, sizeSub } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { conj } from '../complex/construct.ts'
 import { eye } from '../create/creation.ts'
@@ -13,7 +13,7 @@ import { sizeAt } from '../shared/shapes.ts'
 import { unsqueeze } from '../view/reshape.ts'
 import { narrow, select } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { adjointOf, checkMatrix, matricesOf, tensorOf, tensorOfScalars } from './batches.ts'
+import { adjointOf, checkMatrix, matricesOf, tensorOf, tensorOfScalars, smaller } from './batches.ts'
 import { matmul } from './matmul.ts'
 import { geqrfOf } from './orthogonal.ts'
 
@@ -33,15 +33,16 @@ function checkReflections(op: string, self: Tensor, tau: Tensor): void {
 
 /** The reflections I - tau v v^H of x: the last one first, which makes Q x, or else the adjoint ones, the first one first, which makes Q^H x. */
 function reflected(x: Tensor, self: Tensor, tau: Tensor, lastFirst: boolean): Tensor {
-  const m = sizeAt(self.sizes, -2)
-  const count = sizeAt(tau.sizes, -1)
+  const m = sizeAt(self.symSizes, -2)
+  // Each reflection is a step of the program.
+  const count = sizeNumber(sizeAt(tau.symSizes, -1))
   const factors = lastFirst || !isComplexDType(tau.dtype) ? tau : conj(tau)
   const unit = eye(m, { dtype: self.dtype })
   let out = x
   for (let step = 0; step < count; step++) {
     const k = lastFirst ? count - 1 - step : step
-    const below = narrow(narrow(self, -1, k, 1), -2, k + 1, m - k - 1)
-    const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.sizes.slice(0, -2), k + 1, 1])
+    const below = narrow(narrow(self, -1, k, 1), -2, k + 1, sizeSub(m, k + 1))
+    const top = expand(narrow(narrow(unit, -1, k, 1), -2, 0, k + 1), [...self.symSizes.slice(0, -2), k + 1, 1])
     const v = cat([top, below], -2)
     const factor = unsqueeze(unsqueeze(select(factors, -1, k), -1), -1)
     out = sub(out, mul(factor, matmul(v, matmul(adjointOf(v), out))))
@@ -66,9 +67,9 @@ export const householderProduct: Op['householderProduct'] = defineOp({
   decompose: (self, tau) => {
     const op = 'torch.linalg.householder_product'
     checkReflections(op, self, tau)
-    const [m, n] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
-    if (m < n) throw new ShapeError(`${op}: self must not have more columns than rows, got shape ${formatShape(self.sizes)}.`)
-    return reflected(expand(narrow(eye(m, { dtype: self.dtype }), -1, 0, n), self.sizes), self, tau, true)
+    const [m, n] = [sizeAt(self.symSizes, -2), sizeAt(self.symSizes, -1)]
+    if (sizeLess(m, n)) throw new ShapeError(`${op}: self must not have more columns than rows, got shape ${formatShape(self.symSizes)}.`)
+    return reflected(expand(narrow(eye(m, { dtype: self.dtype }), -1, 0, n), self.symSizes), self, tau, true)
   },
 })
 
@@ -89,15 +90,15 @@ export const geqrf: Op['geqrf'] = defineOp({
   autocast: 'float32',
   meta: (self) => {
     checkMatrix('torch.geqrf', self)
-    const count = Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
+    const count = smaller(self.symSizes)
     return [
-      { shape: self.sizes, dtype: self.dtype },
-      { shape: [...self.sizes.slice(0, -2), count], dtype: self.dtype },
+      { shape: self.symSizes, dtype: self.dtype },
+      { shape: [...self.symSizes.slice(0, -2), count], dtype: self.dtype },
     ]
   },
   kernel: (self): readonly [Tensor, Tensor] => {
     checkMatrix('torch.geqrf', self)
-    const count = Math.min(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1))
+    const count = smaller(self.sizes)
     const all = matricesOf(self).map(geqrfOf)
     return [
       tensorOf(

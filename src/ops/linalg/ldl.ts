@@ -1,6 +1,7 @@
 // L D L^T of symmetric matrices, and systems of equations from it.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
-import { broadcastShapes, exactElements, formatShape, sameShape, tensorFromValues } from '../../tensor/index.ts'
+import { broadcastShapes, exactElements, formatShape, sameShape, tensorFromValues, numbersOf, sizeEq } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -84,19 +85,19 @@ export const ldlFactor: Op['ldlFactor'] = defineOp({
   },
 })
 
-function solveSpec(LD: Tensor, pivots: Tensor, B: Tensor): TensorSpec {
+function solveSpec(LD: Tensor, pivots: Tensor, B: Tensor): TensorSpec<Size> {
   checkMatrix(SOLVE, LD, true)
-  if (B.ndim < 2) throw new ShapeError(`${SOLVE}: B must have at least 2 dimensions [.., n, k], got shape ${formatShape(B.sizes)}.`)
+  if (B.ndim < 2) throw new ShapeError(`${SOLVE}: B must have at least 2 dimensions [.., n, k], got shape ${formatShape(B.symSizes)}.`)
   if (pivots.isFloatingPoint() || pivots.dtype === 'bool') throw new DTypeError(`${SOLVE}: pivots must be integers, got ${pivots.dtype}.`)
   if (B.dtype !== LD.dtype) throw new DTypeError(`${SOLVE}: LD and B must have the same dtype, got ${LD.dtype} and ${B.dtype}.`)
-  if (!sameShape(pivots.sizes, LD.sizes.slice(0, -1)))
+  if (!sameShape(pivots.symSizes, LD.symSizes.slice(0, -1)))
     throw new ShapeError(
-      `${SOLVE}: pivots must have the shape ${formatShape(LD.sizes.slice(0, -1))} of the rows of LD, got ${formatShape(pivots.sizes)}.`,
+      `${SOLVE}: pivots must have the shape ${formatShape(LD.symSizes.slice(0, -1))} of the rows of LD, got ${formatShape(pivots.symSizes)}.`,
     )
-  if (sizeAt(B.sizes, -2) !== sizeAt(LD.sizes, -1))
-    throw new ShapeError(`${SOLVE}: factors of shape ${formatShape(LD.sizes)} do not fit right sides of shape ${formatShape(B.sizes)}.`)
-  const batch = broadcastShapes(SOLVE, LD.sizes.slice(0, -2), B.sizes.slice(0, -2))
-  return { shape: [...batch, ...B.sizes.slice(-2)], dtype: B.dtype }
+  if (!sizeEq(sizeAt(B.symSizes, -2), sizeAt(LD.symSizes, -1)))
+    throw new ShapeError(`${SOLVE}: factors of shape ${formatShape(LD.symSizes)} do not fit right sides of shape ${formatShape(B.symSizes)}.`)
+  const batch = broadcastShapes(SOLVE, LD.symSizes.slice(0, -2), B.symSizes.slice(0, -2))
+  return { shape: [...batch, ...B.symSizes.slice(-2)], dtype: B.dtype }
 }
 
 /** The pivots of each matrix. Throws ArgumentError unless each is a row, and negative ones come in pairs. */
@@ -132,7 +133,7 @@ export const ldlSolve: Op['ldlSolve'] = defineOp({
   autocast: 'as is',
   meta: (factors, pivots, b) => solveSpec(factors, pivots, b),
   kernel: (factors, pivots, b) => {
-    const { shape } = solveSpec(factors, pivots, b)
+    const { shape } = numbersOf(solveSpec(factors, pivots, b))
     const [batch, n] = [shape.slice(0, -2), sizeAt(factors.sizes, -1)]
     const lists = pivotsOf(expand(pivots, [...batch, n]), n)
     const sides = matricesOf(expand(b, shape))

@@ -1,6 +1,6 @@
 // Approximations of low rank by random projections, after Halko, Martinsson and Tropp (2009), as PyTorch has them.
 import { ArgumentError } from '../../errors/index.ts'
-import { formatShape, sizeLess } from '../../tensor/index.ts'
+import { formatShape, sizeLess, sizeNumbers } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -75,7 +75,8 @@ export const pcaLowrank: Op['pcaLowrank'] = defineOp({
   decompose: (a, q, center, niter): readonly [Tensor, Tensor, Tensor] => {
     const op = 'torch.pca_lowrank'
     checkMatrix(op, a)
-    const most = Math.min(sizeAt(a.sizes, -2), sizeAt(a.sizes, -1))
+    // How many columns are tried is a number.
+    const most = Math.min(...sizeNumbers(a.symSizes.slice(-2)))
     if (most === 0) throw new ArgumentError(`${op}: A must not be empty, got shape ${formatShape(a.symSizes)}.`)
     if (q !== null) checkCount(op, 'q', q, most)
     return approximated(op, center ? sub(a, mean(a, [-2], true)) : a, q ?? Math.min(6, most), niter)

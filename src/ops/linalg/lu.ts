@@ -1,9 +1,9 @@
 // LU with partial pivoting: factors in one matrix, apart, and the systems that they solve.
 import { ArgumentError, InternalError, ShapeError } from '../../errors/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { exactElements, formatShape, sameShape, sizeLess, tensorFromValues, windowOf } from '../../tensor/index.ts'
+import { exactElements, formatShape, sameShape, sizeLess, tensorFromValues, windowOf, sizeMax } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { arange, eye, zeros } from '../create/creation.ts'
+import { arange, rangeOf, eye, zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -17,12 +17,10 @@ import { tril, triu } from './triangular.ts'
 import { clone, contiguous, squeeze, unsqueeze } from '../view/reshape.ts'
 import { narrow } from '../view/slicing.ts'
 import { expand } from '../view/windows.ts'
-import { adjointOf, checkMatrix, failure, matricesOf, tensorOf } from './batches.ts'
+import { adjointOf, checkMatrix, failure, matricesOf, tensorOf, smaller } from './batches.ts'
 import { factorsOf } from './elimination.ts'
 import { matmul } from './matmul.ts'
 import { solveTriangular } from './solve.ts'
-
-const smaller = (t: Tensor): number => Math.min(sizeAt(t.sizes, -2), sizeAt(t.sizes, -1))
 
 /**
  * LU with partial pivoting, both factors in one matrix: [LU, pivots, info]. Row i was exchanged with row `pivots[i]`, counted from 1; `info` is 0, or the number of the first pivot that
@@ -41,10 +39,10 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
   autocast: 'as is',
   meta: (self) => {
     checkMatrix('torch.linalg.lu_factor_ex', self)
-    const lead = self.sizes.slice(0, -2)
+    const lead = self.symSizes.slice(0, -2)
     return [
-      { shape: self.sizes, dtype: self.dtype },
-      { shape: [...lead, smaller(self)], dtype: 'int32' },
+      { shape: self.symSizes, dtype: self.dtype },
+      { shape: [...lead, smaller(self.symSizes)], dtype: 'int32' },
       { shape: lead, dtype: 'int32' },
     ]
   },
@@ -63,7 +61,7 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
       ),
       tensorFromValues(
         all.flatMap(({ pivots }) => pivots.map((p) => p + 1)),
-        [...lead, smaller(self)],
+        [...lead, smaller(self.sizes)],
         'int32',
       ),
       tensorFromValues(
@@ -75,7 +73,7 @@ export const luFactorEx: Op['luFactorEx'] = defineOp({
   },
   derivative: ([g], { args: [self], outputs: [lu, pivots] }) => {
     if (g === null) return [null, null, null]
-    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self)]
+    const [m, n, k] = [sizeAt(self.sizes, -2), sizeAt(self.sizes, -1), smaller(self.sizes)]
     const square = narrow(narrow(lu, -2, 0, k), -1, 0, k)
     const upper = triu(square)
     /** L^-T x U^-T, with the square parts of the factors. */
@@ -153,8 +151,8 @@ export const rowOrder: Op['rowOrder'] = defineOp({
 })
 
 /** The matrix P with `self` = P L U. */
-const permutation = (pivots: Tensor, m: number, like: Tensor): Tensor =>
-  to(eq(unsqueeze(rowOrder(pivots, m), -2), unsqueeze(arange(m, { dtype: 'int64' }), -1)), like.dtype)
+const permutation = (pivots: Tensor, m: Size, like: Tensor): Tensor =>
+  to(eq(unsqueeze(rowOrder(pivots, m), -2), unsqueeze(rangeOf(0, 1, m, 'int64'), -1)), like.dtype)
 
 /**
  * {@link luFactorEx} without `info`: [LU, pivots]. PyTorch's `torch.linalg.lu_factor`.
@@ -175,8 +173,8 @@ export const luFactor: Op['luFactor'] = defineOp({
 
 /** [P, L, U] of factors in one matrix. */
 function unpacked(lu: Tensor, pivots: Tensor): readonly [Tensor, Tensor, Tensor] {
-  const [m, k] = [sizeAt(lu.sizes, -2), smaller(lu)]
-  const unit = narrow(eye(Math.max(m, k), { dtype: lu.dtype }), -1, 0, k)
+  const [m, k] = [sizeAt(lu.symSizes, -2), smaller(lu.symSizes)]
+  const unit = narrow(eye(sizeMax(m, k), { dtype: lu.dtype }), -1, 0, k)
   const lower = add(tril(narrow(lu, -1, 0, k), -1), narrow(unit, -2, 0, m))
   return [permutation(pivots, m, lu), lower, triu(narrow(lu, -2, 0, k))]
 }
@@ -243,7 +241,7 @@ export const linalgLuSolve: Op['linalgLuSolve'] = defineOp({
     checkMatrix('torch.linalg.lu_solve', factors, true)
     checkMatrix('torch.linalg.lu_solve', b)
     if (!left) return adjointOf(linalgLuSolve(factors, pivots, adjointOf(b), { left: true, adjoint: !adjoint }))
-    const p = permutation(pivots, sizeAt(factors.sizes, -1), factors)
+    const p = permutation(pivots, sizeAt(factors.symSizes, -1), factors)
     if (adjoint) {
       const inner = solveTriangular(adjointOf(factors), b, { upper: false })
       return matmul(p, solveTriangular(adjointOf(factors), inner, { upper: true, unitriangular: true }))
@@ -331,6 +329,6 @@ export const invEx: Op['invEx'] = defineOp({
     checkMatrix('torch.linalg.inv_ex', self, true)
     const [factors, pivots, info] = luFactorEx(self)
     if (checkErrors) checkInfo('torch.linalg.inv_ex', info)
-    return [linalgLuSolve(factors, pivots, expand(eye(sizeAt(self.sizes, -1), { dtype: self.dtype }), self.sizes)), info]
+    return [linalgLuSolve(factors, pivots, expand(eye(sizeAt(self.symSizes, -1), { dtype: self.dtype }), self.symSizes)), info]
   },
 })

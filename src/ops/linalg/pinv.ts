@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { realDType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, exactElements } from '../../tensor/index.ts'
+import { Tensor, exactElements, sizeNumbers } from '../../tensor/index.ts'
 import { fullLike } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -29,7 +29,7 @@ export function toleranceOf(op: string, name: string, value: unknown): Tolerance
 
 /** The limit of `rtol` for matrices of that shape: no matter what, if `atol` is given and positive. */
 function relativeLimit(self: Tensor, atol: Tolerance, rtol: Tolerance): number | Tensor {
-  const usual = Math.max(sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)) * (realDType(self.dtype) === 'float64' ? 2 ** -52 : 2 ** -23)
+  const usual = Math.max(...sizeNumbers(self.symSizes.slice(-2))) * (realDType(self.dtype) === 'float64' ? 2 ** -52 : 2 ** -23)
   if (rtol !== null) return rtol
   if (atol instanceof Tensor) return where(gt(atol, 0), 0, fullLike(atol, usual, { dtype: realDType(self.dtype) }))
   return atol !== null && atol > 0 ? 0 : usual
@@ -65,7 +65,7 @@ export const pseudoInverse: OpFunction<(self: Tensor, atol: Tolerance, rtol: Tol
   autocast: 'as is',
   meta: (self, _atol, _rtol, hermitian) => {
     checkMatrix('torch.linalg.pinv', self, hermitian)
-    return { shape: [...self.sizes.slice(0, -2), sizeAt(self.sizes, -1), sizeAt(self.sizes, -2)], dtype: self.dtype }
+    return { shape: [...self.symSizes.slice(0, -2), sizeAt(self.symSizes, -1), sizeAt(self.symSizes, -2)], dtype: self.dtype }
   },
   kernel: (self, givenAtol, givenRtol, hermitian) => {
     const op = 'torch.linalg.pinv'

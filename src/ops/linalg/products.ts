@@ -1,7 +1,8 @@
 // Products of vectors, matrices and tensors that are composed of matmul.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, numelOf, sizeEq, wrapDim } from '../../tensor/index.ts'
+import { formatShape, sizeEq, wrapDim, sizeMul, sizeProduct } from '../../tensor/index.ts'
 import type { ComplexNumber, Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -144,7 +145,7 @@ export const tensordot: OpFunction<
     }
     const free = (t: Tensor, used: readonly number[]): number[] => t.symSizes.map((_, d) => d).filter((d) => !used.includes(d))
     const [left, right] = [free(self, a), free(other, b)]
-    const n = numelOf(a.map((d) => sizeAt(self.sizes, d)))
+    const n = sizeProduct(a.map((d) => sizeAt(self.symSizes, d)))
     const product = matmul(reshape(permute(self, [...left, ...a]), [-1, n]), reshape(permute(other, [...b, ...right]), [n, -1]))
     return reshape(product, [...left.map((d) => sizeAt(self.symSizes, d)), ...right.map((d) => sizeAt(other.symSizes, d))])
   },
@@ -163,7 +164,7 @@ export const kron: Op['kron'] = defineOp({
   method: true,
   decompose: (self, other) => {
     const rank = Math.max(self.ndim, other.ndim)
-    const sizes = (t: Tensor): number[] => [...Array.from({ length: rank - t.ndim }, () => 1), ...t.sizes]
+    const sizes = (t: Tensor): readonly Size[] => [...Array.from({ length: rank - t.ndim }, () => 1), ...t.symSizes]
     const [a, b] = [sizes(self), sizes(other)]
     const product = mul(
       reshape(
@@ -177,7 +178,7 @@ export const kron: Op['kron'] = defineOp({
     )
     return reshape(
       product,
-      a.map((size, d) => size * (b[d] ?? 1)),
+      a.map((size, d) => sizeMul(size, b[d] ?? 1)),
     )
   },
 })
@@ -191,10 +192,12 @@ export function chained(op: string, given: readonly Tensor[]): Tensor {
   const all = given.map((t, i) => (t.ndim === 1 && i === 0 ? reshape(t, [1, -1]) : t.ndim === 1 && i === given.length - 1 ? reshape(t, [-1, 1]) : t))
   for (const [i, t] of all.entries()) {
     const next = all[i + 1]
-    if (t.ndim !== 2 || (next !== undefined && next.sizes[0] !== t.sizes[1]))
-      throw new ShapeError(`${op}: the shapes ${given.map((m) => formatShape(m.sizes)).join(', ')} are not those of matrices that can be multiplied.`)
+    if (t.ndim !== 2 || (next !== undefined && !sizeEq(next.symSizes[0], t.symSizes[1])))
+      throw new ShapeError(
+        `${op}: the shapes ${given.map((m) => formatShape(m.symSizes)).join(', ')} are not those of matrices that can be multiplied.`,
+      )
   }
-  const size = (i: number): number => (i < all.length ? sizeAt(all[i]?.sizes ?? [0], 0) : sizeAt(all[i - 1]?.sizes ?? [0, 0], 1))
+  const size = (i: number): Size => (i < all.length ? sizeAt(all[i]?.symSizes ?? [0], 0) : sizeAt(all[i - 1]?.symSizes ?? [0, 0], 1))
   const memo = new Map<string, { readonly cost: number; readonly split: number }>()
   const best = (i: number, j: number): { readonly cost: number; readonly split: number } => {
     if (i === j) return { cost: 0, split: i }
@@ -203,7 +206,7 @@ export function chained(op: string, given: readonly Tensor[]): Tensor {
     if (known !== undefined) return known
     let found = { cost: Infinity, split: i }
     for (let k = i; k < j; k++) {
-      const cost = best(i, k).cost + best(k + 1, j).cost + size(i) * size(k + 1) * size(j + 1)
+      const cost = best(i, k).cost + best(k + 1, j).cost + Number(sizeProduct([size(i), size(k + 1), size(j + 1)]))
       if (cost < found.cost) found = { cost, split: k }
     }
     memo.set(key, found)

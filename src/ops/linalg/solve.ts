@@ -1,7 +1,8 @@
 // Systems of linear equations, inverses, determinants, and the matrix exponential.
+import type { Size } from '../../protocol/index.ts'
 import { ShapeError } from '../../errors/index.ts'
 import { isComplexDType, realDType } from '../../kernels/index.ts'
-import { broadcastShapes, formatShape, sameShape, sizeEq, tensorFromValues } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, sameShape, sizeEq, tensorFromValues, numbersOf } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { complex, conj, imag } from '../complex/construct.ts'
 import { eye, fullLike, zeros } from '../create/creation.ts'
@@ -29,13 +30,13 @@ import { expOf } from './orthogonal.ts'
 const turned = (t: Tensor): Tensor => transpose(t, -2, -1)
 
 /** A system a x = b whose batches have been brought to the same shape. */
-function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec {
+function systemSpec(op: string, a: Tensor, b: Tensor): TensorSpec<Size> {
   checkMatrix(op, a, true)
   checkMatrix(op, b)
   checkAlike(op, a, b)
   if (!sizeEq(sizeAt(a.symSizes, -1), sizeAt(b.symSizes, -2)) || !sameShape(a.symSizes.slice(0, -2), b.symSizes.slice(0, -2)))
     throw new ShapeError(`${op}: matrices of shape ${formatShape(a.symSizes)} do not fit right sides of shape ${formatShape(b.symSizes)}.`)
-  return { shape: b.sizes, dtype: b.dtype }
+  return { shape: b.symSizes, dtype: b.dtype }
 }
 
 const solved = (a: Tensor, b: Tensor, fn: (a: Dense, b: Dense, batch: number) => Dense): Tensor => {
@@ -200,7 +201,7 @@ export const inverse: Op['inverse'] = defineOp({
   decompose: (self) => inv(self),
 })
 
-const scalars = (self: Tensor): TensorSpec => ({ shape: self.sizes.slice(0, -2), dtype: self.dtype })
+const scalars = (self: Tensor): TensorSpec<Size> => ({ shape: self.symSizes.slice(0, -2), dtype: self.dtype })
 const pivotsOf = (lu: Dense): Scalar[] => Array.from({ length: lu.rows }, (_, i) => get(lu, i, i))
 /** The number of absolute value 1 in the direction of another; 0 of 0. */
 const directionOf = (x: Scalar): Scalar => (isZero(x) ? x : x.im === 0 ? scalar(Math.sign(x.re)) : over(x, scalar(sizeOf(x))))
@@ -228,7 +229,7 @@ export const linalgSlogdet: Op['linalgSlogdet'] = defineOp({
   kernel: (self): readonly [Tensor, Tensor] => {
     checkMatrix('torch.linalg.slogdet', self, true)
     const all = matricesOf(self).map(luOf)
-    const { shape } = scalars(self)
+    const { shape } = numbersOf(scalars(self))
     return [
       tensorOfScalars(
         all.map(({ lu, sign }) => pivotsOf(lu).map(directionOf).reduce(times, scalar(sign))),
@@ -273,11 +274,11 @@ export const linalgDet: Op['linalgDet'] = defineOp({
     const values = matricesOf(self)
       .map(luOf)
       .map(({ lu, sign }) => pivotsOf(lu).reduce(times, scalar(sign)))
-    return tensorOfScalars(values, scalars(self).shape, self.dtype)
+    return tensorOfScalars(values, self.sizes.slice(0, -2), self.dtype)
   },
   // Where the determinant is 0 so is the gradient, as in PyTorch.
   derivative: ([g], { args: [self], outputs: [out] }) => {
-    const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.sizes, -1), { dtype: self.dtype }), self)
+    const regular = where(perMatrix(eq(out, 0)), eye(sizeAt(self.symSizes, -1), { dtype: self.dtype }), self)
     return [mul(perMatrix(mul(g, isComplexDType(out.dtype) ? conj(out) : out)), adjointOf(inv(regular)))]
   },
 })

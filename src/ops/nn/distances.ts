@@ -1,7 +1,7 @@
 // Distances and similarities of vectors.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, sizeEq, wrapDim } from '../../tensor/index.ts'
+import { broadcastShapes, formatShape, sizeEq, wrapDim, sizeNumber } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -103,8 +103,8 @@ export const pdist: Op['pdist'] = defineOp({
   schema: 'pdist(Tensor self, float p=2.0) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, p) => {
-    if (self.ndim !== 2) throw new ShapeError(`${F}.pdist: expected 2 dimensions, got shape ${formatShape(self.sizes)}.`)
-    const n = sizeAt(self.sizes, 0)
+    if (self.ndim !== 2) throw new ShapeError(`${F}.pdist: expected 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
+    const n = sizeNumber(sizeAt(self.symSizes, 0))
     const pairs = Array.from({ length: n }, (_, i) => Array.from({ length: n - i - 1 }, (__, j) => [i, i + 1 + j] as const)).flat()
     const rows = (side: 0 | 1): Tensor => indexSelect(self, 0, constantIndices(pairs.map((pair) => pair[side])))
     return pNorm(`${F}.pdist`, sub(rows(0), rows(1)), p, [-1], false)

@@ -166,7 +166,7 @@ export const alphaDropout: Op['alphaDropout'] = defineOp({
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
   tags: ['random'],
-  decompose: (input, p, training, inplace) => saturated('alpha_dropout', input, input.sizes, p, training, inplace),
+  decompose: (input, p, training, inplace) => saturated('alpha_dropout', input, input.symSizes, p, training, inplace),
 })
 
 /**

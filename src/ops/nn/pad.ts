@@ -2,7 +2,7 @@
 import { withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, tensorFromFunction } from '../../tensor/index.ts'
+import { formatShape, tensorFromFunction, sizeNumber } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -72,10 +72,11 @@ export const pad: OpFunction<(input: Tensor, pad: readonly number[], options?: P
       const [before = 0, after = 0] = mode === 'circular' ? amounts.slice(k, k + 2).map((n) => Math.max(n, 0)) : amounts.slice(k, k + 2)
       if (before === 0 && after === 0) continue
       const at = input.ndim - 1 - k / 2
-      const size = sizeAt(out.sizes, at)
+      // Which element stands where is a table, for this size.
+      const size = sizeNumber(sizeAt(out.symSizes, at))
       if (size === 0 || before + size + after < 1 || Math.max(before, after) > LIMITS[mode](size))
         throw new ShapeError(
-          `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.sizes)}).`,
+          `${NAME}: mode '${mode}' cannot add ${before} and ${after} elements to dimension ${at} of size ${size} (shape ${formatShape(input.symSizes)}).`,
         )
       out = indexSelect(
         out,

@@ -1,7 +1,7 @@
 // Histograms: how many elements fall into intervals, of one dimension or of several.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { checkCount, valueText } from '../../protocol/index.ts'
-import { checkTensor, formatShape, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
+import { checkTensor, formatShape, sameShape, sizeEq, Tensor, hasNoElements } from '../../tensor/index.ts'
 import { arange, ones, scalarTensor, zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -53,7 +53,7 @@ export const histc: Op['histc'] = defineOp({
   decompose: (self, bins, min, max) => {
     if (bins < 1) throw new ArgumentError(`torch.histc: bins must be positive, got ${bins}.`)
     if (max < min) throw new ArgumentError(`torch.histc: max must not be less than min, got ${min} and ${max}.`)
-    const [low, high] = rangeOf(self, min === max && self.numel > 0 ? null : [min, max], 1)
+    const [low, high] = rangeOf(self, min === max && !hasNoElements(self.symSizes) ? null : [min, max], 1)
     return binned(self.detach(), low, high, bins, null)
   },
 })
@@ -172,7 +172,7 @@ export function histogramdd(
   const op = 'torch.histogramdd'
   checkTensor(op, 'self', self)
   if (self.ndim < 2)
-    throw new ShapeError(`${op}: self must have at least 2 dimensions [.., points, coordinates], got shape ${formatShape(self.sizes)}.`)
+    throw new ShapeError(`${op}: self must have at least 2 dimensions [.., points, coordinates], got shape ${formatShape(self.symSizes)}.`)
   const n = sizeAt(self.sizes, -1)
   const perDimension: readonly unknown[] = Array.isArray(bins) ? bins : Array.from({ length: n }, () => bins)
   if (perDimension.length !== n)

@@ -1,7 +1,8 @@
 // Places in sorted sequences, and what follows from them: buckets, membership and counts.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { exactElements, formatShape, sameShape, sizeEq, Tensor, tensorFromValues } from '../../tensor/index.ts'
+import { exactElements, formatShape, numbersOf, sameShape, sizeEq, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { full, ones, scalarTensor, zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
@@ -29,13 +30,13 @@ export interface SearchsortedOptions extends SearchOptions {
   readonly sorter?: Tensor | null
 }
 
-function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpec {
+function searchSpec(sequence: Tensor, values: Tensor, int32: boolean): TensorSpec<Size> {
   const shared = sequence.ndim === 1 || sameShape(sequence.symSizes.slice(0, -1), values.symSizes.slice(0, -1))
   if (sequence.ndim === 0 || !shared)
     throw new ShapeError(
       `torch.searchsorted: the sequence must have 1 dimension, or all but the last as the values; got shapes ${formatShape(sequence.symSizes)} and ${formatShape(values.symSizes)}.`,
     )
-  return { shape: values.sizes, dtype: int32 ? 'int32' : 'int64' }
+  return { shape: values.symSizes, dtype: int32 ? 'int32' : 'int64' }
 }
 
 /**
@@ -54,7 +55,7 @@ export const places: Op['places'] = defineOp({
   autocast: 'as is',
   meta: searchSpec,
   kernel: (sequence, values, int32, right) => {
-    const spec = searchSpec(sequence, values, int32)
+    const spec = numbersOf(searchSpec(sequence, values, int32))
     const [sorted, wanted] = [exactElements(sequence), exactElements(values)]
     const n = sizeAt(sequence.sizes, -1)
     const perLine = sequence.ndim === 1 ? wanted.length : sizeAt(values.sizes, -1)

@@ -4,7 +4,7 @@ import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import { ascendingPositions } from '../eager/order.ts'
 import { constantIndices } from '../view/indices.ts'
-import { dimAndSize } from '../shared/shapes.ts'
+import { dimAndSize, sizeAt } from '../shared/shapes.ts'
 import { indexSelect } from '../view/indexing.ts'
 import { transpose } from '../view/permute.ts'
 import { reshape } from '../view/reshape.ts'
@@ -70,7 +70,7 @@ function different(
   dim: number | null,
 ): Tensor | readonly Tensor[] {
   const along = dim === null ? reshape(self, [-1]) : self
-  const [at, size] = dim === null ? [0, self.numel] : dimAndSize(op, self, dim)
+  const [at, size] = dim === null ? [0, self.numel] : [dimAndSize(op, self, dim)[0], sizeAt(self.sizes, dim)]
   const lines = dim === null ? along : transpose(along, at, 0)
   const rows = lines.detach().contiguous()
   const data = rows.toTypedArray()

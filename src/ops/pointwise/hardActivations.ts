@@ -165,7 +165,7 @@ export const prelu: Op['prelu'] = defineOp({
     const channels = self.ndim > 1 ? self.symSizes[1] : 1
     if (!sizeEq(weight.symNumel, 1) && (weight.ndim !== 1 || !sizeEq(weight.symNumel, channels)))
       throw new ShapeError(
-        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.sizes)}.${channelsLastHint('self', self.sizes, weight.numel)}`,
+        `torch.nn.functional.prelu: weight must have 1 element, or ${channels} (the size of dimension 1), got shape ${formatShape(weight.symSizes)}.${channelsLastHint('self', self.sizes, weight.numel)}`,
       )
     const slope = reshape(weight, self.ndim < 2 ? (sizeEq(weight.symNumel, 1) ? [] : [-1]) : [1, -1, ...self.symSizes.slice(2).map(() => 1)])
     return where(gt(self, 0), self, mul(slope, self))

@@ -56,7 +56,7 @@ export const multinomial: OpFunction<
   decompose: (self, count, replacement, generator) => {
     if (!self.isFloatingPoint()) throw new DTypeError(`torch.multinomial: self holds probabilities and must be floating, got ${self.dtype}.`)
     if (self.ndim !== 1 && self.ndim !== 2)
-      throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.sizes)}.`)
+      throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
     const size = sizeAt(self.sizes, -1)
     if (size === 0 || count < 1 || (!replacement && count > size))
       throw new ArgumentError(

@@ -1,8 +1,9 @@
 // Samples of gamma distributions, and how samples of gamma and Dirichlet distributions move with their parameters: implicit reparametrization, -(dF/da) / (dF/dx) for the distribution
 // function F. The slopes are PyTorch's approximations (torch._standard_gamma_grad, torch._dirichlet_grad): that of a gamma sample is within 0.2% of the exact one.
+import type { Size } from '../../protocol/index.ts'
 import { scalarOps } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { tensorFromValues } from '../../tensor/index.ts'
+import { numbersOf, tensorFromValues } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -20,9 +21,9 @@ const polynomial = (c: readonly (readonly number[])[], u: number, v: number): nu
   c.reduceRight((total, row) => total * u + row.reduceRight((inner, one) => inner * v + one, 0), 0)
 
 /** The shape and the dtype of `self`, which the result has. Throws unless the other operands have them too. */
-function likeSelf(op: string, self: Tensor, others: Readonly<Record<string, Tensor>>): { shape: readonly number[]; dtype: DType } {
+function likeSelf(op: string, self: Tensor, others: Readonly<Record<string, Tensor>>): { shape: readonly Size[]; dtype: DType } {
   for (const [name, tensor] of Object.entries(others)) checkOperand(op, name, tensor, self.symSizes, self.dtype)
-  return { shape: self.sizes, dtype: self.dtype }
+  return { shape: self.symSizes, dtype: self.dtype }
 }
 
 const elementsOf = (x: Tensor): readonly number[] => Array.from(x.contiguous().toTypedArray(), Number)
@@ -99,7 +100,7 @@ export const gammaSlope: Op['gammaSlope'] = defineOp({
   autocast: 'as is',
   meta: (self, samples) => likeSelf('gammaSlope', self, { samples }),
   kernel: (self, samples) => {
-    const { shape, dtype } = likeSelf('gammaSlope', self, { samples })
+    const { shape, dtype } = numbersOf(likeSelf('gammaSlope', self, { samples }))
     const x = elementsOf(samples)
     return tensorFromValues(
       elementsOf(self).map((a, i) => gammaSlopeOf(a, x[i] ?? NaN)),
@@ -162,7 +163,7 @@ export const gammaSamples: Op['gammaSamples'] = defineOp({
   autocast: 'as is',
   meta: (self, normal, accept, instead, power) => likeSelf('gammaSamples', self, { normal, accept, instead, power }),
   kernel: (self, ...given) => {
-    const { shape, dtype } = likeSelf('gammaSamples', self, { normal: given[0], accept: given[1], instead: given[2], power: given[3] })
+    const { shape, dtype } = numbersOf(likeSelf('gammaSamples', self, { normal: given[0], accept: given[1], instead: given[2], power: given[3] }))
     const [normal = [], accept = [], instead = [], power = []] = given.map(elementsOf)
     const least = TINY[dtype] ?? 0
     return tensorFromValues(
@@ -295,7 +296,7 @@ export const betaSlope: Op['betaSlope'] = defineOp({
   autocast: 'as is',
   meta: (self, concentration, total) => likeSelf('betaSlope', self, { concentration, total }),
   kernel: (self, concentration, total) => {
-    const { shape, dtype } = likeSelf('betaSlope', self, { concentration, total })
+    const { shape, dtype } = numbersOf(likeSelf('betaSlope', self, { concentration, total }))
     const [a, totals] = [elementsOf(concentration), elementsOf(total)]
     return tensorFromValues(
       elementsOf(self).map((x, i) => betaSlopeOf(x, a[i] ?? NaN, totals[i] ?? NaN)),
@@ -323,7 +324,7 @@ export const dirichletSamples: Op['dirichletSamples'] = defineOp({
   autocast: 'as is',
   meta: (self, gammas) => likeSelf('dirichletSamples', self, { gammas }),
   kernel: (self, gammas) => {
-    const { shape, dtype } = likeSelf('dirichletSamples', self, { gammas })
+    const { shape, dtype } = numbersOf(likeSelf('dirichletSamples', self, { gammas }))
     const numbers = elementsOf(gammas)
     const size = shape.at(-1) ?? 1
     const least = TINY[dtype] ?? 0

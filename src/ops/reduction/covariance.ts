@@ -1,7 +1,7 @@
 // Covariances and correlations.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { realDType } from '../../kernels/index.ts'
-import { formatShape, sizeEq } from '../../tensor/index.ts'
+import { formatShape, sizeEq, sizeMax, sizeSub, scalarOf } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -53,7 +53,7 @@ export const cov: OpFunction<(self: Tensor, options?: CovOptions) => Tensor> = d
     const products = (centered: Tensor, right: Tensor): Tensor => matmul(centered, adjoint(right))
     if (weights === null) {
       const centered = sub(x, mean(x, [1], true))
-      return shaped(self, div(products(centered, centered), Math.max(0, (x.sizes[1] ?? 0) - correction)))
+      return shaped(self, div(products(centered, centered), scalarOf(sizeMax(0, sizeSub(x.symSizes[1] ?? 0, correction)))))
     }
     const all = sum(weights)
     const centered = sub(x, div(sum(mul(x, weights), [1], true), all))
@@ -70,7 +70,7 @@ function checkWeights(name: string, weights: Tensor | null, x: Tensor, kind: 'in
   if (weights === null) return
   if (weights.ndim > 1 || !sizeEq(weights.symNumel, sizeAt(x.symSizes, 1)))
     throw new ShapeError(
-      `torch.cov: argument '${name}' must have one dimension with a number for each of the ${sizeAt(x.symSizes, 1)} observations, got shape ${formatShape(weights.symSizes)}.`,
+      `torch.cov: argument '${name}' must have one dimension with a number for each of the ${sizeAt(x.symSizes, 1).toString()} observations, got shape ${formatShape(weights.symSizes)}.`,
     )
   if (!admits(kind, weights.dtype))
     throw new DTypeError(

@@ -1,7 +1,8 @@
 // torch.gradient: slopes between samples.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { formatShape, sizeEq, Tensor } from '../../tensor/index.ts'
+import { formatShape, sizeEq, Tensor, sizeAdd, sizeLess, sizeSub } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import { cat } from '../join/join.ts'
@@ -21,23 +22,24 @@ export interface GradientOptions {
 }
 
 /** Slopes of samples whose neighbours are `gaps` apart: a number, or a tensor with the size of `x` along `dim` less 1. */
-function slopes(x: Tensor, dim: number, size: number, gaps: Tensor | number, edgeOrder: number): Tensor {
-  const part = (start: number, length: number): Tensor => narrow(x, dim, start, length)
-  const gap = (start: number, length: number): Tensor | number => (gaps instanceof Tensor ? narrow(gaps, dim, start, length) : gaps)
+function slopes(x: Tensor, dim: number, size: Size, gaps: Tensor | number, edgeOrder: number): Tensor {
+  const part = (start: Size, length: Size): Tensor => narrow(x, dim, start, length)
+  const gap = (start: Size, length: Size): Tensor | number => (gaps instanceof Tensor ? narrow(gaps, dim, start, length) : gaps)
   /** The slope, at the second of three neighbours, of the parabola through them, which are `before` and `after` apart. */
-  const middle = (first: number, length: number): Tensor => {
-    if (typeof gaps === 'number') return div(sub(part(first + 2, length), part(first, length)), 2 * gaps)
-    const [before, after] = [narrow(gaps, dim, first, length), narrow(gaps, dim, first + 1, length)]
+  const middle = (first: Size, length: Size): Tensor => {
+    if (typeof gaps === 'number') return div(sub(part(sizeAdd(first, 2), length), part(first, length)), 2 * gaps)
+    const [before, after] = [narrow(gaps, dim, first, length), narrow(gaps, dim, sizeAdd(first, 1), length)]
     const whole = add(before, after)
     const left = mul(part(first, length), div(neg(after), mul(before, whole)))
-    const right = mul(part(first + 2, length), div(before, mul(after, whole)))
-    return add(add(left, mul(part(first + 1, length), div(sub(after, before), mul(before, after)))), right)
+    const right = mul(part(sizeAdd(first, 2), length), div(before, mul(after, whole)))
+    return add(add(left, mul(part(sizeAdd(first, 1), length), div(sub(after, before), mul(before, after)))), right)
   }
-  const step = (first: number): Tensor => div(sub(part(first + 1, 1), part(first, 1)), gap(first, 1))
-  if (edgeOrder === 1) return cat(size === 2 ? [step(0), step(0)] : [step(0), middle(0, size - 2), step(size - 2)], dim)
+  const step = (first: Size): Tensor => div(sub(part(sizeAdd(first, 1), 1), part(first, 1)), gap(first, 1))
+  const last = sizeSub(size, 2)
+  if (edgeOrder === 1) return cat(sizeEq(size, 2) ? [step(0), step(0)] : [step(0), middle(0, last), step(last)], dim)
   // A parabola's slope changes evenly: the mean of those at two neighbours is that between them.
-  const edge = (first: number, inner: number): Tensor => sub(mul(step(first), 2), middle(inner, 1))
-  return cat([edge(0, 0), middle(0, size - 2), edge(size - 2, size - 3)], dim)
+  const edge = (first: Size, inner: Size): Tensor => sub(mul(step(first), 2), middle(inner, 1))
+  return cat([edge(0, 0), middle(0, last), edge(last, sizeSub(size, 3))], dim)
 }
 
 /**
@@ -59,7 +61,7 @@ export const gradient: OpFunction<(self: Tensor, options?: GradientOptions) => r
       throw new ArgumentError(`torch.gradient: spacing must be a number, or a list of ${dims.length}, one for each dimension; got ${list.length}.`)
     return dims.map((given, i) => {
       const [at, size] = dimAndSize('torch.gradient', self, given)
-      if (size < edgeOrder + 1)
+      if (sizeLess(size, edgeOrder + 1))
         throw new ShapeError(
           `torch.gradient: each dimension needs at least ${edgeOrder + 1} samples for edgeOrder ${edgeOrder}, got shape ${formatShape(self.symSizes)}.`,
         )
@@ -67,9 +69,12 @@ export const gradient: OpFunction<(self: Tensor, options?: GradientOptions) => r
       if (typeof distance === 'number') return slopes(self, at, size, distance, edgeOrder)
       if (!(distance instanceof Tensor)) throw new ArgumentError(`torch.gradient: spacing must be numbers or Tensors, got ${valueText(distance)}.`)
       if (distance.ndim !== 1 || !sizeEq(distance.symSizes[0], size))
-        throw new ShapeError(`torch.gradient: the coordinates of dimension ${at} must have shape [${size}], got ${formatShape(distance.symSizes)}.`)
-      const gaps = sub(narrow(distance, 0, 1, size - 1), narrow(distance, 0, 0, size - 1))
-      const along = self.symSizes.map((_, d) => (d === at ? size - 1 : 1))
+        throw new ShapeError(
+          `torch.gradient: the coordinates of dimension ${at} must have shape ${formatShape([size])}, got ${formatShape(distance.symSizes)}.`,
+        )
+      const count = sizeSub(size, 1)
+      const gaps = sub(narrow(distance, 0, 1, count), narrow(distance, 0, 0, count))
+      const along = self.symSizes.map((_, d) => (d === at ? count : 1))
       return slopes(self, at, size, reshape(gaps, along), edgeOrder)
     })
   },

@@ -1,4 +1,6 @@
 // Means, variances and norms.
+import type { Size } from '../../protocol/index.ts'
+import { sizeMax, sizeMul, sizeNumber, sizeSub, scalarOf } from '../../tensor/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import { call } from '../../kernels/index.ts'
@@ -19,9 +21,9 @@ import { castFirst, spread, sum } from './sum.ts'
 import type { CastReductionOptions, Dims, ReductionOptions } from './sum.ts'
 
 /** How many elements each result of a reduction combines. */
-export function reducedCount(x: Tensor, dim: Dims): number {
+export function reducedCount(x: Tensor, dim: Dims): Size {
   const list = dim === null ? [] : typeof dim === 'number' ? [dim] : dim
-  return list.length === 0 || x.ndim === 0 ? x.numel : list.reduce((n, d) => n * sizeAt(x.sizes, d), 1)
+  return list.length === 0 || x.ndim === 0 ? x.symNumel : list.reduce<Size>((n, d) => sizeMul(n, sizeAt(x.symSizes, d)), 1)
 }
 
 /**
@@ -40,7 +42,7 @@ export const mean: OpFunction<
   method: true,
   prepare: castFirst,
   reduction: { combine: 'add', dtypes: 'floating', dtype: (d) => d, finish: (acc, count) => call('div', acc, count) },
-  derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), reducedCount(self, dim)), null, null, null],
+  derivative: ([g], { args: [self, dim, keepdim] }) => [div(spread(g, self, dim, keepdim), scalarOf(reducedCount(self, dim))), null, null, null],
 })
 
 /** Options of `torch.var`, {@link std} and related functions. */
@@ -53,6 +55,10 @@ export interface MomentOptions extends ReductionOptions {
 
 /** The correction that the options ask for. */
 const corrected = (correction: number | null, unbiased: boolean | null): number => (unbiased === null ? (correction ?? 1) : Number(unbiased))
+
+/** The divisor of a variance of `count` elements. Sizes are whole, so a correction that is not makes it a number. */
+const divisorOf = (count: Size, correction: number): Size =>
+  Number.isInteger(correction) ? sizeMax(0, sizeSub(count, correction)) : Math.max(0, sizeNumber(count) - correction)
 
 /** `x.var(true)` is PyTorch's older `x.var(unbiased=True)`. */
 function prepareMoments(args: readonly Arg[]): readonly Arg[] {
@@ -98,7 +104,10 @@ export const variance: OpFunction<MomentOf<Tensor>> = defineOp({
     const dim = dimsOf('torch.var', given)
     const x = to(self, accumulatedIn(self.dtype))
     const centered = sub(x, mean(x, dim, true))
-    return to(div(sum(square(centered), dim, keepdim), Math.max(0, reducedCount(self, dim) - corrected(numberOf(correction), unbiased))), self.dtype)
+    return to(
+      div(sum(square(centered), dim, keepdim), scalarOf(divisorOf(reducedCount(self, dim), corrected(numberOf(correction), unbiased)))),
+      self.dtype,
+    )
   },
 })
 

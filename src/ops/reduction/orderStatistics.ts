@@ -1,8 +1,9 @@
 // Values by their rank along a dimension: kthvalue, median, mode, quantiles; sums and means without NaN.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
-import { arange, scalarTensor } from '../create/creation.ts'
+import { Tensor, sizeEq, sizeFloorDiv, sizeLess, sizeSub, scalarOf } from '../../tensor/index.ts'
+import { rangeOf, scalarTensor } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -35,11 +36,11 @@ function chosen(self: Tensor, at: number, positions: Tensor, keepdim: boolean): 
 }
 
 /** A line for an operator along a dimension: a tensor without dimensions is one of one element. */
-const lineOf = (op: string, self: Tensor, dim: number): readonly [Tensor, number, number] => {
+const lineOf = (op: string, self: Tensor, dim: number): readonly [line: Tensor, at: number, size: Size] => {
   const at = wrapDim(op, dim, self.ndim)
   const line = self.ndim === 0 ? reshape(self, [1]) : self
-  const size = sizeAt(line.sizes, at)
-  if (size === 0) throw new ArgumentError(`${op}: dimension ${dim} has no elements.`)
+  const size = sizeAt(line.symSizes, at)
+  if (sizeEq(size, 0)) throw new ArgumentError(`${op}: dimension ${dim} has no elements.`)
   return [line, at, size]
 }
 
@@ -60,7 +61,8 @@ export const kthvalue: Op['kthvalue'] = defineOp({
   method: true,
   decompose: (self, k, dim, keepdim) => {
     const [line, at, size] = lineOf('torch.kthvalue', self, dim)
-    if (k < 1 || k > size) throw new ArgumentError(`torch.kthvalue: k must be between 1 and ${size}, the size of dimension ${dim}, got ${k}.`)
+    if (k < 1 || sizeLess(size, k))
+      throw new ArgumentError(`torch.kthvalue: k must be between 1 and ${size.toString()}, the size of dimension ${dim}, got ${k}.`)
     const indices = select(topk(line, k, at, false)[1], at, k - 1)
     return without(self, keepdim, chosen(line, at, unsqueeze(indices, at), keepdim))
   },
@@ -80,7 +82,7 @@ function medianAlong(op: string, self: Tensor, dim: number, keepdim: boolean, ig
     const rank = clamp(floorDivide(sub(count, 1), 2), 0)
     return without(self, keepdim, chosen(line, at, gather(order, at, rank), keepdim))
   }
-  const middle = unsqueeze(select(order, at, Math.floor((size - 1) / 2)), at)
+  const middle = unsqueeze(select(order, at, sizeFloorDiv(sizeSub(size, 1), 2)), at)
   const indices = self.isFloatingPoint() ? where(any(missing, [at], true), argmax(to(missing, 'int32'), at, true), middle) : middle
   return without(self, keepdim, chosen(line, at, indices, keepdim))
 }
@@ -145,7 +147,7 @@ export const mode: Op['mode'] = defineOp({
     const frequent = eq(counts, amax(counts, [-1], true))
     // NaN equals nothing, so that it is the most frequent one only among nothing else.
     const value = amin(where(frequent, line, line.isFloatingPoint() ? Infinity : amax(line, [-1], true)), [-1], true)
-    const last = argmax(mul(to(eq(line, value), 'int64'), arange(1, size + 1, { dtype: 'int64' })), -1, true)
+    const last = argmax(mul(to(eq(line, value), 'int64'), rangeOf(1, 1, size, 'int64')), -1, true)
     return without(self, keepdim, chosen(given, at, transpose(last, at, -1), keepdim))
   },
 })
@@ -171,7 +173,9 @@ function quantiles(op: string, self: Tensor, given: unknown, dim: number | null,
   const [line, at, size] = lineOf(op, flat, dim ?? 0)
   const [sorted] = sort(movedim(line, at, -1), -1)
   const missing = isnan(sorted)
-  const last = ignoreNaN ? clamp(sub(sum(to(logicalNot(missing), sorted.dtype), [-1], true), 1), 0) : scalarTensor(size - 1, { dtype: sorted.dtype })
+  const last = ignoreNaN
+    ? clamp(sub(sum(to(logicalNot(missing), sorted.dtype), [-1], true), 1), 0)
+    : scalarTensor(scalarOf(sizeSub(size, 1)), { dtype: sorted.dtype })
   const lead = sorted.symSizes.slice(0, -1)
   // [.., quantiles]: the rank of each in its line.
   const rank = expand(mul(reshape(q, [-1]), last), [...lead, q.symNumel])

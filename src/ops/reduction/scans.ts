@@ -1,9 +1,9 @@
 // Running products, extremes and log-sums along a dimension, and differences of neighbours. Each scan combines parts of doubling length, so that it is composed of a
 // few operators whose gradients are exact, also at zeros.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape } from '../../tensor/index.ts'
+import { formatShape, sizeLess, sizeMax, sizeMin, sizeSub } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { arange } from '../create/creation.ts'
+import { rangeOf } from '../create/creation.ts'
 import type { DType } from '../../kernels/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -30,8 +30,8 @@ function scan(op: string, x: Tensor, dim: number, combine: (earlier: Tensor, lat
   if (x.ndim === 0) return x
   const [at, size] = dimAndSize(op, x, dim)
   let out = x
-  for (let step = 1; step < size; step *= 2)
-    out = cat([narrow(out, at, 0, step), combine(narrow(out, at, 0, size - step), narrow(out, at, step, size - step))], at)
+  for (let step = 1; sizeLess(step, size); step *= 2)
+    out = cat([narrow(out, at, 0, step), combine(narrow(out, at, 0, sizeSub(size, step)), narrow(out, at, step, sizeSub(size, step)))], at)
   return out
 }
 
@@ -75,7 +75,7 @@ function runningExtreme(op: string, self: Tensor, dim: number, wins: (later: Ten
   if (self.ndim === 0) return [self, to(sub(self, self), 'int64')]
   const [at, size] = dimAndSize(op, self, dim)
   const along = reshape(
-    arange(size, { dtype: 'int64' }),
+    rangeOf(0, 1, size, 'int64'),
     self.symSizes.map((_, d) => (d === at ? size : 1)),
   )
   const indices = scan(op, expand(along, self.symSizes), at, (earlier, later) => {
@@ -142,11 +142,13 @@ export const diff: OpFunction<
     if (n < 0) throw new ArgumentError(`torch.diff: n must be at least 0, got ${n}.`)
     const [, total] = dimAndSize('torch.diff', out, at)
     // After this many differences nothing is left; one of nothing has their dtype.
-    const rounds = n > total ? 1 : n
-    if (n > total) out = narrow(out, at, 0, 0)
+    const isMore = sizeLess(total, n)
+    const rounds = isMore ? 1 : n
+    if (isMore) out = narrow(out, at, 0, 0)
     for (let k = 0; k < rounds; k++) {
       const [, size] = dimAndSize('torch.diff', out, at)
-      const [later, earlier] = [narrow(out, at, Math.min(1, size), Math.max(0, size - 1)), narrow(out, at, 0, Math.max(0, size - 1))]
+      const left = sizeMax(0, sizeSub(size, 1))
+      const [later, earlier] = [narrow(out, at, sizeMin(1, size), left), narrow(out, at, 0, left)]
       out = out.dtype === 'bool' ? logicalXor(later, earlier) : sub(later, earlier)
     }
     return out
@@ -162,8 +164,8 @@ export interface TrapezoidOptions {
 /** The areas between neighbours, without the factor 1/2, and the dimension. `x` holds positions along it, or is null for steps of `dx`. */
 function areas(op: string, y: Tensor, x: Tensor | null, dx: number, dim: number): readonly [Tensor, number] {
   const [at, size] = dimAndSize(op, y, dim)
-  const n = Math.max(0, size - 1)
-  const sums = add(narrow(y, at, Math.min(1, size), n), narrow(y, at, 0, n))
+  const n = sizeMax(0, sizeSub(size, 1))
+  const sums = add(narrow(y, at, sizeMin(1, size), n), narrow(y, at, 0, n))
   if (x === null) return [mul(sums, dx), at]
   if (x.ndim !== 1 && x.ndim !== y.ndim)
     throw new ShapeError(`${op}: x must have 1 dimension or those of y ${formatShape(y.symSizes)}, got shape ${formatShape(x.symSizes)}.`)

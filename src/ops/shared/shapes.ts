@@ -15,15 +15,7 @@ export function sizeAt(shape: readonly Size[], dim: number): Size {
 }
 
 /** The index and the size of a dimension that the user named. Throws ShapeError, naming `op`, if `self` has no such dimension. */
-export function dimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: number] {
-  const index = wrapDim(op, dim, self.ndim)
-  const size = self.sizes[index]
-  if (size === undefined) throw new ShapeError(`${op}: self has no dimensions, so there is no dimension ${dim}; call unsqueeze(0) first.`)
-  return [index, size]
-}
-
-/** {@link dimAndSize} where the size may be a symbol. */
-export function symDimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: Size] {
+export function dimAndSize(op: string, self: Tensor, dim: number): readonly [index: number, size: Size] {
   const index = wrapDim(op, dim, self.ndim)
   const size = self.symSizes[index]
   if (size === undefined) throw new ShapeError(`${op}: self has no dimensions, so there is no dimension ${dim}; call unsqueeze(0) first.`)

@@ -116,7 +116,7 @@ function greatest(values: readonly number[]): { readonly value: number; readonly
 
 function compareTensors(actual: Tensor, expected: Tensor, path: Path, rules: Rules): void {
   const attribute = (name: string, a: string, b: string): never => rules.fail(`The values for attribute '${name}' do not match: ${a} != ${b}.`, path)
-  if (!sameShape(actual.sizes, expected.sizes))
+  if (!sameShape(actual.symSizes, expected.symSizes))
     attribute('shape', `torch.Size([${actual.sizes.join(', ')}])`, `torch.Size([${expected.sizes.join(', ')}])`)
   if (rules.checkDtype && actual.dtype !== expected.dtype) attribute('dtype', `torch.${actual.dtype}`, `torch.${expected.dtype}`)
   if (rules.checkStride && !sameShape(actual.steps, expected.steps)) attribute('stride()', tuple(actual.steps), tuple(expected.steps))

@@ -1,8 +1,20 @@
 // Indexing by tensors, Python's `x[i, j]` and `x[mask]`: index and indexPut, composed of indexSelect, indexAdd and indexCopy on the flattened dimensions.
+import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { broadcastShapes, formatShape, inverseOrder, sameShape, sizeEq, Tensor } from '../../tensor/index.ts'
+import {
+  broadcastShapes,
+  formatShape,
+  inverseOrder,
+  sameShape,
+  sizeEq,
+  Tensor,
+  sizeFloorDiv,
+  sizeProduct,
+  sizeSub,
+  scalarOf,
+} from '../../tensor/index.ts'
 import { full } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -49,11 +61,11 @@ interface Plan {
   /** The indexed dimensions first, then the others. */
   readonly order: readonly number[]
   /** Sizes of the dimensions that are not indexed. */
-  readonly rest: readonly number[]
+  readonly rest: readonly Size[]
   /** The number of positions in the indexed dimensions. */
-  readonly count: number
+  readonly count: Size
   /** The common shape of the tensors of positions. */
-  readonly shape: readonly number[]
+  readonly shape: readonly Size[]
   /** Positions in the indexed dimensions as one. */
   readonly flat: Tensor
   /** Where the dimensions of `shape` are in the result: in place of the indexed ones if these are neighbours, otherwise in front. */
@@ -65,28 +77,28 @@ function planOf(op: string, self: Tensor, given: unknown): Plan | null {
   const dims = indices.flatMap((index, d) => (index === null ? [] : [d]))
   const [first] = dims
   if (first === undefined) return null
-  const count = dims.reduce((n, d) => n * sizeAt(self.sizes, d), 1)
-  let shape: readonly number[] = []
+  const count = sizeProduct(dims.map((d) => sizeAt(self.symSizes, d)))
+  let shape: readonly Size[] = []
   let flat: Tensor | null = null
   let step = count
   for (const d of dims) {
     const index = indices[d]
     if (index === undefined || index === null) continue
-    const size = sizeAt(self.sizes, d)
-    step = size === 0 ? 0 : step / size
-    shape = broadcastShapes(op, shape, index.sizes)
+    const size = sizeAt(self.symSizes, d)
+    step = sizeEq(size, 0) ? 0 : sizeFloorDiv(step, size)
+    shape = broadcastShapes(op, shape, index.symSizes)
     const positions = dtypeInfo[index.dtype].size < 4 ? index.to('int64') : index
     // A position outside its dimension must not be one of another slice: it goes beyond all of them, where it is noticed.
-    const outside = logicalOr(lt(positions, -size), ge(positions, size))
-    const part = where(outside, count, mul(fromStart(positions, size), step))
+    const outside = logicalOr(lt(positions, scalarOf(sizeSub(0, size))), ge(positions, scalarOf(size)))
+    const part = where(outside, scalarOf(count), mul(fromStart(positions, size), scalarOf(step)))
     flat = flat === null ? part : add(flat, part)
   }
   if (flat === null) return null
-  const others = self.sizes.flatMap((_, d) => (dims.includes(d) ? [] : [d]))
+  const others = self.symSizes.flatMap((_, d) => (dims.includes(d) ? [] : [d]))
   const neighbours = (dims.at(-1) ?? first) - first === dims.length - 1
   return {
     order: [...dims, ...others],
-    rest: others.map((d) => sizeAt(self.sizes, d)),
+    rest: others.map((d) => sizeAt(self.symSizes, d)),
     count,
     shape,
     flat: reshape(flat, -1),
@@ -160,7 +172,9 @@ export const indexPut: OpFunction<
 /** The indices within the sizes of `self`: what a mask leaves out may point anywhere. */
 function clamped(op: string, self: Tensor, mask: Tensor, indices: unknown): TensorIndices {
   if (mask.dtype !== 'bool') throw new DTypeError(`${op}: mask must be bool, got ${mask.dtype}.`)
-  return perDimension(op, self, indices).map((index, d) => (index === null ? null : clamp(index, -sizeAt(self.sizes, d), sizeAt(self.sizes, d) - 1)))
+  return perDimension(op, self, indices).map((index, d) =>
+    index === null ? null : clamp(index, scalarOf(sizeSub(0, sizeAt(self.symSizes, d))), scalarOf(sizeSub(sizeAt(self.symSizes, d), 1))),
+  )
 }
 
 /**

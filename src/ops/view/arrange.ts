@@ -1,14 +1,27 @@
 // Other orders and shapes of the same elements: movedim, unflatten, rot90, tile and more, composed of permute, reshape, flip and repeat.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
-import { formatShape, sameShape, sizeEq, sizeFloorDiv, sizeProduct, Tensor, windowOf, wrapDim } from '../../tensor/index.ts'
+import {
+  formatShape,
+  sameShape,
+  sizeEq,
+  sizeFloorDiv,
+  sizeProduct,
+  Tensor,
+  windowOf,
+  wrapDim,
+  sizeAdd,
+  sizeAtMost,
+  sizeMul,
+  sizeSub,
+} from '../../tensor/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { arange } from '../create/creation.ts'
+import { rangeOf } from '../create/creation.ts'
 import { add, mul } from '../pointwise/arithmetic.ts'
 import { indexSelect } from './indexing.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { dimAndSize, sizeAt, symDimAndSize } from '../shared/shapes.ts'
+import { dimAndSize, sizeAt } from '../shared/shapes.ts'
 import { flip, repeat } from './repeat.ts'
 import { permute, transpose } from './permute.ts'
 import { clone, reshape, unsqueeze, view } from './reshape.ts'
@@ -109,7 +122,7 @@ export const unflatten: Op['unflatten'] = defineOp({
   schema: 'unflatten(Tensor self, int dim, SymInt[] sizes) -> Tensor',
   method: true,
   decompose: (self, dim, sizes) => {
-    const [at, size] = symDimAndSize('torch.unflatten', self, dim)
+    const [at, size] = dimAndSize('torch.unflatten', self, dim)
     const known = sizeProduct(sizes.filter((s) => s !== -1))
     const full = sizes.map((s) => (s === -1 ? sizeFloorDiv(size, known) : s))
     if (!sizeEq(sizeProduct(full), size))
@@ -270,12 +283,12 @@ export const unfold: Op['unfold'] = defineOp({
   decompose: (self, dimension, size, step) => {
     if (self.ndim === 0) return unfold(reshape(self, [1]), dimension, size, step).select(0, 0)
     const [at, length] = dimAndSize('torch.Tensor.unfold', self, dimension)
-    if (!(size >= 0 && size <= length && step > 0))
+    if (!(size >= 0 && sizeAtMost(size, length) && step > 0))
       throw new ArgumentError(
-        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length} (shape ${formatShape(self.symSizes)}).`,
+        `torch.Tensor.unfold: windows of ${size} elements, ${step} apart, do not fit dimension ${dimension} of size ${length.toString()} (shape ${formatShape(self.symSizes)}).`,
       )
-    const count = Math.floor((length - size) / step) + 1
-    const positions = add(mul(unsqueeze(arange(count, { dtype: 'int64' }), 1), step), arange(size, { dtype: 'int64' }))
+    const count = sizeAdd(sizeFloorDiv(sizeSub(length, size), step), 1)
+    const positions = add(mul(unsqueeze(rangeOf(0, 1, count, 'int64'), 1), step), rangeOf(0, 1, size, 'int64'))
     const windows = unflatten(indexSelect(self, at, reshape(positions, -1)), at, [count, size])
     return movedim(windows, at + 1, -1)
   },
@@ -318,13 +331,15 @@ export const repeatInterleave: OpFunction<
 function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
   if (repeats === null) {
     if (self.ndim !== 1) throw new ShapeError(`torch.repeat_interleave: repeats must be a vector, got shape ${formatShape(self.symSizes)}.`)
-    return repeatInterleave(arange(self.numel, { dtype: 'int64' }), self)
+    return repeatInterleave(rangeOf(0, 1, self.symNumel, 'int64'), self)
   }
   const flat = dim === null ? reshape(self, -1) : self
   const [at, size] = dimAndSize('torch.repeat_interleave', flat, dim ?? 0)
   if (repeats instanceof Tensor && !sizeEq(repeats.symNumel, 1)) {
     if (!sameShape(repeats.symSizes, [size]))
-      throw new ShapeError(`torch.repeat_interleave: repeats must have shape [${size}], one for each slice, got ${formatShape(repeats.symSizes)}.`)
+      throw new ShapeError(
+        `torch.repeat_interleave: repeats must have shape ${formatShape([size])}, one for each slice, got ${formatShape(repeats.symSizes)}.`,
+      )
     const counts = Array.from(repeats.toTypedArray(), Number)
     const wrong = counts.find((n) => !Number.isInteger(n) || n < 0)
     if (wrong !== undefined) throw new ArgumentError(`torch.repeat_interleave: repeats must be whole numbers that are not negative, got ${wrong}.`)
@@ -341,5 +356,5 @@ function repeated(self: Tensor, repeats: unknown, dim: number | null): Tensor {
   if (typeof times !== 'number' || !Number.isInteger(times) || times < 0)
     throw new ArgumentError(`torch.repeat_interleave: repeats must be a whole number that is not negative, or a Tensor, got ${valueText(times)}.`)
   const spread = expand(unsqueeze(flat, at + 1), [...flat.symSizes.slice(0, at + 1), times, ...flat.symSizes.slice(at + 1)])
-  return reshape(spread, flat.symSizes.with(at, size * times))
+  return reshape(spread, flat.symSizes.with(at, sizeMul(size, times)))
 }

@@ -1,7 +1,7 @@
 // Diagonals of matrices: the view, its scatter and its gradient.
 import { ShapeError } from '../../errors/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { formatShape, sizeAdd, sizeEq, sizeMax, sizeMin, sizeMul, sizeSub, wrapDim } from '../../tensor/index.ts'
+import { formatShape, sizeAdd, sizeEq, sizeMax, sizeMin, sizeMul, sizeSub, wrapDim, sizeLess } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 import { zeros } from '../create/creation.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -90,15 +90,16 @@ export const fillDiagonal_: Op['fillDiagonal_'] = defineOp({
   namespace: 'torch.Tensor',
   method: true,
   tags: ['mutates'],
-  meta: (self) => ({ shape: self.sizes, dtype: self.dtype }),
+  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, value, wrap) => {
-    if (self.ndim < 2 || (self.ndim > 2 && self.sizes.some((size) => size !== self.sizes[0])))
-      throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.sizes)}.`)
+    if (self.ndim < 2 || (self.ndim > 2 && self.symSizes.some((size) => !sizeEq(size, self.symSizes[0]))))
+      throw new ShapeError(`fillDiagonal_: expected a matrix, or more dimensions of one size, got shape ${formatShape(self.symSizes)}.`)
     // Through a mask, since a write to a view has no gradient.
-    const mask = zeros(self.sizes, { dtype: 'bool' })
-    const [rows, columns] = [sizeAt(self.sizes, 0), sizeAt(self.sizes, 1)]
-    for (let start = 0; start < (wrap && self.ndim === 2 ? Math.max(1, rows) : 1); start += columns + 1) {
-      let line = narrow(mask, 0, start, rows - start)
+    const mask = zeros(self.symSizes, { dtype: 'bool' })
+    const [rows, columns] = [sizeAt(self.symSizes, 0), sizeAt(self.symSizes, 1)]
+    const end = wrap && self.ndim === 2 ? sizeMax(1, rows) : 1
+    for (let start: Size = 0; sizeLess(start, end); start = sizeAdd(start, sizeAdd(columns, 1))) {
+      let line = narrow(mask, 0, start, sizeSub(rows, start))
       while (line.ndim > 1) line = diagonal(line, 0, 0, -1)
       fill_(line, 1)
     }

@@ -3,14 +3,15 @@ import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import type { Size } from '../../protocol/index.ts'
 import {
+  Tensor,
   broadcastShapes,
   contiguousStrides,
   formatShape,
   numelOf,
   sameShape,
+  scalarOf,
   sizeLess,
   sizeOfData,
-  Tensor,
   tensorFromValues,
   wrapDim,
 } from '../../tensor/index.ts'
@@ -62,7 +63,7 @@ function writeSlices(op: string, self: Tensor, dim: number, index: Tensor, sourc
 }
 
 /** Positions in a dimension of `size` elements, negative ones counted from its end. */
-export const fromStart = (index: Tensor, size: number): Tensor => where(lt(index, 0), add(index, size), index)
+export const fromStart = (index: Tensor, size: Size): Tensor => where(lt(index, 0), add(index, scalarOf(size)), index)
 
 /** {@link flatPositions} as a tensor. */
 function flatIndex(self: Tensor): Tensor {
@@ -192,7 +193,7 @@ export const indexReduce: OpFunction<
 export const take: Op['take'] = defineOp({
   schema: 'take(Tensor self, Tensor index) -> Tensor',
   method: true,
-  decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.numel), -1)), index.sizes),
+  decompose: (self, index) => reshape(gather(reshape(self, -1), 0, reshape(fromStart(index, self.symNumel), -1)), index.symSizes),
 })
 
 /**
@@ -208,7 +209,7 @@ export const put: Op['put'] = defineOp({
   method: true,
   inPlace: 'method',
   decompose: (self, index, source, accumulate) => {
-    const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.numel), -1), reshape(source, -1)]
+    const [flat, positions, values] = [reshape(self, -1), reshape(fromStart(index, self.symNumel), -1), reshape(source, -1)]
     return reshape(accumulate ? scatterAdd(flat, 0, positions, values) : scatterValues(flat, 0, positions, values, 'set'), self.symSizes)
   },
 })
@@ -226,16 +227,16 @@ export const takeAlongDim: Op['takeAlongDim'] = defineOp({
   schema: 'take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor',
   method: true,
   decompose: (self, indices, dim) => {
-    if (dim === null) return gather(reshape(self, -1), 0, reshape(fromStart(indices, self.numel), -1))
+    if (dim === null) return gather(reshape(self, -1), 0, reshape(fromStart(indices, self.symNumel), -1))
     const at = wrapDim('torch.take_along_dim', dim, self.ndim)
     if (self.ndim === 0 && indices.ndim === 0) return reshape(gather(reshape(self, [1]), 0, fromStart(reshape(indices, [1]), 1)), [])
     if (self.ndim !== indices.ndim)
       throw new ShapeError(
-        `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.sizes)} and ${formatShape(indices.sizes)}.`,
+        `torch.take_along_dim: self and indices must have as many dimensions, got shapes ${formatShape(self.symSizes)} and ${formatShape(indices.symSizes)}.`,
       )
-    const shape = broadcastShapes('torch.take_along_dim', self.sizes.with(at, 1), indices.sizes.with(at, 1))
-    const size = sizeAt(self.sizes, at)
-    return gather(expand(self, shape.with(at, size)), at, expand(fromStart(indices, size), shape.with(at, sizeAt(indices.sizes, at))))
+    const shape = broadcastShapes('torch.take_along_dim', self.symSizes.with(at, 1), indices.symSizes.with(at, 1))
+    const size = sizeAt(self.symSizes, at)
+    return gather(expand(self, shape.with(at, size)), at, expand(fromStart(indices, size), shape.with(at, sizeAt(indices.symSizes, at))))
   },
 })
 

@@ -1,9 +1,9 @@
 // Copies of elements in another arrangement: repeat, flip, roll.
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import type { Size } from '../../protocol/index.ts'
-import { formatShape, sizeLess, sizeMul } from '../../tensor/index.ts'
+import { formatShape, sizeLess, sizeMul, sizeEq, sizeMod, sizeSub, scalarOf } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { arange } from '../create/creation.ts'
+import { rangeOf } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -65,7 +65,7 @@ export const flip: OpFunction<(self: Tensor, ...dims: readonly (number | readonl
     let out = self
     for (const dim of dims) {
       const [at, n] = dimAndSize('torch.flip', self, dim)
-      out = n === 0 ? out : indexSelect(out, at, arange(n - 1, -1, -1, { dtype: 'int32' }))
+      out = sizeEq(n, 0) ? out : indexSelect(out, at, rangeOf(scalarOf(sizeSub(n, 1)), -1, n, 'int32'))
     }
     return out === self ? clone(self) : out
   },
@@ -86,15 +86,15 @@ export const roll: Op['roll'] = defineOp({
   decompose: (self, shifts, dims) => {
     const [shift] = shifts
     if (shift === undefined) throw new ArgumentError('torch.roll: shifts must hold a number for each of dims, got [].')
-    if (dims.length === 0 && shifts.length === 1) return reshape(rolled(flatten(self), shift, 0), self.sizes)
+    if (dims.length === 0 && shifts.length === 1) return reshape(rolled(flatten(self), shift, 0), self.symSizes)
     if (dims.length !== shifts.length) throw new ArgumentError(`torch.roll: ${shifts.length} shifts for ${dims.length} dims; give one per dimension.`)
     return shifts.reduce((out, by, i) => rolled(out, by, dimAndSize('torch.roll', self, dims[i] ?? 0)[0]), self)
   },
 })
 
 function rolled(x: Tensor, shift: number, dim: number): Tensor {
-  const n = x.sizes[dim] ?? 0
-  if (n === 0) return clone(x)
-  const split = (((n - shift) % n) + n) % n
-  return split === 0 ? clone(x) : cat([slice(x, dim, split, n), slice(x, dim, 0, split)], dim)
+  const n = x.symSizes[dim] ?? 0
+  if (sizeEq(n, 0)) return clone(x)
+  const split = sizeMod(sizeSub(n, shift >= 0 ? sizeMod(shift, n) : sizeSub(n, sizeMod(-shift, n))), n)
+  return sizeEq(split, 0) ? clone(x) : cat([slice(x, dim, split, n), slice(x, dim, 0, split)], dim)
 }

@@ -8,13 +8,13 @@ import { zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
-import { checkOperand, sizeAt, symDimAndSize } from '../shared/shapes.ts'
+import { checkOperand, sizeAt, dimAndSize } from '../shared/shapes.ts'
 import { clone } from './reshape.ts'
 import { fillWindow, scatterInto, scatterSpec } from './scatterWindow.ts'
 import { viewSpec } from './strides.ts'
 
 function selectSpec(self: Tensor, dim: number, index: Size): TensorSpec<Size> {
-  const [at, size] = symDimAndSize('torch.select', self, dim)
+  const [at, size] = dimAndSize('torch.select', self, dim)
   const i = sizeLess(index, 0) ? sizeAdd(index, size) : index
   if (sizeLess(i, 0) || !sizeLess(i, size))
     throw new ArgumentError(`torch.select: index ${index.toString()} is out of range for dimension ${dim} with size ${size.toString()}.`)
@@ -30,7 +30,7 @@ function clipped(bound: Size, size: Size): Size {
 }
 
 function sliceSpec(self: Tensor, dim: number, start: Size | null, end: Size | null, step: Size): TensorSpec<Size> {
-  const [at, size] = symDimAndSize('torch.Tensor.slice', self, dim)
+  const [at, size] = dimAndSize('torch.Tensor.slice', self, dim)
   if (sizeLess(step, 1)) throw new ArgumentError(`torch.Tensor.slice: step must be positive, got ${step.toString()}.`)
   const from = clipped(start ?? 0, size)
   const until = clipped(end ?? size, size)
@@ -187,7 +187,7 @@ export const slice: Op['slice'] = defineOp({
 
 /** What {@link narrow} gives. */
 function narrowed(self: Tensor, dim: number, from: unknown, length: Size): Tensor {
-  const [at, size] = symDimAndSize('torch.narrow', self, dim)
+  const [at, size] = dimAndSize('torch.narrow', self, dim)
   const isIndex = from instanceof Tensor && from.ndim === 0 && !from.isFloatingPoint() && from.dtype !== 'bool'
   const given = isIndex ? from.item() : from
   if (!isSymbolicSize(given) && (typeof given !== 'number' || !Number.isSafeInteger(given)))

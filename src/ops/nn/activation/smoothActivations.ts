@@ -1,7 +1,7 @@
 // Activations composed of other operators: selu, celu, mish, glu and more.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import type { DType } from '../../../kernels/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeEq, sizeMod } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -128,7 +128,7 @@ export const glu: Op['glu'] = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (self, dim) => {
     const [at, size] = dimAndSize('torch.nn.functional.glu', self, dim)
-    if (size % 2 !== 0)
+    if (!sizeEq(sizeMod(size, 2), 0))
       throw new ShapeError(`torch.nn.functional.glu: the size of dimension ${dim} must be even, got shape ${formatShape(self.symSizes)}.`)
     const [value = self, gate = self] = chunk(self, 2, at)
     return mul(value, sigmoid(gate))

@@ -1,7 +1,7 @@
 // Scaled dot-product attention: one operator where its kernels take the call, else composed of matrix products and a softmax.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { isStrict } from '../../../kernels/index.ts'
-import { formatShape, sizeEq } from '../../../tensor/index.ts'
+import { formatShape, sizeEq, sizeMod, sizeNumber } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -32,10 +32,10 @@ export interface AttentionOptions {
 
 /** Each head of `key` as often as `query` has heads for it. */
 function headsOf(query: Tensor, key: Tensor): Tensor {
-  const [heads, own] = [query.sizes.at(-3) ?? 0, key.sizes.at(-3) ?? 0]
-  if (query.ndim < 3 || key.ndim < 3 || own === 0 || heads % own !== 0)
+  const [heads, own] = [query.symSizes.at(-3) ?? 0, key.symSizes.at(-3) ?? 0]
+  if (query.ndim < 3 || key.ndim < 3 || sizeEq(own, 0) || !sizeEq(sizeMod(heads, own), 0))
     throw new ShapeError(
-      `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.sizes)} and ${formatShape(key.sizes)}.`,
+      `${NAME}: with enable_gqa the heads of query (dimension -3) must be a multiple of those of key and value, got shapes ${formatShape(query.symSizes)} and ${formatShape(key.symSizes)}.`,
     )
   return forHeads(query, key)
 }
@@ -85,7 +85,7 @@ export const scaledDotProductAttention: OpFunction<{
       )
     }
     if (isCausal && attnMask !== null) throw new ArgumentError(`${NAME}: give attn_mask or is_causal, not both.`)
-    const factor = scale ?? 1 / Math.sqrt(sizeAt(query.sizes, -1))
+    const factor = scale ?? 1 / Math.sqrt(sizeNumber(sizeAt(query.symSizes, -1)))
     if (dropoutP === 0 && !isStrict()) {
       const mask = attnMask?.dtype === 'bool' ? where(attnMask, 0, -Infinity) : attnMask
       const [ownKey, ownValue] = enableGqa ? [wide(givenKey), wide(givenValue)] : [key, value]

@@ -1,4 +1,5 @@
 // Attention in blocks of query rows: the scores of a few rows at a time are all that is ever in memory.
+import type { Size } from '../../../protocol/index.ts'
 import {
   ATTENTION_BLOCK,
   ATTENTION_PANEL,
@@ -12,7 +13,7 @@ import {
   packValues,
 } from '../../../kernels/index.ts'
 import type { AttentionKeys, AttentionMask } from '../../../kernels/index.ts'
-import { Tensor, numelOf, sameShape } from '../../../tensor/index.ts'
+import { Tensor, numelOf, sameShape, sizeEq, sizeLess, sizeMod, hasNoElements } from '../../../tensor/index.ts'
 import { zeros } from '../../create/creation.ts'
 import { kernelCache, scratchMemory } from '../../eager/launch.ts'
 import { sizeAt } from '../../shared/shapes.ts'
@@ -50,19 +51,20 @@ export interface Attention {
 
 /** Whether the kernels here compute it: float32, enough rows, leading dimensions that are the same. */
 export function takesBlocks({ query, key, value, mask }: Omit<Attention, 'isCausal' | 'scale'>): boolean {
-  const [rows, count, depth, width] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2), sizeAt(query.sizes, -1), sizeAt(value.sizes, -1)]
+  const [rows, count] = [sizeAt(query.symSizes, -2), sizeAt(key.symSizes, -2)]
+  const [depth, width] = [sizeAt(query.symSizes, -1), sizeAt(value.symSizes, -1)]
   const isFloat32 = [query, key, value, ...(mask === null ? [] : [mask])].every(({ dtype }) => dtype === 'float32')
-  if (!isFloat32 || rows < LEAST_ROWS || count === 0 || depth === 0 || width === 0 || width % ATTENTION_PANEL !== 0) return false
-  const [lead, own] = [query.sizes.slice(0, -2), key.sizes.slice(0, -2)]
-  const groups = numelOf(lead) / numelOf(own)
-  if (numelOf(lead) === 0 || !sameShape(own, value.sizes.slice(0, -2)) || own.length !== lead.length || !Number.isInteger(groups)) return false
-  if (!lead.every((size, d) => size === own[d] || d === lead.length - 1)) return false
-  return mask === null || isExpandable(mask.sizes, [...lead, rows, count])
+  if (!isFloat32 || sizeLess(rows, LEAST_ROWS) || hasNoElements([count, depth, width]) || !sizeEq(sizeMod(width, ATTENTION_PANEL), 0)) return false
+  const [lead, own] = [query.symSizes.slice(0, -2), key.symSizes.slice(0, -2)]
+  if (hasNoElements(lead) || !sameShape(own, value.symSizes.slice(0, -2)) || own.length !== lead.length) return false
+  if (!sameShape(lead.slice(0, -1), own.slice(0, -1)) || hasNoElements(own)) return false
+  if (!sizeEq(sizeMod(lead.at(-1) ?? 1, own.at(-1) ?? 1), 0)) return false
+  return mask === null || isExpandable(mask.symSizes, [...lead, rows, count])
 }
 
 /** Whether a tensor of the shape `from` broadcasts to the shape `to`. */
-export const isExpandable = (from: readonly number[], to: readonly number[]): boolean =>
-  from.length <= to.length && from.every((size, d) => size === 1 || size === to[d + to.length - from.length])
+export const isExpandable = (from: readonly Size[], to: readonly Size[]): boolean =>
+  from.length <= to.length && from.every((size, d) => sizeEq(size, 1) || sizeEq(size, to[d + to.length - from.length]))
 
 /** The matrices of a tensor in the heap, whose rows are contiguous. */
 interface Matrices {

@@ -1,9 +1,9 @@
 // Attention as a primitive: its kernels, where they take the call, go through the scores in blocks, and the gradients compute them once more from the logarithms of the rows' sums.
 import { dispatchState } from '../../../dispatch/index.ts'
 import { InternalError, ShapeError } from '../../../errors/index.ts'
-import { formatShape, sameShape } from '../../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, sizeLess, sizeMod, sizeFloorDiv, sizeNumber } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
-import { arange } from '../../create/creation.ts'
+import { rangeOf } from '../../create/creation.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { checkAdmits } from '../../eager/admittedTypes.ts'
@@ -27,8 +27,8 @@ const NAME = 'torch.ops.tensorfx.block_attention'
 
 /** Each head of `key`, or `value`, as often as `query` has heads for it. */
 export function forHeads(query: Tensor, key: Tensor): Tensor {
-  const [heads, own] = [query.sizes.at(-3) ?? 1, key.sizes.at(-3) ?? 1]
-  return heads === own ? key : repeatInterleave(key, heads / own, -3)
+  const [heads, own] = [query.symSizes.at(-3) ?? 1, key.symSizes.at(-3) ?? 1]
+  return sizeEq(heads, own) ? key : repeatInterleave(key, sizeNumber(sizeFloorDiv(heads, own)), -3)
 }
 
 /** What decides the scores. */
@@ -38,8 +38,8 @@ type Scored = Omit<Attention, 'value'>
 function scoresOf({ query, key, mask, isCausal, scale }: Scored): Tensor {
   const scores = mul(matmul(query, transpose(key, -2, -1)), scale)
   if (isCausal) {
-    const [rows, cols] = [sizeAt(query.sizes, -2), sizeAt(key.sizes, -2)]
-    const hidden = gt(reshape(arange(cols, { dtype: 'int32' }), [1, cols]), reshape(arange(rows, { dtype: 'int32' }), [rows, 1]))
+    const [rows, cols] = [sizeAt(query.symSizes, -2), sizeAt(key.symSizes, -2)]
+    const hidden = gt(reshape(rangeOf(0, 1, cols, 'int32'), [1, cols]), reshape(rangeOf(0, 1, rows, 'int32'), [rows, 1]))
     return maskedFill(scores, hidden, -Infinity)
   }
   if (mask === null) return scores
@@ -58,22 +58,26 @@ export function weightsOf(scored: Scored): Tensor {
 }
 
 function check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): void {
-  const [lead, own] = [query.sizes.slice(0, -2), key.sizes.slice(0, -2)]
+  const [lead, own] = [query.symSizes.slice(0, -2), key.symSizes.slice(0, -2)]
   const [heads, owners] = [lead.at(-1) ?? 1, own.at(-1) ?? 1]
-  const isSame = sameShape(own, value.sizes.slice(0, -2)) && sameShape(lead.slice(0, -1), own.slice(0, -1)) && owners > 0 && heads % owners === 0
-  const scores = [...query.sizes.slice(0, -1), key.sizes.at(-2) ?? 0]
+  const isSame =
+    sameShape(own, value.symSizes.slice(0, -2)) &&
+    sameShape(lead.slice(0, -1), own.slice(0, -1)) &&
+    sizeLess(0, owners) &&
+    sizeEq(sizeMod(heads, owners), 0)
+  const scores = [...query.symSizes.slice(0, -1), key.symSizes.at(-2) ?? 0]
   if (
     ![query, key, value].every(({ ndim }) => ndim >= 2 && ndim === query.ndim) ||
     !isSame ||
-    query.sizes.at(-1) !== key.sizes.at(-1) ||
-    key.sizes.at(-2) !== value.sizes.at(-2) ||
-    (mask !== null && !isExpandable(mask.sizes, scores))
+    !sizeEq(query.symSizes.at(-1), key.symSizes.at(-1)) ||
+    !sizeEq(key.symSizes.at(-2), value.symSizes.at(-2)) ||
+    (mask !== null && !isExpandable(mask.symSizes, scores))
   )
     throw new ShapeError(
-      `${NAME}: expected query [.., L, E], key [.., S, E], value [.., S, V] and a mask that broadcasts to [.., L, S], got shapes ${[query, key, value, ...(mask === null ? [] : [mask])].map((t) => formatShape(t.sizes)).join(', ')}.`,
+      `${NAME}: expected query [.., L, E], key [.., S, E], value [.., S, V] and a mask that broadcasts to [.., L, S], got shapes ${[query, key, value, ...(mask === null ? [] : [mask])].map((t) => formatShape(t.symSizes)).join(', ')}.`,
     )
   checkAdmits(NAME, 'floating', query.dtype)
-  for (const [name, operand] of Object.entries({ key, value, mask })) checkOperand(NAME, name, operand, operand?.sizes ?? [], query.dtype)
+  for (const [name, operand] of Object.entries({ key, value, mask })) checkOperand(NAME, name, operand, operand?.symSizes ?? [], query.dtype)
 }
 
 /** The same for the backward, whose kernels read the gradient and both results of the forward too. */
@@ -97,7 +101,7 @@ function formula(grad: Tensor, { query, key, value, mask, isCausal, scale }: Att
   const weighted = mul(weights, matmul(grad, transpose(v, -2, -1)))
   const slopes = sub(weighted, mul(weights, sum(weighted, -1, true)))
   const shared = (gradient: Tensor, like: Tensor): Tensor => {
-    if (sameShape(gradient.sizes, like.sizes)) return gradient
+    if (sameShape(gradient.symSizes, like.symSizes)) return gradient
     const [own, groups] = [sizeAt(like.sizes, -3), sizeAt(gradient.sizes, -3) / sizeAt(like.sizes, -3)]
     return sum(reshape(gradient, [...gradient.sizes.slice(0, -3), own, groups, ...gradient.sizes.slice(-2)]), -3)
   }

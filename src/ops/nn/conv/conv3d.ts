@@ -2,7 +2,7 @@
 // its own.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { valueText } from '../../../protocol/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeMul, sizeNumber, sizeNumbers } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -44,27 +44,29 @@ function paddingOf(
 function volumes(input: Tensor, weight: Tensor, bias: Tensor | null, stride: unknown, padding: unknown, dilation: unknown, groups: number): Tensor {
   if (input.ndim !== 5 || weight.ndim !== 5)
     throw new ShapeError(
-      `${NAME}: expected input [batch, channels, depth, height, width] and weight [outChannels, inChannels / groups, depth, height, width], got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.`,
+      `${NAME}: expected input [batch, channels, depth, height, width] and weight [outChannels, inChannels / groups, depth, height, width], got shapes ${formatShape(input.symSizes)} and ${formatShape(weight.symSizes)}.`,
     )
-  checkConvChannels(NAME, input.sizes, weight.sizes, groups)
-  const kernel = weight.sizes.slice(2)
+  checkConvChannels(NAME, input.symSizes, weight.symSizes, groups)
+  // Which slices along the depth a window reads is a table, and the kernel's sizes are those of its windows.
+  const kernel = sizeNumbers(weight.symSizes.slice(2))
   const [strides, dilations] = [sizesOf(NAME, 'stride', stride, 3, 1), sizesOf(NAME, 'dilation', dilation, 3, 1)]
   const [[before = 0, behind = 0] = [], [top = 0, below = 0] = [], [left = 0, right = 0] = []] = paddingOf(padding, kernel, strides, dilations)
   const [[kd = 1], [sd = 1, sh = 1, sw = 1], [dd = 1, dh = 1, dw = 1]] = [kernel, strides, dilations]
   const amounts = [0, right, 0, below, before, before + behind]
   const x = amounts.some((n) => n > 0) ? constantPadNd(input, amounts) : input
-  const [batch = 0, channels = 0, depth = 0, height = 0, width = 0] = x.sizes
+  const [batch = 0, channels = 0, given = 0, height = 0, width = 0] = x.symSizes
+  const depth = sizeNumber(given)
   const count = windowCount(depth, kd, sd, 0, dd)
   if (kd < 1 || count < 1)
     throw new ShapeError(
-      `${NAME}: the kernel does not fit: input of shape ${formatShape(input.sizes)} is too small for weight of shape ${formatShape(weight.sizes)}; with padding and dilation it has ${depth} slices along the depth.`,
+      `${NAME}: the kernel does not fit: input of shape ${formatShape(input.symSizes)} is too small for weight of shape ${formatShape(weight.symSizes)}; with padding and dilation it has ${depth} slices along the depth.`,
     )
   const places = range(count).flatMap((i) => range(kd).map((j) => i * sd + j * dd))
   const slices = reshape(indexSelect(x, 2, constantIndices(places)), [batch, channels, count, kd, height, width])
-  const images = reshape(permute(slices, [0, 2, 1, 3, 4, 5]), [batch * count, channels * kd, height, width])
-  const filters = reshape(weight, [sizeAt(weight.sizes, 0), sizeAt(weight.sizes, 1) * kd, ...kernel.slice(1)])
+  const images = reshape(permute(slices, [0, 2, 1, 3, 4, 5]), [sizeMul(batch, count), sizeMul(channels, kd), height, width])
+  const filters = reshape(weight, [sizeAt(weight.symSizes, 0), sizeMul(sizeAt(weight.symSizes, 1), kd), ...kernel.slice(1)])
   const out = conv2d(images, filters, bias, { stride: [sh, sw], padding: [top, left], dilation: [dh, dw], groups })
-  return permute(reshape(out, [batch, count, ...out.sizes.slice(1)]), [0, 2, 1, 3, 4])
+  return permute(reshape(out, [batch, count, ...out.symSizes.slice(1)]), [0, 2, 1, 3, 4])
 }
 
 /**

@@ -1,7 +1,8 @@
 // Transposed convolutions, as convolutions: the input is spread with zeros by the stride, and the kernel is turned.
+import type { Size } from '../../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { channelsLastHint } from '../../../protocol/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeAdd, sizeEq, sizeFloorDiv, sizeMod, sizeMul, sizeSub, sizeNumber, areNumbers } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -31,11 +32,11 @@ export interface ConvTransposeOptions {
 /** Zeros between the elements of a dimension: `step` - 1 of them after each but the last. */
 function spreadOut(x: Tensor, dim: number, step: number): Tensor {
   if (step === 1) return x
-  const size = sizeAt(x.sizes, dim)
+  const size = sizeAt(x.symSizes, dim)
   const apart = constantPadNd(unsqueeze(x, -1), [0, step - 1])
   // The zeros stand behind each element, so they become its neighbours in `dim` when the last dimension moves there.
   const order = dim === x.ndim - 1 ? apart : transposeTo(apart, dim + 1)
-  return narrow(reshape(order, x.sizes.with(dim, size * step)), dim, 0, (size - 1) * step + 1)
+  return narrow(reshape(order, x.symSizes.with(dim, sizeMul(size, step))), dim, 0, sizeAdd(sizeMul(sizeSub(size, 1), step), 1))
 }
 
 /** Moves the last dimension to `at`. */
@@ -58,14 +59,14 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
   if (
     input.ndim !== spatial + 2 ||
     weight.ndim !== spatial + 2 ||
-    sizeAt(input.sizes, 1) !== sizeAt(weight.sizes, 0) ||
-    sizeAt(weight.sizes, 0) % groups !== 0
+    !sizeEq(sizeAt(input.symSizes, 1), sizeAt(weight.symSizes, 0)) ||
+    !sizeEq(sizeMod(sizeAt(weight.symSizes, 0), groups), 0)
   )
     throw new ShapeError(
-      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.sizes)} and ${formatShape(weight.sizes)}.${channelsLastHint('input', input.sizes, sizeAt(weight.sizes, 0))}`,
+      `${op}: expected an input [N, C, ..] and a weight [C, outputs / groups, ..] with ${spatial} more dimensions and C divisible by groups ${groups}, got shapes ${formatShape(input.symSizes)} and ${formatShape(weight.symSizes)}.${areNumbers(input.symSizes) ? channelsLastHint('input', input.symSizes, sizeNumber(sizeAt(weight.symSizes, 0))) : ''}`,
     )
   let x = input
-  const amounts: number[] = []
+  const amounts: Size[] = []
   for (let k = 0; k < spatial; k++) {
     const [stride = 1, padding = 0, more = 0, dilation = 1] = [window.stride[k], window.padding[k], window.outputPadding[k], window.dilation[k]]
     if (more >= Math.max(stride, dilation))
@@ -73,14 +74,14 @@ function transposed(op: string, input: Tensor, weight: Tensor, bias: Tensor | nu
         `${op}: output_padding must be smaller than stride or dilation, got ${more} with stride ${stride} and dilation ${dilation}.`,
       )
     x = spreadOut(x, k + 2, stride)
-    const reach = dilation * (sizeAt(weight.sizes, k + 2) - 1)
-    amounts.unshift(reach - padding, reach - padding + more)
+    const reach = sizeSub(sizeMul(dilation, sizeSub(sizeAt(weight.symSizes, k + 2), 1)), padding)
+    amounts.unshift(reach, sizeAdd(reach, more))
   }
   // [C, O / g, ..] to [O, C / g, ..], group by group.
-  const [inputs, outputs, kernel] = [sizeAt(weight.sizes, 0) / groups, sizeAt(weight.sizes, 1), weight.sizes.slice(2)]
+  const [inputs, outputs, kernel] = [sizeFloorDiv(sizeAt(weight.symSizes, 0), groups), sizeAt(weight.symSizes, 1), weight.symSizes.slice(2)]
   const grouped = transpose(reshape(weight, [groups, inputs, outputs, ...kernel]), 1, 2)
   const turned = flip(
-    reshape(grouped, [groups * outputs, inputs, ...kernel]),
+    reshape(grouped, [sizeMul(groups, outputs), inputs, ...kernel]),
     kernel.map((_, k) => k + 2),
   )
   const padded = constantPadNd(x, amounts)

@@ -1,6 +1,6 @@
 // The patches of images as columns, and images as sums of patches: F.unfold and F.fold.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeEq, sizeFloorDiv, sizeMod, sizeMul, sizeNumber } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import { zeros } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
@@ -79,18 +79,18 @@ export const unfoldPatches: OpFunction<(input: Tensor, kernelSize: Pair, dilatio
     decompose: (input, kernel, dilation, padding, stride) => {
       const op = `${F}.unfold`
       if (input.ndim !== 3 && input.ndim !== 4)
-        throw new ShapeError(`${op}: expected images [N, C, H, W] or [C, H, W], got shape ${formatShape(input.sizes)}.`)
-      const lead = input.sizes.slice(0, -3)
-      const channels = sizeAt(input.sizes, -3)
-      const { taps, count, amounts, positions } = patchesOf(op, [sizeAt(input.sizes, -2), sizeAt(input.sizes, -1)], {
+        throw new ShapeError(`${op}: expected images [N, C, H, W] or [C, H, W], got shape ${formatShape(input.symSizes)}.`)
+      const lead = input.symSizes.slice(0, -3)
+      const channels = sizeAt(input.symSizes, -3)
+      const { taps, count, amounts, positions } = patchesOf(op, [sizeNumber(sizeAt(input.symSizes, -2)), sizeNumber(sizeAt(input.symSizes, -1))], {
         kernel,
         dilation,
         padding,
         stride,
       })
       const padded = amounts.some((n) => n > 0) ? constantPadNd(input, amounts) : input
-      const planes = reshape(padded, [...lead, channels, sizeAt(padded.sizes, -2) * sizeAt(padded.sizes, -1)])
-      return reshape(indexSelect(planes, -1, constantIndices(positions)), [...lead, channels * taps, count])
+      const planes = reshape(padded, [...lead, channels, sizeMul(sizeAt(padded.symSizes, -2), sizeAt(padded.symSizes, -1))])
+      return reshape(indexSelect(planes, -1, constantIndices(positions)), [...lead, sizeMul(channels, taps), count])
     },
   })
 
@@ -112,11 +112,11 @@ export const fold: OpFunction<
     const op = `${F}.fold`
     const size = windowPair(op, 'output_size', outputSize, 1)
     const { taps, count, amounts, positions } = patchesOf(op, size, { kernel, dilation, padding, stride })
-    if ((input.ndim !== 2 && input.ndim !== 3) || sizeAt(input.sizes, -2) % taps !== 0 || sizeAt(input.sizes, -1) !== count)
+    if ((input.ndim !== 2 && input.ndim !== 3) || !sizeEq(sizeMod(sizeAt(input.symSizes, -2), taps), 0) || !sizeEq(sizeAt(input.symSizes, -1), count))
       throw new ShapeError(
         `${op}: expected ${count} columns whose size is a multiple of ${taps}, [N, C * ${taps}, ${count}] or [C * ${taps}, ${count}], for images of size [${size.join(', ')}], got shape ${formatShape(input.symSizes)}.`,
       )
-    const lead = [...input.sizes.slice(0, -2), sizeAt(input.sizes, -2) / taps]
+    const lead = [...input.symSizes.slice(0, -2), sizeFloorDiv(sizeAt(input.symSizes, -2), taps)]
     const [left = 0, right = 0, top = 0, bottom = 0] = amounts
     const [height, width] = [size[0] + top + bottom, size[1] + left + right]
     const planes = zeros([...lead, height * width], { dtype: input.dtype })

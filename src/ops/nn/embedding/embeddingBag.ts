@@ -1,9 +1,10 @@
 // Sums, means and maxima of rows of an embedding table, bag by bag.
+import type { Size } from '../../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { valueText } from '../../../protocol/index.ts'
-import { formatShape, sameShape } from '../../../tensor/index.ts'
+import { formatShape, sameShape, sizeAdd, sizeLess, sizeSub, scalarOf } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
-import { arange, ones, zeros } from '../../create/creation.ts'
+import { rangeOf, ones, zeros } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import { checkIndexType } from '../../view/indices.ts'
@@ -44,23 +45,23 @@ export interface EmbeddingBagOptions {
 
 /** The number of bags, and the bag of each element of the flat input; the number itself for an element of none. */
 interface Bags {
-  readonly count: number
+  readonly count: Size
   readonly of: Tensor
 }
 
 function bagsOf(input: Tensor, offsets: Tensor | null, includeLast: boolean): Bags {
   if ((input.ndim === 2) === (offsets !== null) || (input.ndim !== 1 && input.ndim !== 2) || (offsets !== null && offsets.ndim !== 1))
     throw new ShapeError(
-      `${NAME}: expected an input [bags, indices] without offsets, or a vector of indices with a vector of offsets, got shape ${formatShape(input.sizes)} and ${offsets === null ? 'no offsets' : `offsets of shape ${formatShape(offsets.sizes)}`}.`,
+      `${NAME}: expected an input [bags, indices] without offsets, or a vector of indices with a vector of offsets, got shape ${formatShape(input.symSizes)} and ${offsets === null ? 'no offsets' : `offsets of shape ${formatShape(offsets.symSizes)}`}.`,
     )
   if (offsets === null) {
-    const [count = 0, size = 0] = input.sizes
-    return { count, of: reshape(expand(unsqueeze(arange(count, { dtype: 'int64' }), 1), [count, size]), [-1]) }
+    const [count = 0, size = 0] = input.symSizes
+    return { count, of: reshape(expand(unsqueeze(rangeOf(0, 1, count, 'int64'), 1), [count, size]), [-1]) }
   }
   checkIndexType(NAME, 'offsets', offsets)
-  const count = offsets.numel - (includeLast ? 1 : 0)
-  if (count < 0) throw new ShapeError(`${NAME}: with include_last_offset there must be at least 1 offset, got none.`)
-  return { count, of: sub(searchsorted(to(offsets, 'int64'), arange(input.numel, { dtype: 'int64' }), { right: true }), 1) }
+  const count = sizeSub(offsets.symNumel, includeLast ? 1 : 0)
+  if (sizeLess(count, 0)) throw new ShapeError(`${NAME}: with include_last_offset there must be at least 1 offset, got none.`)
+  return { count, of: sub(searchsorted(to(offsets, 'int64'), rangeOf(0, 1, input.symNumel, 'int64'), { right: true }), 1) }
 }
 
 /**
@@ -92,15 +93,15 @@ export const embeddingBag: OpFunction<
     const found = embedding(flat, weight, padding, { scaleGradByFreq })
     const rows = factors === null ? found : mul(found, unsqueeze(reshape(factors, [-1]), -1))
     // What belongs to no bag, and what is only padding, goes into one behind the others.
-    const skipped = padding === null ? null : eq(flat, padding < 0 ? padding + sizeAt(weight.sizes, 0) : padding)
-    const bags = skipped === null ? of : where(skipped, count, of)
+    const skipped = padding === null ? null : eq(flat, scalarOf(padding < 0 ? sizeAdd(padding, sizeAt(weight.symSizes, 0)) : padding))
+    const bags = skipped === null ? of : where(skipped, scalarOf(count), of)
     const width = sizeAt(weight.symSizes, 1)
-    const empty = zeros([count + 1, width], { dtype: weight.dtype })
+    const empty = zeros([sizeAdd(count, 1), width], { dtype: weight.dtype })
     const bagOfEach = expand(unsqueeze(bags, -1), [flat.symNumel, width])
     const all = mode === 'max' ? scatterReduce(empty, 0, bagOfEach, rows, 'amax', { includeSelf: false }) : indexAdd(empty, 0, bags, rows)
     const out = narrow(all, 0, 0, count)
     if (mode !== 'mean') return out
-    const sizes = indexAdd(zeros([count + 1], { dtype: weight.dtype }), 0, bags, ones([flat.symNumel], { dtype: weight.dtype }))
+    const sizes = indexAdd(zeros([sizeAdd(count, 1)], { dtype: weight.dtype }), 0, bags, ones([flat.symNumel], { dtype: weight.dtype }))
     return div(out, unsqueeze(clamp(narrow(sizes, 0, 0, count), 1), -1))
   },
 })

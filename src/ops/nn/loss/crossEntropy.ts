@@ -3,7 +3,7 @@ import type { Size } from '../../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { dtypeInfo } from '../../../kernels/index.ts'
 import { swappedHint } from '../../../protocol/index.ts'
-import { formatShape, sameShape } from '../../../tensor/index.ts'
+import { formatShape, sameShape, sizeNumber, scalarOf } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -56,14 +56,18 @@ const classWeights = (weight: Tensor, logits: Tensor): Tensor =>
     logits.symSizes.map((size, i) => (i === classDim(logits) ? size : 1)),
   )
 
+/** A sum of losses per sample, of which there are `count` / `classes`. */
+const perSample = (total: Tensor, classes: Size, count: Size): Tensor =>
+  typeof classes === 'number' && typeof count === 'number' ? mul(total, classes / count) : div(mul(total, scalarOf(classes)), scalarOf(count))
+
 function probabilityLoss(logits: Tensor, target: Tensor, weight: Tensor | null, reduction: Reduction, labelSmoothing: number): Tensor {
   const dim = classDim(logits)
-  const classes = sizeAt(logits.sizes, dim)
-  const smooth = labelSmoothing === 0 ? target : add(mul(target, 1 - labelSmoothing), labelSmoothing / classes)
+  const classes = sizeAt(logits.symSizes, dim)
+  const smooth = labelSmoothing === 0 ? target : add(mul(target, 1 - labelSmoothing), labelSmoothing / sizeNumber(classes))
   const products = mul(logSoftmax(logits, dim), weight === null ? smooth : mul(smooth, classWeights(weight, logits)))
   const losses = neg(sum(products, [dim]))
   // The mean is per sample, not per weight.
-  return reduction === 'none' ? losses : reduction === 'sum' ? sum(losses) : mul(sum(losses), classes / logits.numel)
+  return reduction === 'none' ? losses : reduction === 'sum' ? sum(losses) : perSample(sum(losses), classes, logits.symNumel)
 }
 
 function smoothedLoss(
@@ -80,7 +84,7 @@ function smoothedLoss(
   const [losses, weights] = nllLossForward(logProbs, targets, weight, ignoreIndex)
   const weighted = weight === null ? logProbs : mul(logProbs, classWeights(weight, batched))
   const all = mul(neg(sum(weighted, [1])), to(ne(targets, ignoreIndex), logProbs.dtype))
-  const mixed = add(mul(losses, 1 - labelSmoothing), mul(all, labelSmoothing / sizeAt(batched.sizes, 1)))
+  const mixed = add(mul(losses, 1 - labelSmoothing), mul(all, labelSmoothing / sizeNumber(sizeAt(batched.symSizes, 1))))
   if (reduction === 'none') return logits.ndim === 1 ? reshape(mixed, []) : mixed
   return reduction === 'sum' ? sum(mixed) : div(sum(mixed), sum(weights))
 }

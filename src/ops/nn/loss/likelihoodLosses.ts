@@ -1,6 +1,6 @@
 // Losses from likelihoods: Kullback-Leibler divergence, and those of Poisson and normal distributions.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
-import { formatShape, sameShape, sizeEq } from '../../../tensor/index.ts'
+import { formatShape, sameShape, sizeEq, scalarOf } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -41,7 +41,9 @@ export const klDiv: OpFunction<(input: Tensor, target: Tensor, options?: KlDivOp
   autocast: 'float32',
   decompose: (input, target, reduction, logTarget) => {
     const each = logTarget ? mul(exp(target), sub(target, input)) : sub(xlogy(target, target), mul(target, input))
-    return reduction === 'batchmean' ? div(sum(each), input.ndim === 0 ? 1 : sizeAt(input.sizes, 0)) : reduce(`${F}.kl_div`, each, reduction)
+    return reduction === 'batchmean'
+      ? div(sum(each), input.ndim === 0 ? 1 : scalarOf(sizeAt(input.symSizes, 0)))
+      : reduce(`${F}.kl_div`, each, reduction)
   },
 })
 

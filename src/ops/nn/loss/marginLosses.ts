@@ -1,8 +1,8 @@
 // Losses of margins, rankings and distances.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { isCallable, valueText } from '../../../protocol/index.ts'
-import { Tensor, formatShape, getDefaultDtype } from '../../../tensor/index.ts'
-import { arange } from '../../create/creation.ts'
+import { Tensor, formatShape, getDefaultDtype, scalarOf } from '../../../tensor/index.ts'
+import { rangeOf } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import { add, div, minimum, mul, neg, pow, sub } from '../../pointwise/arithmetic.ts'
@@ -214,8 +214,8 @@ export const multiMarginLoss: OpFunction<(input: Tensor, target: Tensor, options
     const gaps = positivePart(add(sub(x, gather(x, 1, classes)), margin))
     const powers = p === 1 ? gaps : pow(gaps, 2)
     const weighted = weight === null ? powers : mul(powers, reshape(gather(weight, 0, reshape(classes, [-1])), [-1, 1]))
-    const others = where(eq(arange(sizeAt(x.sizes, 1), { dtype: 'int64' }), classes), 0, weighted)
-    return reduce(op, reshape(div(sum(others, [1]), sizeAt(x.sizes, 1)), target.sizes), reduction)
+    const others = where(eq(rangeOf(0, 1, sizeAt(x.symSizes, 1), 'int64'), classes), 0, weighted)
+    return reduce(op, reshape(div(sum(others, [1]), scalarOf(sizeAt(x.symSizes, 1))), target.symSizes), reduction)
   },
 })
 
@@ -237,15 +237,15 @@ export const multilabelMarginLoss: OpFunction<(input: Tensor, target: Tensor, op
     const op = `${F}.multilabel_margin_loss`
     const x = samplesOf(op, input)
     const labels = samplesOf(op, target)
-    const classes = sizeAt(x.sizes, 1)
+    const classes = sizeAt(x.symSizes, 1)
     const valid = eq(cumsum(to(eq(labels, -1), 'int64'), 1), 0)
     const chosen = where(valid, labels, -1)
     // [N, C]: whether the class is one of the targets.
-    const isTarget = ne(sum(to(eq(unsqueeze(chosen, 1), reshape(arange(classes, { dtype: 'int64' }), [1, -1, 1])), 'int64'), [2]), 0)
+    const isTarget = ne(sum(to(eq(unsqueeze(chosen, 1), reshape(rangeOf(0, 1, classes, 'int64'), [1, -1, 1])), 'int64'), [2]), 0)
     const own = gather(x, 1, where(valid, labels, 0))
     const gaps = positivePart(add(sub(unsqueeze(x, 1), unsqueeze(own, 2)), 1))
     const counted = where(unsqueeze(isTarget, 1), 0, where(unsqueeze(valid, 2), gaps, 0))
-    return reduce(op, reshape(div(sum(counted, [1, 2]), classes), input.sizes.slice(0, -1)), reduction)
+    return reduce(op, reshape(div(sum(counted, [1, 2]), scalarOf(classes)), input.symSizes.slice(0, -1)), reduction)
   },
 })
 

@@ -216,7 +216,7 @@ export const nllLossForward: Op['nllLossForward'] = defineOp({
   vmap: { folded: ['self', 'target'], rank: 2 },
   meta: (self, target, weight) => {
     check(self, target, weight)
-    const spec = { shape: target.sizes, dtype: self.dtype }
+    const spec = { shape: target.symSizes, dtype: self.dtype }
     return [spec, spec]
   },
   indices: {

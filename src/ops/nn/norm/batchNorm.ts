@@ -4,14 +4,14 @@ import type { Size } from '../../../protocol/index.ts'
 import { dispatchState } from '../../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../../errors/index.ts'
 import { channelsLastHint } from '../../../protocol/index.ts'
-import { formatShape, numelOf, Tensor, areNumbers, sizeEq } from '../../../tensor/index.ts'
+import { formatShape, numelOf, Tensor, areNumbers, sizeEq, hasNoElements, sizeFloorDiv, sizeMax, sizeSub, scalarOf } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { zeros } from '../../create/creation.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
-import { add, mul, sub } from '../../pointwise/arithmetic.ts'
+import { add, div, mul, sub } from '../../pointwise/arithmetic.ts'
 import { rsqrt } from '../../pointwise/unary.ts'
 import { mean } from '../../reduction/mean.ts'
 import { sum } from '../../reduction/sum.ts'
@@ -57,7 +57,7 @@ const spread = (vector: Tensor, input: Tensor): Tensor =>
     input.symSizes.map((size, i) => (i === 1 ? size : 1)),
   )
 /** The number of values per channel. */
-const countOf = (input: Tensor): number => input.numel / Math.max(1, sizeAt(input.sizes, 1))
+const countOf = (input: Tensor): Size => sizeFloorDiv(input.symNumel, sizeMax(1, sizeAt(input.symSizes, 1)))
 
 function sizes(input: Tensor): { readonly numbers: readonly number[]; readonly lanesOverChannels: boolean } {
   const [images, channels] = [sizeAt(input.sizes, 0), sizeAt(input.sizes, 1)]
@@ -80,7 +80,8 @@ function backwardFormula(grad: Tensor, input: Tensor, weight: Tensor | null, bat
   const normal = mul(sub(input, spread(batchMean, input)), spread(invstd, input))
   const gb = sum(grad, dims)
   const gw = sum(mul(grad, normal), dims)
-  const centered = sub(grad, mul(add(spread(gb, input), mul(normal, spread(gw, input))), 1 / count))
+  const sums = add(spread(gb, input), mul(normal, spread(gw, input)))
+  const centered = sub(grad, typeof count === 'number' ? mul(sums, 1 / count) : div(sums, scalarOf(count)))
   return [mul(centered, spread(weight === null ? invstd : mul(invstd, weight), input)), gw, gb]
 }
 
@@ -171,6 +172,12 @@ function emptyOutput(input: Tensor, weight: Tensor | null, bias: Tensor | null):
   return bias === null ? scaled : add(scaled, select(bias, 0, 0))
 }
 
+/** Adds `momentum` times the unbiased variance of `count` values. */
+function addUnbiased(running: Tensor, variance: Tensor, count: Size, momentum: number): void {
+  if (typeof count === 'number') running.add_(variance, { alpha: (momentum * count) / (count - 1) })
+  else running.add_(div(mul(variance, scalarOf(count)), scalarOf(sizeSub(count, 1))), { alpha: momentum })
+}
+
 /** Batch normalization: [result, mean, 1 / sqrt(variance + eps)] of the batch. In evaluation the statistics are empty. */
 export function normalized(
   input: Tensor,
@@ -187,7 +194,7 @@ export function normalized(
     const none = zeros([0], { dtype: input.dtype })
     return [evaluated(input, runningMean, runningVar, weight, bias, eps), none, none]
   }
-  if (input.numel === 0) {
+  if (hasNoElements(input.symSizes)) {
     const nothing = zeros([channels], { dtype: input.dtype })
     return [emptyOutput(input, weight, bias), nothing, nothing]
   }
@@ -198,7 +205,7 @@ export function normalized(
   try {
     if (runningMean !== null) runningMean.lerp_(batchMean, momentum)
     // The running variance is the unbiased one.
-    if (runningVar !== null) runningVar.mul_(1 - momentum).add_(variance, { alpha: (momentum * count) / (count - 1) })
+    if (runningVar !== null) addUnbiased(runningVar.mul_(1 - momentum), variance, count, momentum)
   } finally {
     dispatchState.gradEnabled = outer
   }
@@ -277,8 +284,8 @@ export const batchNorm: OpFunction<BatchNorm> = defineOp({
       channelsOf(input, { running_mean: runningMean, running_var: runningVar, weight, bias })
       return evaluated(input, runningMean, runningVar, weight, bias, eps)
     }
-    if (input.numel > 0 && countOf(input) === 1)
-      throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.sizes)}.`)
+    if (!hasNoElements(input.symSizes) && sizeEq(countOf(input), 1))
+      throw new ShapeError(`${NAME}: expected more than 1 value per channel when training, got input of shape ${formatShape(input.symSizes)}.`)
     return normalized(input, runningMean, runningVar, weight, bias, true, momentum, eps)[0]
   },
 })

@@ -3,7 +3,20 @@ import { dispatchState } from '../../../dispatch/index.ts'
 import { ArgumentError, InternalError, ShapeError } from '../../../errors/index.ts'
 import { channelsLastHint } from '../../../protocol/index.ts'
 import type { Size } from '../../../protocol/index.ts'
-import { areNumbers, formatShape, numelOf, sizeEq, sizeFloorDiv, sizeMax, sizeMod, sizeMul, Tensor } from '../../../tensor/index.ts'
+import {
+  areNumbers,
+  formatShape,
+  numelOf,
+  sizeEq,
+  sizeFloorDiv,
+  sizeMax,
+  sizeMod,
+  sizeMul,
+  Tensor,
+  sizeNumber,
+  sizeProduct,
+  hasNoElements,
+} from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import { launch } from '../../eager/launch.ts'
@@ -250,17 +263,18 @@ export const instanceNorm: Op['instanceNorm'] = defineOp({
     'instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor',
   namespace: 'torch.nn.functional',
   recordAs: 'keywords',
-  meta: (input) => ({ shape: input.sizes, dtype: input.dtype }),
+  meta: (input) => ({ shape: input.symSizes, dtype: input.dtype }),
   decompose: (input, runningMean, runningVar, weight, bias, useInputStats, momentum, eps) => {
     if (!useInputStats) return batchNorm(input, runningMean, runningVar, weight, bias, false, momentum, eps)
-    const [n = 1, c = 0, ...spatial] = input.sizes
-    const count = numelOf(spatial)
-    if (count === 1)
+    const [n = 1, given = 0, ...spatial] = input.symSizes
+    // Group norm takes its number of groups, one for each channel, as a number.
+    const [c, count] = [sizeNumber(given), sizeProduct(spatial)]
+    if (sizeEq(count, 1))
       throw new ShapeError(
-        `torch.nn.functional.instance_norm: expected more than 1 value for each channel of a sample, got input of shape ${formatShape(input.sizes)}.`,
+        `torch.nn.functional.instance_norm: expected more than 1 value for each channel of a sample, got input of shape ${formatShape(input.symSizes)}.`,
       )
     const out = groupNorm(input, c, weight, bias, eps)
-    if (input.numel > 0) updateRunning(reshape(input.detach(), [n, c, count]), runningMean, runningVar, momentum)
+    if (!hasNoElements(input.symSizes)) updateRunning(reshape(input.detach(), [n, c, count]), runningMean, runningVar, momentum)
     return out
   },
 })

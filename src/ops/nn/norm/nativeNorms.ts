@@ -1,5 +1,5 @@
 // The normalizations as PyTorch's autograd has them, with the statistics as further results: torch.native_layer_norm and its like. Captured PyTorch graphs call them.
-import { formatShape, sizeEq, Tensor } from '../../../tensor/index.ts'
+import { formatShape, sizeEq, Tensor, sizeMod, sizeProduct } from '../../../tensor/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { zeros } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
@@ -38,16 +38,18 @@ export const torchNativeLayerNorm: Op['torchNativeLayerNorm'] = defineOp({
  * @example torch.nativeGroupNorm(torch.tensor([[1, 3]]), null, null, 1, 2, 1, 1, 0).map((t) => t.toArray()) // [[[-1, 1]], [[2]], [[1]]]
  */
 export const nativeGroupNorm: Op['nativeGroupNorm'] = defineOp({
-  schema: 'native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> (Tensor, Tensor, Tensor)',
+  schema:
+    'native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)',
   decompose: (input, weight, bias, n, c, plane, group, eps): readonly [Tensor, Tensor, Tensor] => {
     const op = 'torch.native_group_norm'
     checkAdmits(op, 'floating', input.dtype)
-    if (group < 1 || c % group !== 0) throw new ArgumentError(`${op}: group must divide the ${c} channels, got ${group}.`)
-    if (input.numel !== n * c * plane)
-      throw new ShapeError(`${op}: input must have N C HxW = ${n * c * plane} elements, got shape ${formatShape(input.symSizes)}.`)
+    if (group < 1 || !sizeEq(sizeMod(c, group), 0)) throw new ArgumentError(`${op}: group must divide the ${c.toString()} channels, got ${group}.`)
+    const count = sizeProduct([n, c, plane])
+    if (!sizeEq(input.symNumel, count))
+      throw new ShapeError(`${op}: input must have N C HxW = ${count.toString()} elements, got shape ${formatShape(input.symSizes)}.`)
     for (const [name, t] of Object.entries({ weight, bias }))
       if (t !== null && !sizeEq(t.symNumel, c))
-        throw new ShapeError(`${op}: ${name} must have ${c} elements, one per channel, got shape ${formatShape(t.symSizes)}.`)
+        throw new ShapeError(`${op}: ${name} must have ${c.toString()} elements, one per channel, got shape ${formatShape(t.symSizes)}.`)
     const vector = (t: Tensor | null): Tensor | null => (t === null ? null : reshape(t, [c]))
     const [out, mu, rstd] = groupNormWithStatistics(reshape(input, [n, c, plane]), group, { weight: vector(weight), bias: vector(bias), eps })
     return [reshape(out, input.symSizes), mu, rstd]

@@ -3,7 +3,7 @@ import { channelsLastHint, valueText } from '../../../protocol/index.ts'
 import type { Size } from '../../../protocol/index.ts'
 import { isWatched } from '../../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
-import { formatShape, numbersOf, numelOf, sizeEq, Tensor, areNumbers, sizeLess } from '../../../tensor/index.ts'
+import { formatShape, numbersOf, numelOf, sizeEq, Tensor, areNumbers, sizeLess, sizeNumber, sizeNumbers } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -374,12 +374,15 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
   ],
 })
 
+/** [height, width] of the input, as the numbers on which the windows depend. */
+const planeNumbers = (input: Tensor): readonly [number, number] => pairOf(sizeNumbers(input.symSizes.slice(-2)))
+
 /** [height, width] of the output. null keeps a size of the input. */
 function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, number] {
   const list: readonly unknown[] = Array.isArray(outputSize) ? outputSize : [outputSize]
   const positive = (size: unknown, own: number): number => (size === null ? own : typeof size === 'number' && Number.isInteger(size) ? size : 0)
   if (input.ndim >= 3 && list.length >= 1 && list.length <= 2) {
-    const [height, width] = planeOf(input)
+    const [height, width] = planeNumbers(input)
     const [h, w] = [positive(list[0], height), positive(list.at(-1), width)]
     if (h > 0 && w > 0) return [h, w]
   }
@@ -390,7 +393,7 @@ function adaptiveSize(input: Tensor, outputSize: unknown): readonly [number, num
 
 /** The mean over `count` nearly equal stretches of dimension `dim`. */
 function stretches(input: Tensor, dim: number, count: number): Tensor {
-  const size = sizeAt(input.sizes, dim)
+  const size = sizeNumber(sizeAt(input.symSizes, dim))
   // Stretches of one element or two, so that this costs as much as the result.
   if (count > size) {
     const from = (offset: number): Tensor => indexSelect(input, dim, floorDivide(rangeOf(offset, size, count, 'int64'), count))
@@ -419,7 +422,7 @@ export const adaptiveAvgPool2d: OpFunction<(input: Tensor, outputSize: Pair | re
   meta: (input, outputSize) => ({ shape: [...input.symSizes.slice(0, -2), ...adaptiveSize(input, outputSize)], dtype: input.dtype }),
   decompose: (input, outputSize) => {
     const [h, w] = adaptiveSize(input, outputSize)
-    const [height, width] = planeOf(input)
+    const [height, width] = planeNumbers(input)
     if (h === 1 && w === 1) return mean(input, [-2, -1], true)
     if (h === height && w === width) return input
     if (height % h === 0 && width % w === 0) return avgPool2d(input, [height / h, width / w])

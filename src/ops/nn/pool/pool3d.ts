@@ -123,7 +123,7 @@ export const maxPool3d: OpFunction<MaxPoolNd> = defineOp({
       dilation: sizesOf(op, 'dilation', dilation, 3, 1),
       ceilMode,
     })
-    const sizes = input.sizes.slice(-3)
+    const sizes = spatialSizes(op, input, 3)
     const both = maxOver(input, sizes, [windowTable(axes, sizes)])
     return returnIndices ? both : both[0]
   },
@@ -175,9 +175,10 @@ export const avgPool3d: OpFunction<AvgPool3d> = defineOp({
       dilation: [1, 1, 1],
       ceilMode,
     })
-    const table = windowTable(axes, input.sizes.slice(-3))
+    const sizes = spatialSizes(op, input, 3)
+    const table = windowTable(axes, sizes)
     const counts = countIncludePad ? table.covered : table.inside
-    return meanOver(input, input.sizes.slice(-3), table, divisor === null ? counts : counts.map(() => divisor))
+    return meanOver(input, sizes, table, divisor === null ? counts : counts.map(() => divisor))
   },
 })
 

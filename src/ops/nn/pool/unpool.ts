@@ -1,7 +1,7 @@
 // The inverse of pooling by maximum, and fractional pooling.
 import { ArgumentError } from '../../../errors/index.ts'
 import { valueText } from '../../../protocol/index.ts'
-import { numelOf } from '../../../tensor/index.ts'
+import { numelOf, sizeAdd, sizeMul, sizeProduct, sizeSub } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import { zeros } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
@@ -9,7 +9,7 @@ import { defineOp } from '../../define/defineOp.ts'
 import { rand } from '../../random/random.ts'
 import { reshape } from '../../view/reshape.ts'
 import { scatterValues } from '../../view/scatter.ts'
-import { maxOver, range, sizesOf, spatialSizes, windowTable } from './windowTables.ts'
+import { maxOver, range, sizesOf, checkSpatial, spatialSizes, windowTable } from './windowTables.ts'
 import type { Sizes, WindowTable } from './windowTables.ts'
 
 const F = 'torch.nn.functional'
@@ -31,17 +31,18 @@ function unpooled(
   spatial: number,
   given: { kernel: unknown; stride: unknown; padding: unknown; size: unknown },
 ): Tensor {
-  const own = spatialSizes(op, input, spatial)
+  checkSpatial(op, input, spatial)
+  const own = input.symSizes.slice(-spatial)
   const kernel = sizesOf(op, 'kernel_size', given.kernel, spatial, 1)
   const stride = given.stride === null ? kernel : sizesOf(op, 'stride', given.stride, spatial, 1)
   const padding = sizesOf(op, 'padding', given.padding, spatial, 0)
   const sizes =
     given.size === null
-      ? own.map((size, d) => (size - 1) * (stride[d] ?? 1) - 2 * (padding[d] ?? 0) + (kernel[d] ?? 1))
+      ? own.map((size, d) => sizeAdd(sizeMul(sizeSub(size, 1), stride[d] ?? 1), (kernel[d] ?? 1) - 2 * (padding[d] ?? 0)))
       : sizesOf(op, 'output_size', Array.isArray(given.size) ? given.size.slice(-spatial) : given.size, spatial, 1)
   const lead = input.symSizes.slice(0, -spatial)
-  const flat = (t: Tensor): Tensor => reshape(t, [...lead, numelOf(own)])
-  const empty = zeros([...lead, numelOf(sizes)], { dtype: input.dtype })
+  const flat = (t: Tensor): Tensor => reshape(t, [...lead, sizeProduct(own)])
+  const empty = zeros([...lead, sizeProduct(sizes)], { dtype: input.dtype })
   return reshape(scatterValues(empty, -1, flat(indices), flat(input), 'set'), [...lead, ...sizes])
 }
 

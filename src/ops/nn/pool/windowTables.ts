@@ -1,10 +1,11 @@
 // Pooling in any number of dimensions: which positions of the input each window holds, and the maximum and mean over windows that such a table describes. The
 // 2D pooling of pool.ts has kernels of its own.
+import type { Size } from '../../../protocol/index.ts'
 import { withoutModes } from '../../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { dtypeInfo } from '../../../kernels/index.ts'
 import { valueText } from '../../../protocol/index.ts'
-import { formatShape, numelOf, tensorFromValues } from '../../../tensor/index.ts'
+import { formatShape, numelOf, tensorFromValues, sizeNumber, sizeNumbers } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import { cat, constantPadNd } from '../../join/join.ts'
 import { div } from '../../pointwise/arithmetic.ts'
@@ -58,10 +59,10 @@ export function checkSpatial(op: string, input: Tensor, spatial: number): void {
     throw new ShapeError(`${op}: expected an input of ${spatial + 1} or ${spatial + 2} dimensions, got shape ${formatShape(input.symSizes)}.`)
 }
 
-/** The last `spatial` sizes. Throws like {@link checkSpatial}. */
+/** The last `spatial` sizes as numbers, of which tables are made. Throws like {@link checkSpatial}. */
 export function spatialSizes(op: string, input: Tensor, spatial: number): readonly number[] {
   checkSpatial(op, input, spatial)
-  return input.sizes.slice(-spatial)
+  return sizeNumbers(input.symSizes.slice(-spatial))
 }
 
 export interface WindowOptions {
@@ -157,23 +158,23 @@ export const constantOf = (values: ArrayLike<number>, shape: readonly number[], 
 
 /** Whether a window has places outside of the plane, which tables have at the position behind its last. */
 const hasOutside = (flat: Tensor, tables: readonly WindowTable[]): boolean => {
-  const outside = sizeAt(flat.sizes, -1)
+  const outside = sizeNumber(sizeAt(flat.symSizes, -1))
   return tables.some((table) => table.positions.includes(outside))
 }
 
 /** The elements of every window: [.., windows, taps], from planes [.., places]. `tables` has one for all planes, or one for each. */
 function windowsOf(planes: Tensor, tables: readonly WindowTable[]): { readonly elements: Tensor; readonly table: Tensor } {
   const [{ outputs, taps } = { outputs: [], taps: 0 }] = tables
-  const lead = planes.sizes.slice(0, -1)
+  const lead = planes.symSizes.slice(0, -1)
   const windows = numelOf(outputs)
   const positions = tables.flatMap((table) => table.positions)
-  const own = constantOf(positions, tables.length === 1 ? [...lead.map(() => 1), windows * taps] : [...lead, windows * taps], 'int64')
+  const own = constantOf(positions, tables.length === 1 ? [...lead.map(() => 1), windows * taps] : [...sizeNumbers(lead), windows * taps], 'int64')
   const table = expand(own, [...lead, windows * taps])
   return { elements: reshape(gather(planes, -1, table), [...lead, windows, taps]), table: reshape(table, [...lead, windows, taps]) }
 }
 
 /** A tensor with the lowest value of a dtype. */
-const lowestOf = (dtype: Tensor['dtype'], shape: readonly number[]): Tensor =>
+const lowestOf = (dtype: Tensor['dtype'], shape: readonly Size[]): Tensor =>
   expand(
     withoutModes(() =>
       tensorFromValues(
@@ -192,7 +193,7 @@ const lowestOf = (dtype: Tensor['dtype'], shape: readonly number[]): Tensor =>
 export function maxOver(input: Tensor, sizes: readonly number[], tables: readonly WindowTable[]): readonly [Tensor, Tensor] {
   const lead = input.symSizes.slice(0, input.ndim - sizes.length)
   const flat = reshape(input, [...lead, numelOf(sizes)])
-  const planes = hasOutside(flat, tables) ? cat([flat, lowestOf(input.dtype, [...flat.sizes.slice(0, -1), 1])], -1) : flat
+  const planes = hasOutside(flat, tables) ? cat([flat, lowestOf(input.dtype, [...flat.symSizes.slice(0, -1), 1])], -1) : flat
   const { elements, table } = windowsOf(planes, tables)
   const indices = squeeze(gather(table, -1, unsqueeze(argmax(elements, -1), -1)), -1)
   const shape = [...lead, ...(tables[0]?.outputs ?? [])]

@@ -3,7 +3,19 @@
 import { withoutModes } from '../../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { nearest, valueText } from '../../../protocol/index.ts'
-import { formatShape, numelOf, sameShape, tensorFromValues } from '../../../tensor/index.ts'
+import {
+  formatShape,
+  numelOf,
+  sameShape,
+  tensorFromValues,
+  sizeEq,
+  sizeMul,
+  sizeNumber,
+  sizeProduct,
+  sizeSub,
+  scalarOf,
+  hasNoElements,
+} from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import { ones } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
@@ -98,14 +110,14 @@ function tapsOf(grid: Tensor, size: number, mode: string, padding: string, align
 
 /** The elements of `input` at the neighbours that each dimension has, weighted and added up: [N, C, places]. */
 function mixed(input: Tensor, taps: readonly Taps[]): Tensor {
-  const sizes = input.sizes.slice(2)
-  const [batch = 0, channels = 0] = input.sizes
-  const places = sizeAt(taps[0]?.at.sizes ?? [], 1)
+  const sizes = input.symSizes.slice(2)
+  const [batch = 0, channels = 0] = input.symSizes
+  const places = sizeAt(taps[0]?.at.symSizes ?? [], 1)
   // [N, places, 1, .., taps, .., 1]: the taps of dimension d in a dimension of their own.
-  const along = (t: Tensor, d: number): Tensor => reshape(t, [batch, places, ...sizes.map((_, k) => (k === d ? sizeAt(t.sizes, -1) : 1))])
+  const along = (t: Tensor, d: number): Tensor => reshape(t, [batch, places, ...sizes.map((_, k) => (k === d ? sizeAt(t.symSizes, -1) : 1))])
   const [first, ...rest] = taps.map(({ at, weights }, d) => {
     const size = sizeAt(sizes, d)
-    const valid = logicalAnd(ge(at, 0), le(at, size - 1))
+    const valid = logicalAnd(ge(at, 0), le(at, scalarOf(sizeSub(size, 1))))
     // What lies outside counts as 0, whatever element is read for it.
     const own = weights === null ? to(valid, at.dtype) : where(valid, weights, 0)
     return { position: along(to(where(valid, at, 0), 'int64'), d), weight: along(own, d) }
@@ -113,12 +125,13 @@ function mixed(input: Tensor, taps: readonly Taps[]): Tensor {
   if (first === undefined) return input
   let { position, weight } = first
   rest.forEach((one, k) => {
-    position = add(mul(position, sizeAt(sizes, k + 1)), one.position)
+    position = add(mul(position, scalarOf(sizeAt(sizes, k + 1))), one.position)
     weight = mul(weight, one.weight)
   })
-  const count = numelOf(position.sizes.slice(2))
-  const index = expand(reshape(position, [batch, 1, places * count]), [batch, channels, places * count])
-  const elements = reshape(gather(reshape(input, [batch, channels, numelOf(sizes)]), -1, index), [batch, channels, places, count])
+  const count = sizeProduct(position.symSizes.slice(2))
+  const all = sizeMul(places, count)
+  const index = expand(reshape(position, [batch, 1, all]), [batch, channels, all])
+  const elements = reshape(gather(reshape(input, [batch, channels, sizeProduct(sizes)]), -1, index), [batch, channels, places, count])
   return sum(mul(elements, reshape(weight, [batch, 1, places, count])), [-1])
 }
 
@@ -145,22 +158,23 @@ export const gridSample: OpFunction<
     if (
       (spatial !== 2 && spatial !== 3) ||
       grid.ndim !== input.ndim ||
-      grid.sizes[0] !== input.sizes[0] ||
-      grid.sizes.at(-1) !== spatial ||
-      input.sizes.slice(2).includes(0)
+      !sizeEq(grid.symSizes[0], input.symSizes[0]) ||
+      !sizeEq(grid.symSizes.at(-1), spatial) ||
+      hasNoElements(input.symSizes.slice(2))
     )
       throw new ShapeError(
-        `${NAME}: expected input [N, C, H, W] and grid [N, OH, OW, 2], or input [N, C, D, H, W] and grid [N, OD, OH, OW, 3], with no empty image, got shapes ${formatShape(input.sizes)} and ${formatShape(grid.sizes)}.`,
+        `${NAME}: expected input [N, C, H, W] and grid [N, OH, OW, 2], or input [N, C, D, H, W] and grid [N, OD, OH, OW, 3], with no empty image, got shapes ${formatShape(input.symSizes)} and ${formatShape(grid.symSizes)}.`,
       )
     if (mode === 'bicubic' && spatial === 3)
-      throw new ArgumentError(`${NAME}: mode 'bicubic' is for images of 4 dimensions, got shape ${formatShape(input.sizes)}; use 'bilinear'.`)
-    const places = grid.sizes.slice(1, -1)
-    const flat = reshape(to(grid, accumulatedIn(grid.dtype)), [sizeAt(grid.sizes, 0), numelOf(places), spatial])
+      throw new ArgumentError(`${NAME}: mode 'bicubic' is for images of 4 dimensions, got shape ${formatShape(input.symSizes)}; use 'bilinear'.`)
+    const places = grid.symSizes.slice(1, -1)
+    const flat = reshape(to(grid, accumulatedIn(grid.dtype)), [sizeAt(grid.symSizes, 0), sizeProduct(places), spatial])
+    // Where a place lies between elements depends on the sizes of the image by numbers.
     const taps = range(spatial).map((d) =>
-      tapsOf(select(flat, -1, spatial - 1 - d), sizeAt(input.sizes, d + 2), mode, padding, alignCorners === true),
+      tapsOf(select(flat, -1, spatial - 1 - d), sizeNumber(sizeAt(input.symSizes, d + 2)), mode, padding, alignCorners === true),
     )
     const out = mixed(to(input, accumulatedIn(input.dtype)), taps)
-    return to(reshape(out, [...input.sizes.slice(0, 2), ...places]), input.dtype)
+    return to(reshape(out, [...input.symSizes.slice(0, 2), ...places]), input.dtype)
   },
 })
 

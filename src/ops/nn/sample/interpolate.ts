@@ -1,7 +1,7 @@
 // Resizing of images, dimension by dimension.
 import { ArgumentError, ShapeError } from '../../../errors/index.ts'
 import { valueText } from '../../../protocol/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeNumber, sizeNumbers } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -89,7 +89,7 @@ function resized(
   const spatial = input.ndim - 2
   if (!MODES[mode].includes(spatial))
     throw new ShapeError(
-      `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.sizes)}.`,
+      `${NAME}: mode '${mode}' is for ${MODES[mode].map((n) => n + 2).join(', ')} dimensions, got shape ${formatShape(input.symSizes)}.`,
     )
   const align = alignCorners === true
   if (alignCorners !== null && (mode === 'nearest' || mode === 'nearest-exact' || mode === 'area'))
@@ -103,7 +103,8 @@ function resized(
   const scales: number[] = []
   for (let k = 0; k < spatial; k++) {
     const dim = k + 2
-    const own = sizeAt(input.sizes, dim)
+    // Which elements a new one mixes, and by which weights, are tables.
+    const own = sizeNumber(sizeAt(input.symSizes, dim))
     const factor = factors?.[k]
     const wanted = wantedSize(NAME, dim, own, sizes?.[k] ?? Math.floor(own * (factor ?? 1)), mode === 'area' || antialias ? own : 1)
     if (wanted === own && mode !== 'bicubic' && factor === undefined) continue
@@ -205,13 +206,13 @@ export const upsampleBilinear2dAa: OpFunction<
     '_upsample_bilinear2d_aa(Tensor input, any? output_size, bool align_corners, any? scale_factors=None, float? scales_w=None, *, float? scales_h=None) -> Tensor',
   decompose: (input, outputSize, align, given, scalesW, byName) => {
     const op = 'torch._upsample_bilinear2d_aa'
-    if (input.ndim !== 4) throw new ShapeError(`${op}: expected [N, C, H, W], got shape ${formatShape(input.sizes)}.`)
+    if (input.ndim !== 4) throw new ShapeError(`${op}: expected [N, C, H, W], got shape ${formatShape(input.symSizes)}.`)
     // The older form has the two factors by position.
     const [scaleFactors, scalesH] = typeof given === 'number' ? [null, given] : [given, byName]
     const [sizes, factors] = [numbers(op, 'output_size', outputSize, 2), numbers(op, 'scale_factors', scaleFactors, 2)]
     if (sizes === null && factors === null) throw new ArgumentError(`${op}: give output_size or scale_factors.`)
     const scales = sizes === null ? factors : [scalesH, scalesW]
-    const own = input.sizes.slice(2)
+    const own = sizeNumbers(input.symSizes.slice(2))
     const wanted = own.map((size, k) => wantedSize(op, k + 2, size, sizes?.[k] ?? Math.floor(size * (factors?.[k] ?? 1)), size))
     const ratios = own.map((size, k) => ratioOf(size, wanted[k] ?? 1, align, scales?.[k] ?? null))
     return resampled(input, [2, 3], wanted, 'bilinear', ratios, false, true)

@@ -1,6 +1,6 @@
 // Channels as pixels and back: pixelShuffle, pixelUnshuffle, channelShuffle.
 import { ShapeError } from '../../../errors/index.ts'
-import { formatShape } from '../../../tensor/index.ts'
+import { formatShape, sizeEq, sizeFloorDiv, sizeMod, sizeMul } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import { defineOp } from '../../define/defineOp.ts'
 import type { Op } from '../../generated/signatures.ts'
@@ -25,11 +25,16 @@ export const pixelShuffle: Op['pixelShuffle'] = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
     const op = 'torch.nn.functional.pixel_shuffle'
-    check(op, self, self.ndim > 2 && sizeAt(self.sizes, -3) % (r * r) === 0, `[.., C * ${r * r}, H, W]`)
-    const [lead, c, h, w] = [self.sizes.slice(0, -3), sizeAt(self.sizes, -3) / (r * r), sizeAt(self.sizes, -2), sizeAt(self.sizes, -1)]
+    check(op, self, self.ndim > 2 && sizeEq(sizeMod(sizeAt(self.symSizes, -3), r * r), 0), `[.., C * ${r * r}, H, W]`)
+    const [lead, c, h, w] = [
+      self.symSizes.slice(0, -3),
+      sizeFloorDiv(sizeAt(self.symSizes, -3), r * r),
+      sizeAt(self.symSizes, -2),
+      sizeAt(self.symSizes, -1),
+    ]
     const n = lead.length
     const split = reshape(self, [...lead, c, r, r, h, w])
-    return reshape(permute(split, [...lead.map((_, d) => d), n, n + 3, n + 1, n + 4, n + 2]), [...lead, c, h * r, w * r])
+    return reshape(permute(split, [...lead.map((_, d) => d), n, n + 3, n + 1, n + 4, n + 2]), [...lead, c, sizeMul(h, r), sizeMul(w, r)])
   },
 })
 
@@ -46,11 +51,16 @@ export const pixelUnshuffle: Op['pixelUnshuffle'] = defineOp({
   namespace: 'torch.nn.functional',
   decompose: (self, r) => {
     const op = 'torch.nn.functional.pixel_unshuffle'
-    check(op, self, self.ndim > 2 && sizeAt(self.sizes, -2) % r === 0 && sizeAt(self.sizes, -1) % r === 0, `[.., C, H * ${r}, W * ${r}]`)
-    const [lead, c, h, w] = [self.sizes.slice(0, -3), sizeAt(self.sizes, -3), sizeAt(self.sizes, -2) / r, sizeAt(self.sizes, -1) / r]
+    check(op, self, self.ndim > 2 && [-2, -1].every((dim) => sizeEq(sizeMod(sizeAt(self.symSizes, dim), r), 0)), `[.., C, H * ${r}, W * ${r}]`)
+    const [lead, c, h, w] = [
+      self.symSizes.slice(0, -3),
+      sizeAt(self.symSizes, -3),
+      sizeFloorDiv(sizeAt(self.symSizes, -2), r),
+      sizeFloorDiv(sizeAt(self.symSizes, -1), r),
+    ]
     const n = lead.length
     const split = reshape(self, [...lead, c, h, r, w, r])
-    return reshape(permute(split, [...lead.map((_, d) => d), n, n + 2, n + 4, n + 1, n + 3]), [...lead, c * r * r, h, w])
+    return reshape(permute(split, [...lead.map((_, d) => d), n, n + 2, n + 4, n + 1, n + 3]), [...lead, sizeMul(c, r * r), h, w])
   },
 })
 
@@ -66,14 +76,14 @@ export const channelShuffle: Op['channelShuffle'] = defineOp({
   schema: 'channel_shuffle(Tensor self, int groups) -> Tensor',
   namespace: 'torch.nn.functional',
   decompose: (self, groups) => {
-    const [n = 0, c = 0, ...rest] = self.sizes
+    const [n = 0, c = 0, ...rest] = self.symSizes
     check(
       'torch.nn.functional.channel_shuffle',
       self,
-      rest.length > 0 && groups > 0 && c % groups === 0,
+      rest.length > 0 && groups > 0 && sizeEq(sizeMod(c, groups), 0),
       `[N, C, ..] with C a multiple of ${groups} groups`,
     )
-    const split = reshape(self, [n, groups, c / groups, ...rest])
-    return reshape(permute(split, [0, 2, 1, ...rest.map((_, d) => d + 3)]), self.sizes)
+    const split = reshape(self, [n, groups, sizeFloorDiv(c, groups), ...rest])
+    return reshape(permute(split, [0, 2, 1, ...rest.map((_, d) => d + 3)]), self.symSizes)
   },
 })

@@ -23,9 +23,10 @@ import {
   weightsInGroups,
   windowsOf,
 } from '../../../kernels/index.ts'
+import type { Size } from '../../../protocol/index.ts'
 import { remembered } from '../../../protocol/index.ts'
-import type { CompiledKernel, DType, Expr, LoopVar, Resampling, Size, Stmt } from '../../../kernels/index.ts'
-import { Tensor, numelOf, sameShape } from '../../../tensor/index.ts'
+import type { CompiledKernel, DType, Expr, LoopVar, Resampling, Size as KernelSize, Stmt } from '../../../kernels/index.ts'
+import { Tensor, numelOf, sameShape, sizeNumber, sizeNumbers } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -33,7 +34,7 @@ import { kernelCache, launch, scratchMemory } from '../../eager/launch.ts'
 import { constantIndices } from '../../view/indices.ts'
 import { add, mul } from '../../pointwise/arithmetic.ts'
 import { matmul } from '../../linalg/matmul.ts'
-import { dimAndSize, linesOf, numbersFor, sizeAt } from '../../shared/shapes.ts'
+import { dimAndSize, linesOf, sizeAt } from '../../shared/shapes.ts'
 import { indexSelect } from '../../view/indexing.ts'
 import { transpose } from '../../view/permute.ts'
 import { clone, contiguous, reshape } from '../../view/reshape.ts'
@@ -57,9 +58,9 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
   const [o, k, i, t] = [loopVar('o', outer), loopVar('k', m), loopVar('i', inner), loopVar('t', count)]
   const [out, a] = [bufferParam('out', dtype, 'write'), bufferParam('a', dtype)]
   const [positions, weights] = [bufferParam('positions', 'int32'), bufferParam('weights', dtype)]
-  const behind: readonly (readonly [LoopVar, Size])[] = isLast ? [] : [[i, 1]]
+  const behind: readonly (readonly [LoopVar, KernelSize])[] = isLast ? [] : [[i, 1]]
   /** A summand: its entries in the tables begin at `base`, or lie along a loop. */
-  const summand = (base: Size, ...along: readonly (readonly [LoopVar, Size])[]): Expr => {
+  const summand = (base: KernelSize, ...along: readonly (readonly [LoopVar, KernelSize])[]): Expr => {
     const entry = { ...at([k, 1], ...along), base }
     const element = load(a, { ...at([o, otherLine], ...behind), dynamic: [{ value: load(positions, entry), stride: inner }] })
     if (!weighted) return element
@@ -69,7 +70,7 @@ const lineKernel = kernelCache((dtype: DType, taps: number, weighted: boolean, g
   }
   const place = at([o, line], [k, inner], ...behind)
   const sum = local('sum', dtype)
-  const bases: readonly Size[] = [0, m, m2, m3]
+  const bases: readonly KernelSize[] = [0, m, m2, m3]
   const written = (): Expr =>
     bases
       .slice(0, taps)
@@ -208,7 +209,9 @@ type How = readonly [mode: string, scale: readonly number[], alignCorners: boole
 /** The sizes of each of `dims` before and after. Throws unless there is one dimension, one size and one scale for each pass. */
 function sizesOf(self: Tensor, dims: readonly number[], size: readonly number[]): readonly { axis: number; own: number; wanted: number }[] {
   const sizes = dims.map((dim, i) => {
-    const [axis, own] = dimAndSize(NAME, self, dim)
+    const [axis, given] = dimAndSize(NAME, self, dim)
+    // The tables of positions and weights are made of numbers.
+    const own = sizeNumber(given)
     return { axis, own, wanted: size[i] ?? 0 }
   })
   if (dims.length !== size.length || new Set(sizes.map(({ axis }) => axis)).size !== dims.length)
@@ -217,8 +220,8 @@ function sizesOf(self: Tensor, dims: readonly number[], size: readonly number[])
   return sizes
 }
 
-function resizedSpec(self: Tensor, dims: readonly number[], size: readonly number[]): TensorSpec {
-  const shape = sizesOf(self, dims, size).reduce((out: readonly number[], { axis, wanted }) => out.with(axis, wanted), self.sizes)
+function resizedSpec(self: Tensor, dims: readonly number[], size: readonly number[]): TensorSpec<Size> {
+  const shape = sizesOf(self, dims, size).reduce((out: readonly Size[], { axis, wanted }) => out.with(axis, wanted), self.symSizes)
   return { shape, dtype: self.dtype }
 }
 
@@ -280,7 +283,7 @@ function tapOf(self: Tensor, dim: number, { out, positions, weights }: ResampleT
 function byOperators(self: Tensor, dim: number, table: ResampleTable): Tensor {
   const { out, taps, positions, weights, guarded } = table
   if (guarded && weights !== null) {
-    const size = sizeAt(self.sizes, dim)
+    const size = sizeNumber(sizeAt(self.symSizes, dim))
     const matrix = new Float64Array(size * out)
     positions.forEach((position, entry) => {
       const axis = position * out + (entry % out)
@@ -301,9 +304,9 @@ export const resampled = (self: Tensor, dims: readonly number[], size: readonly 
     ? resample(self, dims, size, ...how)
     : passesOf(self, dims, size, how).reduce((out, { axis, table }) => byOperators(out, axis, table), self)
 
-type Resample = (self: Tensor, dims: readonly number[], size: readonly number[], ...how: How) => Tensor
+type Resample = (self: Tensor, dims: readonly number[], size: readonly Size[], ...how: How) => Tensor
 
-const ownSizes = (self: Tensor, dims: readonly number[]): readonly number[] => dims.map((dim) => dimAndSize(NAME, self, dim)[1])
+const ownSizes = (self: Tensor, dims: readonly number[]): readonly Size[] => dims.map((dim) => dimAndSize(NAME, self, dim)[1])
 
 /**
  * The dimensions `dims` with `size` elements, as interpolate does it in one of its modes; `scale` is the step in the line for one in the result. Internal; PyTorch's
@@ -320,10 +323,10 @@ export const resample: OpFunction<Resample> = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (self, dims, size) => resizedSpec(self, dims, numbersFor(NAME, size)),
+  meta: (self, dims, size) => resizedSpec(self, dims, sizeNumbers(size)),
   kernel: (self, dims, size, ...how) => inPasses(self, passesOf(self, dims, size, how)),
   decompose: (self, dims, size, ...how) =>
-    passesOf(self, dims, numbersFor(NAME, size), how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
+    passesOf(self, dims, sizeNumbers(size), how).reduce((out, { axis, table }) => byOperators(out, axis, table), self),
   derivative: ([g], { args: [self, dims, , ...how] }) => [resampleBackward(g, dims, ownSizes(self, dims), ...how), ...NO_GRADIENTS],
 })
 
@@ -341,9 +344,9 @@ export const resampleBackward: OpFunction<Resample> = defineOp({
   namespace: 'torch.ops.tensorfx',
   tags: ['fusedKernel'],
   halvesInFloat32: true,
-  meta: (grad, dims, size) => resizedSpec(grad, dims, numbersFor(NAME, size)),
+  meta: (grad, dims, size) => resizedSpec(grad, dims, sizeNumbers(size)),
   kernel: (grad, dims, size, ...how) => inPasses(grad, passesOf(grad, dims, size, how, true)),
   decompose: (grad, dims, size, ...how) =>
-    passesOf(grad, dims, numbersFor(NAME, size), how, true).reduce((out, { axis, table }) => byOperators(out, axis, table), grad),
+    passesOf(grad, dims, sizeNumbers(size), how, true).reduce((out, { axis, table }) => byOperators(out, axis, table), grad),
   derivative: ([g], { args: [grad, dims, , ...how] }) => [resample(g, dims, ownSizes(grad, dims), ...how), null, null, null, null, null, null],
 })
