@@ -23,7 +23,6 @@ import * as npy from '../../src/data/npy.ts'
 import * as torchFile from '../../src/interop/stateDict.ts'
 import { formats } from '../../scripts/fuzz/files/formats.mjs'
 import { Watch, fuzz, judge, minimize } from '../../scripts/fuzz/files/judge.mjs'
-import { isFull, rotation } from '../helpers/rotation.ts'
 
 const training = { ...loading, ...trainingParts, ...saving, ...byRanks, ...checkpointFolder, ...checkpointTeam }
 const api = {
@@ -50,16 +49,14 @@ afterAll(() => {
   vi.restoreAllMocks()
 })
 
-/** 400 mutants of each format, or a quarter of them, another one each day. */
-const COUNT = isFull ? 400 : 100
-const FROM = isFull ? 0 : COUNT * (rotation % 4)
+/** Mutants of each format. */
+const COUNT = 400
 
 describe.each(Object.keys(formats))('%s', (format) => {
   it('mutants are read, or refused by an error of tensorfx, and change nothing', async () => {
     const findings: string[] = []
     const { accepted, refused } = await fuzz(api, format, {
       count: COUNT,
-      from: FROM,
       seed: 1,
       onFinding: ({ index, problem }) => findings.push(`mutant ${index}: ${problem}`),
     })
