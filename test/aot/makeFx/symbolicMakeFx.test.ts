@@ -226,7 +226,7 @@ describe('a graph of a symbolic trace', () => {
   })
 
   it('is not made of an operator without a rule for symbols: the error names it', () => {
-    expect(() => symbolically((x) => torch.linalg.svdvals(x))(torch.rand([3, 4]))).toThrow(/torch\.linalg\.svd\w* has no rule for symbolic sizes/)
+    expect(() => symbolically((x) => torch.histogram(x, 4)[0])(torch.rand([3, 4]))).toThrow('torch.histogram has no rule for symbolic sizes')
   })
 })
 
