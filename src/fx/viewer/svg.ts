@@ -11,9 +11,11 @@ interface Layouter {
 
 let graphviz: Promise<Layouter> | null = null
 
-async function load(): Promise<Layouter> {
+/** A WebAssembly instance. `afresh` leaves one behind whose code has trapped: its memory is in no known state. */
+async function load(afresh: boolean): Promise<Layouter> {
   try {
     const { Graphviz } = await import('@hpcc-js/wasm-graphviz')
+    if (afresh) Graphviz.unload()
     return await Graphviz.load()
   } catch (error) {
     graphviz = null
@@ -29,11 +31,16 @@ export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<st
   checkCount('renderSvg', arguments, 2)
   checkString('renderSvg', 'dot', dot)
   checkArgument(ENGINES.includes(engine), 'renderSvg', 'engine', `one of ${ENGINES.join(', ')}`, engine)
-  graphviz ??= load()
-  const layouter = await graphviz
+  graphviz ??= load(false)
+  const draw = async (): Promise<string> => (await graphviz)?.layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '') ?? ''
   try {
-    return layouter.layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
+    return await draw().catch(async (error: unknown) => {
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error
+      graphviz = load(true)
+      return draw()
+    })
   } catch (error) {
+    if (error instanceof UnsupportedError) throw error
     throw new ArgumentError(
       `renderSvg: Graphviz cannot draw the text of argument 'dot': ${error instanceof Error ? error.message.trim() : String(error)}`,
       {
