@@ -11,15 +11,29 @@ interface Layouter {
 
 let graphviz: Promise<Layouter> | null = null
 
-/** A WebAssembly instance. `afresh` leaves one behind whose code has trapped: its memory is in no known state. */
-async function load(afresh: boolean): Promise<Layouter> {
+async function load(): Promise<Layouter> {
   try {
     const { Graphviz } = await import('@hpcc-js/wasm-graphviz')
-    if (afresh) Graphviz.unload()
+    // The package keeps its instance, also one whose code has trapped.
+    Graphviz.unload()
     return await Graphviz.load()
   } catch (error) {
     graphviz = null
     throw new UnsupportedError(`renderSvg: Graphviz could not be loaded. Install it: npm install @hpcc-js/wasm-graphviz (${messageOf(error)})`)
+  }
+}
+
+const hasTrapped = (error: unknown): boolean => error instanceof WebAssembly.RuntimeError
+
+async function draw(dot: string, engine: Engine): Promise<string> {
+  graphviz ??= load()
+  const layouter = await graphviz
+  try {
+    return layouter.layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '')
+  } catch (error) {
+    // Its memory is in no known state.
+    if (hasTrapped(error)) graphviz = null
+    throw error
   }
 }
 
@@ -31,13 +45,10 @@ export async function renderSvg(dot: string, engine: Engine = 'dot'): Promise<st
   checkCount('renderSvg', arguments, 2)
   checkString('renderSvg', 'dot', dot)
   checkArgument(ENGINES.includes(engine), 'renderSvg', 'engine', `one of ${ENGINES.join(', ')}`, engine)
-  graphviz ??= load(false)
-  const draw = async (): Promise<string> => (await graphviz)?.layout(dot, 'svg', engine).replace(/^[\s\S]*?(?=<svg)/, '') ?? ''
   try {
-    return await draw().catch(async (error: unknown) => {
-      if (!(error instanceof WebAssembly.RuntimeError)) throw error
-      graphviz = load(true)
-      return draw()
+    return await draw(dot, engine).catch((error: unknown) => {
+      if (hasTrapped(error)) return draw(dot, engine)
+      throw error
     })
   } catch (error) {
     if (error instanceof UnsupportedError) throw error
