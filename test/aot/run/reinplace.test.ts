@@ -25,6 +25,19 @@ describe('reinplace', () => {
     expect(inPlace((x) => x.clone().add(1), torch.ones([2]))).toEqual(['torch.clone (%x_1,)', 'torch.Tensor.add_ (%clone, 1)'])
   })
 
+  it('test_reinplace_sym_input: a symbol is an argument of the graph', () => {
+    const f = (x: Tensor, index: number): Tensor => torch.select(x, 0, index).clone().add(1)
+    const x = torch.rand([4, 8, 16, 16])
+    const gm = reinplace(makeFx(f, { tracingMode: 'symbolic' })(x, 2), x, 2)
+    expect([...gm.graph.nodes].filter((node) => node.op === 'call_function').map((node) => String(node.target.name))).toEqual([
+      'select',
+      'clone',
+      'add_',
+    ])
+    // The index is no constant of the graph.
+    for (const index of [2, 3]) expect(torch.equal(gm.call(x, index) as Tensor, f(x, index))).toBe(true)
+  })
+
   it('a result keeps its layout, so that callers can make the same views of it', () => {
     const half = (x: Tensor): Tensor => x.mul(2).slice(1, 0, 2).sin()
     const gm = reinplace(makeFx(half)(torch.ones([2, 4])) as GraphModule, torch.ones([2, 4]))
