@@ -1,8 +1,8 @@
-// float32 elementary functions as straight-line SIMD code, inlined where they are used: no tables, branches or calls, but for long angles.
+// float32 elementary functions as straight-line code on lanes, for every emitter, inlined where they are used: no tables, branches or calls, but for long angles.
 //
 // Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; the errors over every float32 are those of test/kernels/scalars/everyFloat32.test.ts.
 // All are correct at ±0, ±Infinity and NaN, and give zero, subnormals and Infinity where they should.
-import type { Val, VectorCode } from './vectorCode.ts'
+import type { LaneCode } from './laneCode.ts'
 
 const LN2_HIGH = 0.693359375
 const LN2_LOW = -2.1219444e-4
@@ -17,7 +17,7 @@ const ROUNDER = 12582912
  * n and r with x = n ln2 + r, |r| <= ln2 / 2: the lowest bits of `bits` are those of the integer n + bias. `bias` is even, so that ties go to the even n.
  * NaN gives r = NaN.
  */
-function reduceExp(code: VectorCode, x: Val, bias: number): { readonly bits: Val; readonly r: Val } {
+function reduceExp<V>(code: LaneCode<V>, x: V, bias: number): { readonly bits: V; readonly r: V } {
   const rounder = code.f32(ROUNDER + bias)
   const bits = code.mulAdd(x, code.f32(Math.LOG2E), rounder)
   const n = code.op2('f32x4.sub', bits, rounder)
@@ -26,23 +26,23 @@ function reduceExp(code: VectorCode, x: Val, bias: number): { readonly bits: Val
 }
 
 /** e^r - 1 for |r| <= ln2 / 2. */
-function expm1Core(code: VectorCode, r: Val): Val {
+function expm1Core<V>(code: LaneCode<V>, r: V): V {
   const square = code.op2('f32x4.mul', r, r)
   return code.mulAdd(code.polynomial(r, EXP), square, r)
 }
 
 /** The float32 whose biased exponent is in the lowest bits: 2^(exponent - 127). */
-const powerOfTwo = (code: VectorCode, exponent: Val): Val => code.shift('i32x4.shl', exponent, 23)
+const powerOfTwo = <V>(code: LaneCode<V>, exponent: V): V => code.shift('i32x4.shl', exponent, 23)
 
 /** The smaller of `x` and a bound. NaN stays, because `pmin` returns its first operand unless the second is less. */
-export const atMost = (code: VectorCode, x: Val, high: number): Val => code.op2('f32x4.pmin', x, code.f32(high))
+export const atMost = <V>(code: LaneCode<V>, x: V, high: number): V => code.op2('f32x4.pmin', x, code.f32(high))
 
-const clamp = (code: VectorCode, x: Val, low: number, high: number): Val => atMost(code, code.op2('f32x4.pmax', x, code.f32(low)), high)
+const clamp = <V>(code: LaneCode<V>, x: V, low: number, high: number): V => atMost(code, code.op2('f32x4.pmax', x, code.f32(low)), high)
 
 /** `magnitude` (not negative) with the sign of `x`. */
-export const withSign = (code: VectorCode, magnitude: Val, x: Val): Val => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
+export const withSign = <V>(code: LaneCode<V>, magnitude: V, x: V): V => code.op2('v128.or', magnitude, code.op2('v128.and', x, code.i32(SIGN)))
 
-export function exp(code: VectorCode, x: Val): Val {
+export function exp<V>(code: LaneCode<V>, x: V): V {
   // 2^n in two steps, because n exceeds the exponents of normal numbers at both ends: the bias of each is half of 254.
   const { bits, r } = reduceExp(code, clamp(code, x, -104, 89), 254)
   const p = code.op2('f32x4.add', expm1Core(code, r), code.f32(1))
@@ -52,21 +52,21 @@ export function exp(code: VectorCode, x: Val): Val {
 }
 
 /** (e^x - 1) 2^(bias - 127) for x >= -18, up to e^x = 2^(254.5 - bias): a part of it, so that 2^128 is never needed. `bias` is even. */
-export function partOfExpm1(code: VectorCode, x: Val, bias: number): Val {
+export function partOfExpm1<V>(code: LaneCode<V>, x: V, bias: number): V {
   const { bits, r } = reduceExp(code, x, bias)
   const scale = powerOfTwo(code, bits)
   return code.mulAdd(expm1Core(code, r), scale, code.op2('f32x4.sub', scale, code.f32(2 ** (bias - 127))))
 }
 
 /** (e^x - 1) / 2 for -18 <= x <= 89. */
-const halfExpm1 = (code: VectorCode, x: Val): Val => partOfExpm1(code, x, 126)
+const halfExpm1 = <V>(code: LaneCode<V>, x: V): V => partOfExpm1(code, x, 126)
 
-export function expm1(code: VectorCode, x: Val): Val {
+export function expm1<V>(code: LaneCode<V>, x: V): V {
   const half = halfExpm1(code, clamp(code, x, -18, 89))
   return code.select(code.op2('f32x4.eq', x, code.f32(0)), x, code.op2('f32x4.add', half, half))
 }
 
-export function log(code: VectorCode, x: Val): Val {
+export function log<V>(code: LaneCode<V>, x: V): V {
   const tiny = code.op2('f32x4.lt', x, code.f32(1.17549435e-38))
   const scaled = code.select(tiny, code.op2('f32x4.mul', x, code.f32(8388608)), x)
   // Split into 2^k * m with m in [sqrt(1/2), sqrt(2)).
@@ -89,7 +89,7 @@ export function log(code: VectorCode, x: Val): Val {
   return code.select(code.op2('f32x4.lt', x, code.f32(0)), code.f32(NaN), zero)
 }
 
-export function log1p(code: VectorCode, x: Val): Val {
+export function log1p<V>(code: LaneCode<V>, x: V): V {
   // Kahan: the rounding of 1 + x cancels in log(u) * x / (u - 1).
   const u = code.op2('f32x4.add', x, code.f32(1))
   const ratio = code.op2('f32x4.div', x, code.op2('f32x4.sub', u, code.f32(1)))
@@ -98,14 +98,14 @@ export function log1p(code: VectorCode, x: Val): Val {
   return code.select(same, x, value)
 }
 
-export function tanh(code: VectorCode, x: Val): Val {
+export function tanh<V>(code: LaneCode<V>, x: V): V {
   // With u = (e^(2|x|) - 1) / 2 it is u / (u + 1), which is 1 beyond |x| = 10.
   const magnitude = code.op1('f32x4.abs', x)
   const u = halfExpm1(code, atMost(code, code.op2('f32x4.add', magnitude, magnitude), 20))
   return withSign(code, code.op2('f32x4.div', u, code.op2('f32x4.add', u, code.f32(1))), x)
 }
 
-export function sigmoid(code: VectorCode, x: Val): Val {
+export function sigmoid<V>(code: LaneCode<V>, x: V): V {
   return code.op2('f32x4.div', code.f32(1), code.op2('f32x4.add', exp(code, code.op1('f32x4.neg', x)), code.f32(1)))
 }
 
@@ -113,7 +113,7 @@ export function sigmoid(code: VectorCode, x: Val): Val {
 const ERF_P = [2.2905066e-4, 3.408291e-3, 5.0955694e-2, 1.8520832e-1, 1.1283791] as const
 const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.407047e-2, 1.1098505e-1, 4.9746925e-1, 1] as const
 
-export function erf(code: VectorCode, x: Val): Val {
+export function erf<V>(code: LaneCode<V>, x: V): V {
   const bounded = clamp(code, x, -3.8325069, 3.8325069)
   const square = code.op2('f32x4.mul', bounded, bounded)
   const ratio = code.op2('f32x4.div', code.op2('f32x4.mul', bounded, code.polynomial(square, ERF_P)), code.polynomial(square, ERF_Q))
@@ -121,21 +121,21 @@ export function erf(code: VectorCode, x: Val): Val {
 }
 
 /** A number of quarter turns as an integer, of which only the last two bits count, and the rest of the angle, at most an eighth of a turn. */
-export interface Angle {
-  readonly turns: Val
-  readonly rest: Val
+export interface Angle<V> {
+  readonly turns: V
+  readonly rest: V
 }
 
 /** Up to this angle {@link reduced} is as accurate as float32. */
 const LONG = 1024
 
 /** Where angles are too long for {@link sin} and {@link cos}. */
-export const isLong = (code: VectorCode, x: Val): Val => code.op2('f32x4.gt', code.op1('f32x4.abs', x), code.f32(LONG))
+export const isLong = <V>(code: LaneCode<V>, x: V): V => code.op2('f32x4.gt', code.op1('f32x4.abs', x), code.f32(LONG))
 
 /** A quarter turn as a sum of numbers: the first two have so few bits that their products with the quarter turns in LONG are exact. */
 const QUARTER = [1.5703125, 4.837512969970703e-4, 7.549790126404332e-8] as const
 
-function reduced(code: VectorCode, x: Val): Angle {
+function reduced<V>(code: LaneCode<V>, x: V): Angle<V> {
   const rounder = code.f32(ROUNDER)
   const turns = code.mulAdd(x, code.f32(2 / Math.PI), rounder)
   const n = code.op2('f32x4.sub', turns, rounder)
@@ -143,7 +143,7 @@ function reduced(code: VectorCode, x: Val): Angle {
 }
 
 /** The sine of an angle and of `quarterTurns` more. */
-export function sineOf(code: VectorCode, { turns, rest: r }: Angle, quarterTurns: 0 | 1): Val {
+export function sineOf<V>(code: LaneCode<V>, { turns, rest: r }: Angle<V>, quarterTurns: 0 | 1): V {
   const quarter = quarterTurns === 0 ? turns : code.op2('i32x4.add', turns, code.i32(quarterTurns))
   const z = code.op2('f32x4.mul', r, r)
   const sine = code.mulAdd(code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r, r)
@@ -159,10 +159,10 @@ export function sineOf(code: VectorCode, { turns, rest: r }: Angle, quarterTurns
 }
 
 /** Right where the angle is not {@link isLong}. */
-export function sin(code: VectorCode, x: Val): Val {
+export function sin<V>(code: LaneCode<V>, x: V): V {
   // The sine of -0 is -0; the reduction loses the sign.
   return code.select(code.op2('f32x4.eq', x, code.f32(0)), x, sineOf(code, reduced(code, x), 0))
 }
 
 /** Right where the angle is not {@link isLong}. */
-export const cos = (code: VectorCode, x: Val): Val => sineOf(code, reduced(code, x), 1)
+export const cos = <V>(code: LaneCode<V>, x: V): V => sineOf(code, reduced(code, x), 1)

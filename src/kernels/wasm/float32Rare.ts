@@ -1,5 +1,6 @@
 // float32 functions of rarer use as straight-line SIMD code: hypot, atan2, sinh and cosh, which the functions of complex numbers consist of.
 import { atMost, partOfExpm1, withSign } from './float32Math.ts'
+import type { LaneCode } from './laneCode.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 const { PI } = Math
@@ -8,7 +9,7 @@ const { PI } = Math
 const inTwo = (value: number): readonly [high: number, low: number] => [Math.fround(value), value - Math.fround(value)]
 
 /** `constant - x` for x of at least 0. */
-function takenFrom(code: VectorCode, constant: number, x: Val): Val {
+function takenFrom<V>(code: LaneCode<V>, constant: number, x: V): V {
   const [high, low] = inTwo(constant)
   return code.op2('f32x4.sub', code.f32(high), code.op2('f32x4.sub', x, code.f32(low)))
 }
@@ -32,7 +33,7 @@ export function hypot(code: VectorCode, x: Val, y: Val): Val {
 const ATAN = [8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1] as const
 
 /** The angle of the point (x, y). */
-export function atan2(code: VectorCode, y: Val, x: Val): Val {
+export function atan2<V>(code: LaneCode<V>, y: V, x: V): V {
   const [ax, ay] = [code.op1('f32x4.abs', x), code.op1('f32x4.abs', y)]
   const [greater, lesser] = [code.op2('f32x4.max', ax, ay), code.op2('f32x4.min', ax, ay)]
   const quotient = code.op2('f32x4.div', lesser, greater)
@@ -52,20 +53,20 @@ export function atan2(code: VectorCode, y: Val, x: Val): Val {
 }
 
 /** e^|x| and (e^|x| - 1) / 2, the latter finite up to where sinh and cosh overflow. */
-function growth(code: VectorCode, x: Val): { readonly whole: Val; readonly half: Val } {
+function growth<V>(code: LaneCode<V>, x: V): { readonly whole: V; readonly half: V } {
   const eighth = partOfExpm1(code, atMost(code, code.op1('f32x4.abs', x), 89.5), 124)
-  const times = (factor: number): Val => code.op2('f32x4.mul', eighth, code.f32(factor))
+  const times = (factor: number): V => code.op2('f32x4.mul', eighth, code.f32(factor))
   return { whole: code.op2('f32x4.add', times(8), code.f32(1)), half: times(4) }
 }
 
-export function sinh(code: VectorCode, x: Val): Val {
+export function sinh<V>(code: LaneCode<V>, x: V): V {
   const { whole, half } = growth(code, x)
   // At most 1/2, which it is too where both are infinite: the quotient is NaN then, and not less.
   const quotient = code.op2('f32x4.pmin', code.f32(0.5), code.op2('f32x4.div', half, whole))
   return withSign(code, code.op2('f32x4.add', half, quotient), x)
 }
 
-export function cosh(code: VectorCode, x: Val): Val {
+export function cosh<V>(code: LaneCode<V>, x: V): V {
   const { whole, half } = growth(code, x)
   return code.op2('f32x4.add', code.op2('f32x4.add', half, code.f32(0.5)), code.op2('f32x4.div', code.f32(0.5), whole))
 }

@@ -1,6 +1,7 @@
 // The dtypes that are computed in wider ones: how their elements become 32-bit lanes and back, and how a result is rounded to them.
 // Lanes hold int8, uint8 and int16 as int32, and float16 and bfloat16 as float32; a value is always one that the narrow dtype has.
 import type { DType } from '../numbers/dtype.ts'
+import type { LaneCode } from './laneCode.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
 /** The bits of a float16 without its sign, moved to those of a float32, are the number divided by this: the biases of the exponents differ by 112. */
@@ -48,7 +49,7 @@ export function encodeElements(code: VectorCode, dtype: DType, value: Val): Val 
 }
 
 /** The result of a computation in the wide dtype as a value of the narrow one: integers wrap around, floats are rounded to the nearest, ties to even. */
-export function roundToNarrow(code: VectorCode, dtype: DType, value: Val): Val {
+export function roundToNarrow<V>(code: LaneCode<V>, dtype: DType, value: V): V {
   switch (dtype) {
     case 'uint8':
     case 'int8':
@@ -63,13 +64,13 @@ export function roundToNarrow(code: VectorCode, dtype: DType, value: Val): Val {
   }
 }
 
-function wrap(code: VectorCode, dtype: 'uint8' | 'int8' | 'int16', value: Val): Val {
+function wrap<V>(code: LaneCode<V>, dtype: 'uint8' | 'int8' | 'int16', value: V): V {
   if (dtype === 'uint8') return code.op2('v128.and', value, code.i32(255))
   const unused = dtype === 'int8' ? 24 : 16
   return code.shift('i32x4.shr_s', code.shift('i32x4.shl', value, unused), unused)
 }
 
-function roundToFloat16(code: VectorCode, value: Val): Val {
+function roundToFloat16<V>(code: LaneCode<V>, value: V): V {
   const magnitude = code.op1('f32x4.abs', value)
   // Adding 2^13 times its power of two to a number leaves 11 bits of it; below the normal numbers of float16 fewer, beyond them it does not matter.
   const exponent = code.op2(
@@ -83,7 +84,7 @@ function roundToFloat16(code: VectorCode, value: Val): Val {
   return code.op2('v128.or', bounded, code.op2('v128.and', value, code.i32(SIGN)))
 }
 
-function roundToBfloat16(code: VectorCode, value: Val): Val {
+function roundToBfloat16<V>(code: LaneCode<V>, value: V): V {
   const odd = code.op2('v128.and', code.shift('i32x4.shr_u', value, 16), code.i32(1))
   const up = code.op2('i32x4.add', code.op2('i32x4.add', value, code.i32(0x7fff)), odd)
   const number = code.op2('f32x4.eq', value, value)

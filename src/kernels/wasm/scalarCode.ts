@@ -98,20 +98,34 @@ export const integerSign: ScalarCode = code(({ code }, a) =>
 /** Powers: those with a constant exponent that PyTorch computes by multiplication; `general` computes the others. */
 export const powers = (type: FloatType, general: ScalarCode): ScalarCode => ({
   host: general.host,
-  emit: (site, a, b, c) => (site.right === null ? null : simplePower(site.code, type, site.right, a)) ?? general.emit(site, a, b, c),
+  emit: (site, a, b, c) => (site.right === null ? null : simplePower(powerSteps(site.code, type), site.right, a)) ?? general.emit(site, a, b, c),
 })
 
-function simplePower(code: VectorCode, type: FloatType, exponent: number, a: Val): Val | null {
-  const square = (): Val => code.op2(`${type}.mul`, a, a)
-  const one = (): Val => float(code, type, 1)
+const powerSteps = (code: VectorCode, type: FloatType): PowerSteps<Val> => ({
+  one: () => float(code, type, 1),
+  mul: (a, b) => code.op2(`${type}.mul`, a, b),
+  div: (a, b) => code.op2(`${type}.div`, a, b),
+  sqrt: (a) => code.op1(`${type}.sqrt`, a),
+})
+
+/** What {@link simplePower} is computed with. */
+export interface PowerSteps<V> {
+  readonly one: () => V
+  readonly mul: (a: V, b: V) => V
+  readonly div: (a: V, b: V) => V
+  readonly sqrt: (a: V) => V
+}
+
+/** A power with an exponent that needs no logarithm; null for the others. */
+export function simplePower<V>({ one, mul, div, sqrt }: PowerSteps<V>, exponent: number, a: V): V | null {
   if (exponent === 0) return one()
   if (exponent === 1) return a
-  if (exponent === 2) return square()
-  if (exponent === 3) return code.op2(`${type}.mul`, square(), a)
-  if (exponent === 0.5) return code.op1(`${type}.sqrt`, a)
-  if (exponent === -0.5) return code.op2(`${type}.div`, one(), code.op1(`${type}.sqrt`, a))
-  if (exponent === -1) return code.op2(`${type}.div`, one(), a)
-  if (exponent === -2) return code.op2(`${type}.div`, one(), square())
+  if (exponent === 2) return mul(a, a)
+  if (exponent === 3) return mul(mul(a, a), a)
+  if (exponent === 0.5) return sqrt(a)
+  if (exponent === -0.5) return div(one(), sqrt(a))
+  if (exponent === -1) return div(one(), a)
+  if (exponent === -2) return div(one(), mul(a, a))
   return null
 }
 

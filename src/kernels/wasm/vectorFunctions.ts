@@ -1,6 +1,7 @@
 // Functions of whole vectors that are too long to inline at each use: sin and cos of long float32 angles, float32 functions computed in float64, integer powers.
 import { isLong, sineOf } from './float32Math.ts'
 import type { Angle } from './float32Math.ts'
+import type { LaneCode } from './laneCode.ts'
 import type { HostFunction, VectorFunction } from './moduleFunctions.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
@@ -53,7 +54,7 @@ export const integerPowers64: VectorFunction = {
 }
 
 /** The angle is reduced in float64. */
-function reduced(code: VectorCode, x: Val): Angle {
+function reduced(code: VectorCode, x: Val): Angle<Val> {
   const reduce = (half: Val): { n: Val; r: Val } => {
     const wide = code.op1('f64x2.promote_low_f32x4', half)
     const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', wide, code.f64(1 / PI_OVER_2)))
@@ -161,7 +162,7 @@ function powHalf(code: VectorCode, x: Val, y: Val): Val {
 }
 
 /** Applies C's rules for signs, 0, 1 and NaN to the magnitude. */
-function powSpecial(code: VectorCode, x: Val, y: Val, magnitude: Val): Val {
+export function powSpecial<V>(code: LaneCode<V>, x: V, y: V, magnitude: V): V {
   const [zero, one] = [code.f32(0), code.f32(1)]
   const whole = code.op2('f32x4.eq', code.op1('f32x4.trunc', y), y)
   const small = code.op2('f32x4.lt', code.op1('f32x4.abs', y), code.f32(16777216))
