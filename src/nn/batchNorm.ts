@@ -11,7 +11,7 @@ import { ones_, zeros_ } from './init.ts'
 import { checkInteger, readOptions, readRequired } from './options.ts'
 import type { Named, Trailing } from './options.ts'
 import { Parameter } from './parameter.ts'
-import type { LayerFacts, SpatialFacts } from './layerFacts.ts'
+import type { SpatialFacts } from './layerFacts.ts'
 
 /** Options of {@link BatchNorm1d} and {@link BatchNorm2d}. */
 export interface BatchNormLayerOptions {
@@ -30,10 +30,15 @@ export interface BatchNormLayerOptions {
 
 export type BatchNormArguments = Trailing<[eps: number, momentum: number | null, affine: boolean, trackRunningStats: boolean], BatchNormLayerOptions>
 
-/** What BatchNorm1d and BatchNorm2d share. */
+/** The ranks of the inputs of a batch norm over that many spatial dimensions. */
+export const batchedRanks = (spatial: number): readonly number[] => (spatial === 1 ? [2, 3] : [spatial + 2])
+
+/** What the batch norms share. */
 abstract class BatchNormLayer extends Module {
   /** @internal */
-  declare static readonly layer: LayerFacts
+  declare static readonly layer: SpatialFacts
+  /** @internal */
+  declare readonly ['constructor']: typeof BatchNormLayer
   /** @internal Whether a scale is learned and statistics are kept if the options do not say. */
   static readonly usual: boolean = true
 
@@ -99,7 +104,15 @@ abstract class BatchNormLayer extends Module {
   }
 
   /** Throws ShapeError for an input of the wrong number of dimensions or channels. */
-  protected abstract checkInput(input: Tensor): void
+  protected checkInput(input: Tensor): void {
+    const { name, spatial } = this.constructor.layer
+    const { numFeatures } = this
+    const ranks = batchedRanks(spatial)
+    if (ranks.includes(input.ndim) && sizeEq(input.symSizes[1], numFeatures)) return
+    const form = ['[N, C] or [N, C, L]', '[N, C, H, W]', '[N, C, D, H, W]'][spatial - 1] ?? ''
+    const hint = channelsLastHint('input', input.shape, numFeatures)
+    throw new ShapeError(`${name}: expected input ${form} with ${numFeatures} channels, got shape ${formatShape(input.shape)}.${hint}`)
+  }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
@@ -124,50 +137,26 @@ abstract class BatchNormLayer extends Module {
   }
 }
 
-function checkChannels(where: string, input: Tensor, ndims: readonly number[], form: string, channels: number): void {
-  if (ndims.includes(input.ndim) && sizeEq(input.symSizes[1], channels)) return
-  throw new ShapeError(
-    `${where}: expected input ${form} with ${channels} channels, got shape ${formatShape(input.shape)}.${channelsLastHint('input', input.shape, channels)}`,
-  )
-}
-
 /** Normalizes each channel of [N, C] or [N, C, L]. PyTorch's `nn.BatchNorm1d`. */
 export class BatchNorm1d extends BatchNormLayer {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm1d' }
-
-  protected override checkInput(input: Tensor): void {
-    checkChannels('nn.BatchNorm1d', input, [2, 3], '[N, C] or [N, C, L]', this.numFeatures)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.BatchNorm1d', spatial: 1 }
 }
 
 /** Normalizes each channel of [N, C, H, W]. PyTorch's `nn.BatchNorm2d`. */
 export class BatchNorm2d extends BatchNormLayer {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm2d' }
-
-  protected override checkInput(input: Tensor): void {
-    checkChannels('nn.BatchNorm2d', input, [4], '[N, C, H, W]', this.numFeatures)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.BatchNorm2d', spatial: 2 }
 }
 
 /** Normalizes each channel of [N, C, D, H, W]. PyTorch's `nn.BatchNorm3d`. */
 export class BatchNorm3d extends BatchNormLayer {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.BatchNorm3d' }
-
-  protected override checkInput(input: Tensor): void {
-    checkChannels('nn.BatchNorm3d', input, [5], '[N, C, D, H, W]', this.numFeatures)
-  }
+  static override readonly layer: SpatialFacts = { name: 'nn.BatchNorm3d', spatial: 3 }
 }
 
 /** What the instance norms share: nothing is learned, and no statistics are kept, unless asked for. */
 abstract class InstanceNormLayer extends BatchNormLayer {
-  /** @internal */
-  declare static readonly layer: SpatialFacts
-  /** @internal */
-  declare readonly ['constructor']: typeof InstanceNormLayer
-
   /** @internal */
   static override readonly usual: boolean = false
 

@@ -123,9 +123,12 @@ describe.each(Object.entries(cases))('%s', (_, { lazy, ordinary, input, text }) 
     expect(torch.equal(call(layer.eval(), x), call(expected.eval(), x))).toBe(true)
   })
 
-  it('takes its shapes from a state dict', () => {
+  it.each([
+    ['takes its shapes from a state dict', lazy],
+    ['takes them as a copy too', () => lazy().deepCopy()],
+  ])('%s', (__, make) => {
     const from = ordinary()
-    const layer = lazy()
+    const layer = make()
     layer.loadStateDict(from.stateDict({ names: 'pytorch' }))
     const x = torch.randn(input)
     expect(torch.equal(call(layer.eval(), x), call(from.eval(), x))).toBe(true)

@@ -1,6 +1,5 @@
 // The lazy linear layers and convolutions of torch.nn: inFeatures and inChannels follow from the first input.
 import { checkCount } from '../../protocol/index.ts'
-import type { Module } from '../../module/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import { getRngState } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -13,8 +12,8 @@ import { Linear } from '../linear.ts'
 import type { LinearOptions } from '../linear.ts'
 import { readRequired } from '../options.ts'
 import type { Named, OutputSize, Trailing } from '../options.ts'
-import { channelsOf, groupsIn, initialize, uninitialize } from './lazy.ts'
-import type { Lazy, LazyFamily } from './lazy.ts'
+import { groupsIn, initializeFor, ordinary, spatialChannels, uninitialize } from './lazy.ts'
+import type { LazyFamily } from './lazy.ts'
 import type { FunctionFacts, LayerFacts } from '../layerFacts.ts'
 
 /** The options of a convolution, from its properties. */
@@ -51,21 +50,41 @@ type LazyConvArguments<A extends readonly unknown[]> =
   | [outChannels: number, kernelSize: Pair, ...options: A]
   | Named<[['outChannels', number], ['kernelSize', Pair]], A>
 
-function readLazyConv<A extends readonly unknown[]>(where: string, args: readonly unknown[]): readonly [number, Pair, ...A] {
-  return readRequired<[outChannels: number, kernelSize: Pair], A>(where, ['outChannels', 'kernelSize'], args)
+/** The arguments of the ordinary convolution: as many input channels as there are groups, until the first input comes. */
+function withInputs<A extends readonly unknown[]>(where: string, args: readonly unknown[]): readonly [number, number, Pair, ...A] {
+  const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], A>(where, ['outChannels', 'kernelSize'], args)
+  return [groupsIn(options), outChannels, kernelSize, ...options]
 }
 
-const CONVOLUTION: LazyFamily<Lazy & { readonly groups: number }> = {
+const CONVOLUTION: LazyFamily<Conv1d | Conv2d | Conv3d> = {
   property: 'inChannels',
-  sizeIn: (name, tensor, { groups }) => (name === 'weight' ? (tensor.shape[1] ?? 0) * groups : null),
+  sizeOf: spatialChannels,
+  sizeIn: ({ groups }, name, tensor) => (name === 'weight' ? (tensor.shape[1] ?? 0) * groups : null),
+  make(layer, size) {
+    const Ordinary = ordinary([Conv1d, Conv2d, Conv3d], layer.constructor.layer)
+    return new Ordinary(size, layer.outChannels, layer.kernelSize, convOptions(layer))
+  },
 }
 
-const TRANSPOSED: LazyFamily = { property: 'inChannels', sizeIn: (name, tensor) => (name === 'weight' ? (tensor.shape[0] ?? null) : null) }
+const TRANSPOSED: LazyFamily<ConvTranspose1d | ConvTranspose2d | ConvTranspose3d> = {
+  property: 'inChannels',
+  sizeOf: spatialChannels,
+  sizeIn: (_, name, tensor) => (name === 'weight' ? (tensor.shape[0] ?? null) : null),
+  make(layer, size) {
+    const Ordinary = ordinary([ConvTranspose1d, ConvTranspose2d, ConvTranspose3d], layer.constructor.layer)
+    return new Ordinary(size, layer.outChannels, layer.kernelSize, transposedOptions(layer))
+  },
+}
 
-const LINEAR: LazyFamily = { property: 'inFeatures', sizeIn: (name, tensor) => (name === 'weight' ? (tensor.shape[1] ?? null) : null) }
+const LINEAR: LazyFamily<Linear> = {
+  property: 'inFeatures',
+  sizeOf: (_, input) => input.shape.at(-1) ?? 0,
+  sizeIn: (_, name, tensor) => (name === 'weight' ? (tensor.shape[1] ?? null) : null),
+  make: ({ outFeatures, bias, weight }, size) => new Linear(size, outFeatures, { bias: bias !== null, dtype: weight.dtype }),
+}
 
 /** {@link Linear} whose `inFeatures` follows from the first input. PyTorch's `nn.LazyLinear`. */
-export class LazyLinear extends Linear implements Lazy {
+export class LazyLinear extends Linear {
   /** @internal */
   static override readonly layer: LayerFacts = { name: 'nn.LazyLinear' }
 
@@ -82,151 +101,123 @@ export class LazyLinear extends Linear implements Lazy {
     uninitialize(this, LINEAR, state)
   }
 
-  sized(size: number): Module {
-    return new Linear(size, this.outFeatures, { bias: this.bias !== null, dtype: this.weight.dtype })
-  }
-
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, input.shape.at(-1) ?? 0)
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link Conv1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv1d`. */
-export class LazyConv1d extends Conv1d implements Lazy {
+export class LazyConv1d extends Conv1d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof conv1d> = { name: 'nn.LazyConv1d', spatial: 1, fn: conv1d }
 
   constructor(...args: LazyConvArguments<ConvArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, CONVOLUTION, state)
-  }
-
-  sized(size: number): Module {
-    return new Conv1d(size, this.outChannels, this.kernelSize, convOptions(this))
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyConv1d.layer.name, input, [3], 2))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link Conv2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv2d`. */
-export class LazyConv2d extends Conv2d implements Lazy {
+export class LazyConv2d extends Conv2d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof conv2d> = { name: 'nn.LazyConv2d', spatial: 2, fn: conv2d }
 
   constructor(...args: LazyConvArguments<ConvArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, CONVOLUTION, state)
-  }
-
-  sized(size: number): Module {
-    return new Conv2d(size, this.outChannels, this.kernelSize, convOptions(this))
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyConv2d.layer.name, input, [4], 3))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link Conv3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConv3d`. */
-export class LazyConv3d extends Conv3d implements Lazy {
+export class LazyConv3d extends Conv3d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof conv3d> = { name: 'nn.LazyConv3d', spatial: 3, fn: conv3d }
 
   constructor(...args: LazyConvArguments<ConvArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, CONVOLUTION, state)
-  }
-
-  sized(size: number): Module {
-    return new Conv3d(size, this.outChannels, this.kernelSize, convOptions(this))
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyConv3d.layer.name, input, [5], 4))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link ConvTranspose1d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose1d`. */
-export class LazyConvTranspose1d extends ConvTranspose1d implements Lazy {
+export class LazyConvTranspose1d extends ConvTranspose1d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof convTranspose1d> = { name: 'nn.LazyConvTranspose1d', spatial: 1, fn: convTranspose1d }
 
   constructor(...args: LazyConvArguments<ConvTransposeArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvTransposeArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, TRANSPOSED, state)
-  }
-
-  sized(size: number): Module {
-    return new ConvTranspose1d(size, this.outChannels, this.kernelSize, transposedOptions(this))
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
     checkCount(this, arguments, 2)
-    initialize(this, channelsOf(LazyConvTranspose1d.layer.name, input, [3], 2))
+    initializeFor(this, input)
     return super.forward(input, outputSize)
   }
 }
 
 /** {@link ConvTranspose2d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose2d`. */
-export class LazyConvTranspose2d extends ConvTranspose2d implements Lazy {
+export class LazyConvTranspose2d extends ConvTranspose2d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof convTranspose2d> = { name: 'nn.LazyConvTranspose2d', spatial: 2, fn: convTranspose2d }
 
   constructor(...args: LazyConvArguments<ConvTransposeArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvTransposeArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, TRANSPOSED, state)
-  }
-
-  sized(size: number): Module {
-    return new ConvTranspose2d(size, this.outChannels, this.kernelSize, transposedOptions(this))
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
     checkCount(this, arguments, 2)
-    initialize(this, channelsOf(LazyConvTranspose2d.layer.name, input, [4], 3))
+    initializeFor(this, input)
     return super.forward(input, outputSize)
   }
 }
 
 /** {@link ConvTranspose3d} whose `inChannels` follows from the first input. PyTorch's `nn.LazyConvTranspose3d`. */
-export class LazyConvTranspose3d extends ConvTranspose3d implements Lazy {
+export class LazyConvTranspose3d extends ConvTranspose3d {
   /** @internal */
   static override readonly layer: FunctionFacts<typeof convTranspose3d> = { name: 'nn.LazyConvTranspose3d', spatial: 3, fn: convTranspose3d }
 
   constructor(...args: LazyConvArguments<ConvTransposeArguments>) {
-    const [outChannels, kernelSize, ...options] = readLazyConv<ConvTransposeArguments>(new.target.layer.name, args)
     const state = getRngState()
-    super(groupsIn(options), outChannels, kernelSize, ...options)
+    const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
+    super(inChannels, outChannels, kernelSize, ...options)
     uninitialize(this, TRANSPOSED, state)
-  }
-
-  sized(size: number): Module {
-    return new ConvTranspose3d(size, this.outChannels, this.kernelSize, transposedOptions(this))
   }
 
   override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
     checkCount(this, arguments, 2)
-    initialize(this, channelsOf(LazyConvTranspose3d.layer.name, input, [5], 4))
+    initializeFor(this, input)
     return super.forward(input, outputSize)
   }
 }

@@ -1,32 +1,30 @@
 // Layers that learn the size of their input from the first one: they have parameters without a shape until then, and are layers of the ordinary class afterwards.
 import { withoutModes } from '../../dispatch/index.ts'
-import { InternalError, ShapeError } from '../../errors/index.ts'
+import { InternalError, ShapeError, present } from '../../errors/index.ts'
 import { Module, addHook } from '../../module/index.ts'
 import { isPlainObject, snakeCase } from '../../protocol/index.ts'
 import type { getRngState } from '../../tensor/index.ts'
 import { Tensor, formatShape, setRngState } from '../../tensor/index.ts'
+import type { SpatialFacts } from '../layerFacts.ts'
 import { UninitializedBuffer, UninitializedParameter, isUninitialized } from './uninitialized.ts'
 
-/** A layer without shapes. */
-export interface Lazy extends Module {
-  /** The layer with inputs of that size, of the class that it becomes. */
-  sized(size: number): Module
-}
-
-/** Where the layers of a family take the size of their inputs from. */
-export interface LazyFamily<M extends Lazy = Lazy> {
-  /** The property that holds it. */
+/** How the layers of a family get their sizes. */
+export interface LazyFamily<M extends Module> {
+  /** The property that holds the size of the inputs. */
   readonly property: string
-  /** The size that follows from the tensor of that name in a state dict; null if none does. */
-  sizeIn(name: string, tensor: Tensor, layer: M): number | null
+  /** That size, from the first input. */
+  sizeOf(layer: M, input: Tensor): number
+  /** That size, from the tensor of that name in a state dict; null if it does not follow. */
+  sizeIn(layer: M, name: string, tensor: Tensor): number | null
+  /** The ordinary layer for inputs of that size. */
+  make(layer: M, size: number): Module
 }
 
-const families = new WeakMap<Module, LazyFamily>()
+/** By class, so that copies of a layer have it as well. The class of a layer that has its size is another one. */
+const families = new WeakMap<object, LazyFamily<Module>>()
 
 /** The names of a module's parameters and buffers. */
 const tensorNames = (module: Module): readonly string[] => [...module.ownParameters(), ...module.ownBuffers()].map(([name]) => name)
-
-const isLazy = (module: Module): module is Lazy => 'sized' in module
 
 /** Whether any parameter or buffer of the module has no shape. PyTorch's `has_uninitialized_params`. */
 export const hasUninitialized = (module: Module): boolean => tensorNames(module).some((name) => isUninitialized(Reflect.get(module, name)))
@@ -35,9 +33,9 @@ export const hasUninitialized = (module: Module): boolean => tensorNames(module)
  * Takes the shapes from a layer: its parameters and buffers, but counts, have none, and the property with the size of its inputs is 0. The random numbers are as they were before it was made, at `state`: they are
  * drawn when the layer gets its shapes.
  */
-export function uninitialize<M extends Lazy>(module: M, family: LazyFamily<M>, state: ReturnType<typeof getRngState>): void {
+export function uninitialize<M extends Module>(module: M, family: LazyFamily<M>, state: ReturnType<typeof getRngState>): void {
   setRngState(state)
-  families.set(module, family)
+  families.set(module.constructor, family)
   for (const name of tensorNames(module)) {
     const value: unknown = Reflect.get(module, name)
     if (!(value instanceof Tensor) || value.dtype === 'int64') continue
@@ -50,21 +48,27 @@ export function uninitialize<M extends Lazy>(module: M, family: LazyFamily<M>, s
 
 /** A state dict with shapes gives them to the layer. */
 function loadShapes(module: Module, state: ReadonlyMap<string, unknown>, prefix: string): void {
-  if (!isLazy(module)) return
+  const family = families.get(module.constructor)
+  if (family === undefined) return
   for (const name of tensorNames(module)) {
     const given = [name, snakeCase(name)].map((spelling) => state.get(prefix + spelling)).find((value) => value instanceof Tensor)
     if (!isUninitialized(Reflect.get(module, name)) || !(given instanceof Tensor) || isUninitialized(given)) continue
-    const size = families.get(module)?.sizeIn(name, given, module) ?? null
+    const size = family.sizeIn(module, name, given)
     if (size === null) continue
-    initialize(module, size)
+    initialize(module, family, size)
     return
   }
 }
 
-/** Gives a lazy layer parameters for inputs of that size. It is a layer of the ordinary class from then on. */
-export function initialize(module: Lazy, size: number): void {
+/** Gives a lazy layer parameters for inputs like this one. It is a layer of the ordinary class from then on. */
+export function initializeFor(module: Module, input: Tensor): void {
+  const family = present(families.get(module.constructor), `the family of ${module.getName()}`)
+  initialize(module, family, family.sizeOf(module, input))
+}
+
+function initialize(module: Module, family: LazyFamily<Module>, size: number): void {
   // Outside of traces and captures: the parameters are those of the program.
-  const layer = withoutModes(() => module.sized(size))
+  const layer = withoutModes(() => family.make(module, size))
   for (const [name, value] of Object.entries(layer)) {
     const before: unknown = Reflect.get(module, name)
     if (name !== 'training') Reflect.set(module, name, value)
@@ -81,6 +85,21 @@ export function groupsIn(options: readonly unknown[]): number {
   const named: unknown = isPlainObject(last) ? Reflect.get(last, 'groups') : undefined
   const groups = named ?? options[3]
   return typeof groups === 'number' ? groups : 1
+}
+
+/** Of the classes over one, two and three spatial dimensions that of the layer with these facts. */
+export const ordinary = <C>(classes: readonly [C, C, C], { spatial }: SpatialFacts): C =>
+  present(classes[spatial - 1], `a layer over ${spatial} dimensions`)
+
+/** A layer of a family that differs by the number of spatial dimensions. */
+interface SpatialLayer {
+  readonly constructor: { readonly layer: SpatialFacts }
+}
+
+/** The channels of an input [N, C, ..] or [C, ..] of such a layer. */
+export function spatialChannels(layer: SpatialLayer, input: Tensor): number {
+  const { name, spatial } = layer.constructor.layer
+  return channelsOf(name, input, [spatial + 2], spatial + 1)
 }
 
 /** The channels of an input [N, C, ..], or [C, ..] where that is possible: `batched` are the ranks of the first form. */

@@ -1,15 +1,12 @@
 // The lazy norms of torch.nn: numFeatures follows from the first input.
 import { checkCount } from '../../protocol/index.ts'
-import type { Module } from '../../module/index.ts'
 import { getRngState } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d } from '../batchNorm.ts'
+import { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, batchedRanks } from '../batchNorm.ts'
 import type { BatchNormArguments } from '../batchNorm.ts'
-import { channelsOf, initialize, uninitialize } from './lazy.ts'
-import type { Lazy, LazyFamily } from './lazy.ts'
-import type { LayerFacts, SpatialFacts } from '../layerFacts.ts'
-
-const NORM: LazyFamily = { property: 'numFeatures', sizeIn: (_, tensor) => tensor.shape[0] ?? null }
+import { channelsOf, initializeFor, ordinary, spatialChannels, uninitialize } from './lazy.ts'
+import type { LazyFamily } from './lazy.ts'
+import type { SpatialFacts } from '../layerFacts.ts'
 
 interface Norm {
   readonly eps: number
@@ -26,134 +23,128 @@ const normOptions = ({ eps, momentum, affine, trackRunningStats, weight, bias, r
   return { eps, momentum, affine, trackRunningStats, bias: weight === null || bias !== null, ...(like === null ? {} : { dtype: like.dtype }) }
 }
 
+/** What the families of norms share. */
+const norms = { property: 'numFeatures', sizeIn: (_: Norm, __: string, tensor: Tensor): number | null => tensor.shape[0] ?? null }
+
+const BATCH: LazyFamily<BatchNorm1d | BatchNorm2d | BatchNorm3d> = {
+  ...norms,
+  sizeOf(layer, input) {
+    const { name, spatial } = layer.constructor.layer
+    return channelsOf(name, input, batchedRanks(spatial), null)
+  },
+  make: (layer, size) => new (ordinary([BatchNorm1d, BatchNorm2d, BatchNorm3d], layer.constructor.layer))(size, normOptions(layer)),
+}
+
+const INSTANCE: LazyFamily<InstanceNorm1d | InstanceNorm2d | InstanceNorm3d> = {
+  ...norms,
+  sizeOf: spatialChannels,
+  make: (layer, size) => new (ordinary([InstanceNorm1d, InstanceNorm2d, InstanceNorm3d], layer.constructor.layer))(size, normOptions(layer)),
+}
+
 /** {@link BatchNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm1d`. */
-export class LazyBatchNorm1d extends BatchNorm1d implements Lazy {
+export class LazyBatchNorm1d extends BatchNorm1d {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.LazyBatchNorm1d' }
+  static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm1d', spatial: 1 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm1d(size, normOptions(this))
+    uninitialize(this, BATCH, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyBatchNorm1d.layer.name, input, [2, 3], null))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link BatchNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm2d`. */
-export class LazyBatchNorm2d extends BatchNorm2d implements Lazy {
+export class LazyBatchNorm2d extends BatchNorm2d {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.LazyBatchNorm2d' }
+  static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm2d', spatial: 2 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm2d(size, normOptions(this))
+    uninitialize(this, BATCH, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyBatchNorm2d.layer.name, input, [4], null))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link BatchNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyBatchNorm3d`. */
-export class LazyBatchNorm3d extends BatchNorm3d implements Lazy {
+export class LazyBatchNorm3d extends BatchNorm3d {
   /** @internal */
-  static override readonly layer: LayerFacts = { name: 'nn.LazyBatchNorm3d' }
+  static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm3d', spatial: 3 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new BatchNorm3d(size, normOptions(this))
+    uninitialize(this, BATCH, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyBatchNorm3d.layer.name, input, [5], null))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link InstanceNorm1d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm1d`. */
-export class LazyInstanceNorm1d extends InstanceNorm1d implements Lazy {
+export class LazyInstanceNorm1d extends InstanceNorm1d {
   /** @internal */
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm1d', spatial: 1 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm1d(size, normOptions(this))
+    uninitialize(this, INSTANCE, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyInstanceNorm1d.layer.name, input, [3], 2))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link InstanceNorm2d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm2d`. */
-export class LazyInstanceNorm2d extends InstanceNorm2d implements Lazy {
+export class LazyInstanceNorm2d extends InstanceNorm2d {
   /** @internal */
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm2d', spatial: 2 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm2d(size, normOptions(this))
+    uninitialize(this, INSTANCE, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyInstanceNorm2d.layer.name, input, [4], 3))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
 
 /** {@link InstanceNorm3d} whose `numFeatures` follows from the first input. PyTorch's `nn.LazyInstanceNorm3d`. */
-export class LazyInstanceNorm3d extends InstanceNorm3d implements Lazy {
+export class LazyInstanceNorm3d extends InstanceNorm3d {
   /** @internal */
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm3d', spatial: 3 }
 
   constructor(...options: BatchNormArguments) {
     const state = getRngState()
     super(1, ...options)
-    uninitialize(this, NORM, state)
-  }
-
-  sized(size: number): Module {
-    return new InstanceNorm3d(size, normOptions(this))
+    uninitialize(this, INSTANCE, state)
   }
 
   override forward(input: Tensor): Tensor {
     checkCount(this, arguments, 1)
-    initialize(this, channelsOf(LazyInstanceNorm3d.layer.name, input, [5], 4))
+    initializeFor(this, input)
     return super.forward(input)
   }
 }
