@@ -76,16 +76,16 @@ const largest = (list) => list.reduce((m, x) => (Math.abs(x) > m ? Math.abs(x) :
 const distance = (a, b) =>
   a.reduce((m, x, i) => Math.max(m, Object.is(x, b[i]) || (Number.isNaN(x) && Number.isNaN(b[i])) ? 0 : Math.abs(x - b[i])), 0)
 
-/** Says whether numbers of the compiled run may differ from eager's as they do. */
-function tolerances(api, program, eager, around) {
+/** Says whether numbers of the compiled run may differ from eager's as they do; `how` the eager run was made. */
+function tolerances(api, program, eager, how) {
   const tracker = taintTracker(api)
-  const taint = runProgram(api, program, { taint: tracker, around })
-  const reference = runProgram(api, program, { dtype: 'float64', around })
-  const others = [3, 5, 7].map((perturb) => runProgram(api, program, { perturb, around }))
+  const taint = runProgram(api, program, { ...how, taint: tracker })
+  const reference = runProgram(api, program, { ...how, dtype: 'float64' })
+  const others = [3, 5, 7].map((perturb) => runProgram(api, program, { ...how, perturb }))
   let spread = null
   /** Whether two orders of the same sums can be as far apart. */
   const withinSpread = (i, k, mine, theirs) => {
-    spread ??= runProgram(api, program, { taint: spreadTracker(api), around })
+    spread ??= runProgram(api, program, { ...how, taint: spreadTracker(api) })
     const note = spread.notes[i]
     const bounds = note?.label === eager.notes[i].label ? shotsOf(note.value)[k]?.taint : null
     return (
@@ -123,10 +123,11 @@ function tolerances(api, program, eager, around) {
 export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false } = {}) {
   // Programs of convolutions are compared with another way to compute them: eager mode and compiled code have most of their kernels in common.
   const around = program.kinds.includes('convolutions') ? withStrictConvolutions(api) : undefined
-  const eager = runProgram(api, program, { wrap: asIs, history, around })
+  const how = { wrap: asIs, history, around }
+  const eager = runProgram(api, program, how)
   if (eager.invalid) return 'invalid'
   const got = runProgram(api, program, { wrap, history })
   const found = compareNotes(eager.notes, got.notes, () => () => false, { traced })
   if (found === null || found.numeric !== true) return found
-  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, around), { traced })
+  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, how), { traced })
 }
