@@ -25,12 +25,6 @@ const LONG: Recorded = {
     'debug/isolate/nodeHelper.ts:nodeHelper',
     'debug/isolate/nodeHelper.ts:anonymous',
   ],
-  'a trace, whose steps share what they have found so far': [
-    'aot/function/traceJoint.ts:traceJoint',
-    'aot/function/traceJoint.ts:trace',
-    'aot/function/aotFunction.ts:traced',
-    'aot/function/aotFunction.ts:entryFor',
-  ],
 }
 
 const WIDE: Recorded = {

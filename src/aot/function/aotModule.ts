@@ -3,7 +3,7 @@ import { UnsupportedError } from '../../errors/index.ts'
 import { Module, functionalCall } from '../../module/index.ts'
 import { checkArgument, checkCount, checkOptions, isModule } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import { traced } from './aotFunction.ts'
+import { TracedFunction } from './aotFunction.ts'
 import type { JointOptions } from './compileJoint.ts'
 
 /** Which call of a module is traced: its tensors by name, who is in training mode, and the arguments. */
@@ -33,8 +33,8 @@ export class AotModule<M extends Module> extends Module {
   }
 }
 
-const tracedModule = (module: Module, options: JointOptions): ReturnType<typeof traced<ModuleArgs, unknown>> =>
-  traced((state, _modes, args) => functionalCall(module, state, args), options)
+const tracedModule = (module: Module, options: JointOptions): TracedFunction<ModuleArgs, unknown> =>
+  new TracedFunction((state, _modes, args) => functionalCall(module, state, args), options)
 
 const argsOf = (module: Module, args: readonly unknown[]): ModuleArgs => [
   stateOf(module),
@@ -71,7 +71,7 @@ export function aotModuleSimplified(module: Module, args: readonly unknown[], op
   checkCount('aotModuleSimplified', arguments, 3)
   check('aotModuleSimplified', module, options)
   checkArgument(Array.isArray(args), 'aotModuleSimplified', 'args', 'an array of arguments', args)
-  const { call, prepare } = tracedModule(module, options)
-  prepare(argsOf(module, args))
-  return (...given) => call(...argsOf(module, given))
+  const traced = tracedModule(module, options)
+  traced.prepare(argsOf(module, args))
+  return (...given) => traced.call(...argsOf(module, given))
 }

@@ -1,5 +1,6 @@
 // The joint graph of a function: it runs on fake tensors, and what autograd recorded is differentiated into the same graph.
 import { AutogradError, gradBetween, nodesBehind, upcomingSeq } from '../../autograd/index.ts'
+import type { Edge } from '../../autograd/index.ts'
 import { fakeLike, withMode } from '../../dispatch/index.ts'
 import { ArgumentError, UnsupportedError, present } from '../../errors/index.ts'
 import type { Node } from '../../fx/index.ts'
@@ -15,102 +16,170 @@ import { standIn } from './standIns.ts'
 import { traceBackward } from './traceBackward.ts'
 import type { Backward } from './traceBackward.ts'
 
+interface TraceOptions {
+  readonly names?: readonly string[]
+  readonly heads?: readonly number[]
+  readonly effects?: Effects
+}
+
 /**
  * The joint graph of a function of tensors, which runs it on fake tensors and differentiates what autograd recorded. `heads`: the outputs to differentiate;
  * default all that require grad. What the function wrote to its inputs becomes further outputs, which `writeBacks` lists. Throws ArgumentError if it returns no array of tensors.
  */
-export function traceJoint(
-  fn: (...fakes: readonly Tensor[]) => readonly Tensor[],
-  inputs: readonly Tensor[],
-  options: { readonly names?: readonly string[]; readonly heads?: readonly number[]; readonly effects?: Effects } = {},
-): JointGraph {
+export function traceJoint(fn: TensorsFunction, inputs: readonly Tensor[], options: TraceOptions = {}): JointGraph {
   checkCallable('traceJoint', 'fn', fn)
   checkArray('traceJoint', 'inputs', inputs)
-  const mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
-  const placeholders: Node[] = []
-  const leaves = inputs.map((input, i) => {
-    const { shape, dtype, strides } = fakeLike(input)
-    // The graph's inputs are its leaves.
-    const leaf = Tensor.fake({ shape, dtype, strides })
-    leaf.requiresGrad = input.requiresGrad
-    placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
-    return leaf
-  })
-  const given = options.effects === undefined ? leaves : leaves.map((leaf, i) => standIn(present(inputs[i], 'an input'), leaf, mode))
-  const memories = given.map((tensor) => mode.memoryOf(tensor))
-  const starts = given.map(originOf)
-  const firstSeq = upcomingSeq()
-  try {
-    return withoutDrawing(trace, () => mode.drawCount)
-  } finally {
-    mode.restoreHistories()
+  return new JointTrace(inputs, options).run(fn)
+}
+
+type TensorsFunction = (...fakes: readonly Tensor[]) => readonly Tensor[]
+
+/** The outputs of a joint graph and those of them that are differentiated: positions among the outputs, and the tensors themselves. */
+interface Outputs {
+  readonly nodes: Node[]
+  readonly heads: number[]
+  readonly roots: Tensor[]
+}
+
+/** A tensor from outside, as the function met it, which is an input of the graph. */
+interface Constant {
+  readonly tensor: Tensor
+  readonly before: Tensor
+}
+
+/** What a joint graph says of its gradients. */
+type Gradients = Backward & Required<Pick<JointGraph, 'gradInputs' | 'sharing' | 'failures'>>
+
+/** One trace of a function. */
+class JointTrace {
+  readonly #mode = new ProxyTensorMode({ drawsAsInputs: true, constantsAsInputs: true })
+  readonly #inputs: readonly Tensor[]
+  readonly #options: TraceOptions
+  readonly #placeholders: Node[] = []
+  /** The inputs of the graph, which are its leaves. */
+  readonly #leaves: readonly Tensor[]
+  /** What the function gets for them, with their memories and origins when it begins. */
+  readonly #given: readonly Tensor[]
+  readonly #memories: readonly Memory[]
+  readonly #origins: readonly Edge[]
+  readonly #firstSeq: number
+
+  constructor(inputs: readonly Tensor[], options: TraceOptions) {
+    this.#inputs = inputs
+    this.#options = options
+    const mode = this.#mode
+    this.#leaves = inputs.map((input, i) => {
+      const { shape, dtype, strides } = fakeLike(input)
+      const leaf = Tensor.fake({ shape, dtype, strides })
+      leaf.requiresGrad = input.requiresGrad
+      this.#placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
+      return leaf
+    })
+    const { effects } = options
+    this.#given = effects === undefined ? this.#leaves : this.#leaves.map((leaf, i) => standIn(present(inputs[i], 'an input'), leaf, mode))
+    this.#memories = this.#given.map((tensor) => mode.memoryOf(tensor))
+    this.#origins = this.#given.map(originOf)
+    this.#firstSeq = upcomingSeq()
   }
 
-  function trace(): JointGraph {
-    const { effects } = options
+  run(fn: TensorsFunction): JointGraph {
+    const mode = this.#mode
+    try {
+      return withoutDrawing(
+        () => this.#trace(fn),
+        () => mode.drawCount,
+      )
+    } finally {
+      mode.restoreHistories()
+    }
+  }
+
+  #trace(fn: TensorsFunction): JointGraph {
+    const outputs = this.#outputsOf(fn)
+    const constants = [...this.#mode.constants.values()].map((tensor): Constant => ({ tensor, before: this.#mode.beforeTrace(tensor) }))
+    const writeBacks = this.#writeBacks(outputs, constants)
+    // What the function froze was a leaf before.
+    for (const [i, leaf] of this.#leaves.entries()) if (this.#inputs[i]?.requiresGrad === true) leaf.requiresGrad = true
+    const backward = this.#differentiate(outputs, constants)
+    const { graph, drawInputs, drawCount: draws } = this.#mode
+    const captured = [...this.#mode.constants.keys()].map((name) =>
+      present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`),
+    )
+    return {
+      ...backward,
+      graph,
+      inputs: [...this.#placeholders, ...captured, ...drawInputs],
+      outputs: outputs.nodes,
+      heads: outputs.heads,
+      writeBacks,
+      mayBeOverwritten: true,
+      draws,
+      // What only the backward draws or takes from outside comes in with the rest.
+      forwardNodes: new Set([...backward.forwardNodes, ...captured, ...drawInputs]),
+      constants: constants.map(({ tensor }) => tensor),
+      relaysInputs: this.#options.effects?.relaysArguments ?? false,
+    }
+  }
+
+  /** Runs the function. Its outputs, and those of them to be differentiated. */
+  #outputsOf(fn: TensorsFunction): Outputs {
+    const mode = this.#mode
+    const { effects, heads: wanted } = this.#options
     effects?.enter(mode)
-    const returned = withMode(mode, () => fn(...given))
+    const returned = withMode(mode, () => fn(...this.#given))
     if (!Array.isArray(returned)) throw new ArgumentError(`traceJoint: fn must return an array of tensors, got ${valueText(returned)}.`)
-    const memoriesNow = (): Memory[] => [...memories, ...[...mode.constants.values()].map((constant) => mode.memoryOf(constant))]
-    const results = effects?.end(returned, memoriesNow) ?? returned
+    const results = effects?.end(returned, () => this.#memoriesNow()) ?? returned
     mode.joinResults(results)
-    const outputs = results.map((r) => mode.nodeOf(r))
     const isHead = (result: Tensor, i: number): boolean =>
-      result.requiresGrad && (effects === undefined || result.gradFn !== null) && (options.heads?.includes(i) ?? true)
-    const heads = [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i))
-    const roots = results.filter(isHead)
-    const constants = [...mode.constants.values()]
-    const before = constants.map((constant) => mode.beforeTrace(constant))
-    const origins = [...starts, ...before.map(originOf)]
+      result.requiresGrad && (effects === undefined || result.gradFn !== null) && (wanted?.includes(i) ?? true)
+    return {
+      nodes: results.map((result) => mode.nodeOf(result)),
+      heads: [...results.keys()].filter((i) => results[i] !== undefined && isHead(results[i], i)),
+      roots: results.filter(isHead),
+    }
+  }
+
+  /** The memories of the inputs and of the tensors from outside that the function has met so far. */
+  #memoriesNow(): readonly Memory[] {
+    return [...this.#memories, ...[...this.#mode.constants.values()].map((constant) => this.#mode.memoryOf(constant))]
+  }
+
+  /** Adds to the outputs what the function wrote to its inputs; which input each of them belongs to, by its position. */
+  #writeBacks({ nodes, heads, roots }: Outputs, constants: readonly Constant[]): ReadonlyMap<number, number> {
+    const mode = this.#mode
+    const origins = [...this.#origins, ...constants.map(({ before }) => originOf(before))]
     const writeBacks = new Map<number, number>()
-    for (const [i, memory] of memoriesNow().entries()) {
-      const constant = constants[i - leaves.length]
+    for (const [i, memory] of this.#memoriesNow().entries()) {
+      const constant = constants[i - this.#leaves.length]
       // What the function makes is made anew at each call.
-      if (memory.version === 0 || (constant !== undefined && mode.isOwn(constant))) continue
+      if (memory.version === 0 || (constant !== undefined && mode.isOwn(constant.tensor))) continue
       const root = mode.rootOf(memory)
-      const position = outputs.push(mode.nodeOf(root)) - 1
+      const position = nodes.push(mode.nodeOf(root)) - 1
       writeBacks.set(position, i)
       // A write that was recorded gives the input a history.
       if (root.gradFn === null || originOf(root) === origins[i]) continue
       heads.push(position)
       roots.push(root)
     }
-    // What the function froze was a leaf before.
-    for (const [i, leaf] of leaves.entries()) if (inputs[i]?.requiresGrad === true) leaf.requiresGrad = true
+    return writeBacks
+  }
+
+  /** The gradient half: which inputs get gradients, which heads share nodes of the tape, and the error of each head whose gradients are impossible. */
+  #differentiate({ roots }: Outputs, constants: readonly Constant[]): Gradients {
     // A gradient ends at an outer tensor that is not a leaf; from there it goes on at run time.
-    const sources = [...leaves, ...before]
-    const gradInputs = [...sources.keys()].filter((i) => sources[i]?.requiresGrad === true && (i >= leaves.length || sources[i].gradFn === null))
-    const sharing = sharedNodes(roots, firstSeq)
-    const versions = memoriesNow().map(({ version }) => version)
-    const { failures, ...backward } = traceWithFailures(
-      mode,
-      roots,
-      gradInputs.map((i) => present(sources[i], 'an input')),
+    const sources = [...this.#leaves, ...constants.map(({ before }) => before)]
+    const gradInputs = [...sources.keys()].filter(
+      (i) => sources[i]?.requiresGrad === true && (i >= this.#leaves.length || sources[i].gradFn === null),
     )
-    const writes = memoriesNow().some(({ version }, i) => version !== (versions[i] ?? 0))
+    const wanted = gradInputs.map((i) => present(sources[i], 'an input'))
+    const sharing = sharedNodes(roots, this.#firstSeq)
+    const versions = this.#memoriesNow().map(({ version }) => version)
+    const { failures, ...backward } = traceWithFailures(this.#mode, roots, wanted)
+    const writes = this.#memoriesNow().some(({ version }, i) => version !== (versions[i] ?? 0))
     const writing = writes
       ? new UnsupportedError('a backward writes to an input of the function, which a graph cannot do. Write to a clone() of what you have saved.')
       : null
-    const { graph, drawInputs, drawCount: draws } = mode
-    const captured = [...mode.constants.keys()].map((name) => present(graph.findNodes({ op: 'placeholder', target: name })[0], `the input ${name}`))
-    // What only the backward draws or takes from outside comes in with the rest.
-    const forwardNodes = new Set([...backward.forwardNodes, ...captured, ...drawInputs])
-    return {
-      ...backward,
-      graph,
-      inputs: [...placeholders, ...captured, ...drawInputs],
-      outputs,
-      heads,
-      sharing,
-      gradInputs,
-      writeBacks,
-      mayBeOverwritten: true,
-      draws,
-      forwardNodes,
-      failures: failures.map((failure) => failure ?? writing),
-      constants,
-      relaysInputs: effects?.relaysArguments ?? false,
-    }
+    return { ...backward, gradInputs, sharing, failures: failures.map((failure) => failure ?? writing) }
   }
 }
 
