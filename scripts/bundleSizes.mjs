@@ -40,8 +40,8 @@ const programs = [
   {
     name: 'compile',
     code: "import { compile } from 'tensorfx'; console.log(compile)",
-    recorded: 411.1,
-    why: 'sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
+    recorded: 452.2,
+    why: 'symbols as expressions, 22 KB, with which graphs print the sizes that they take and repros say what must hold of them, since 430.3; more operators and their rules for symbols, and sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
   },
 ]
 

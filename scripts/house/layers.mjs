@@ -97,7 +97,7 @@ export const layers = [
   {
     place: 'aot/run',
     holds: 'graphs run on other terms: without data, in primitive operators, in place',
-    imports: [...aot, 'aot/meta', 'aot/trace'],
+    imports: [...aot, 'aot/meta', 'aot/trace', 'aot/makeFx'],
   },
   { place: 'aot/joint', holds: 'a forward and its gradient in one graph, and how it is split', imports: [...aot, 'aot/meta'] },
   {

@@ -20,7 +20,7 @@ export { ReluCompileError, ReluRuntimeError, defaultBackends } from './backends/
 export { interceptBackends } from './backends/interceptors.ts'
 export type { BackendInterceptor } from './backends/interceptors.ts'
 export { backendImports, installBackends, isImportable, labelOf, listBackends, lookupBackend, registerBackend } from './backends/registry.ts'
-export { markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
+export { anySize, markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
 export type { DynamicRange } from './tree/marks.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './reports/errors.ts'
 export type { Dumped } from './reports/errors.ts'

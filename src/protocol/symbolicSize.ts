@@ -13,6 +13,8 @@ export interface SymbolicValue {
   readonly [SYMBOLIC]: SymbolicKind
   /** What a function gives for these arguments, at least one of which is symbolic. */
   applied(name: SymbolicFunction, args: readonly unknown[]): unknown
+  /** The expression as text, without a guard. */
+  toString(): string
 }
 
 export type SizeOperation = 'add' | 'subtract' | 'multiply' | 'floorDivide' | 'remainder' | 'min' | 'max'

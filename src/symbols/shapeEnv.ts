@@ -357,4 +357,9 @@ export class ShapeEnv implements SymbolEnvironment, SymbolMaker {
   isImpliedByRanges({ expr, sizeOblivious }: ShapeGuard): boolean {
     return this.#known.staticValue(expr, { sizeOblivious, withoutAxioms: true }) !== null
   }
+
+  /** The guards that say more than ranges and replacements, as text. */
+  guardTexts(): readonly string[] {
+    return this.guards.filter((guard) => !this.isImpliedByRanges(guard)).map(({ expr }) => textOf(expr))
+  }
 }

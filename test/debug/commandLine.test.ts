@@ -25,6 +25,7 @@ const usual = (): CommandLine => ({
   saveDir: '/inputs',
   random: false,
   tracingMode: 'real',
+  sizes: new Map<string, number>(),
   isolate: true,
   maxGranularity: null,
   timeoutMs: 30_000,
@@ -63,6 +64,17 @@ describe('the command line', () => {
     ['--only-fwd', { onlyFwd: true }],
     ['--tracing-mode fake', { tracingMode: 'fake' }],
     ['--tracing-mode=real', {}],
+    ['--tracing-mode symbolic', { tracingMode: 'symbolic' }],
+    [
+      '--size s0=7 --size s12=0',
+      {
+        tracingMode: 'symbolic',
+        sizes: new Map([
+          ['s0', 7],
+          ['s12', 0],
+        ]),
+      },
+    ],
     ['--skip-sanity minify', { command: 'minify', skipSanity: true }],
     ['minify --offload-to-disk --skip-saving-eager-intermediates', { command: 'minify', offloadToDisk: true, savedEager: true }],
     [
@@ -91,7 +103,7 @@ describe('the command line', () => {
     ['minify --isolate --no-isolate', '--no-isolate is not allowed with --isolate.\nusage: repro.mjs minify [-h]'],
     ['run --skip-sanity', '--skip-sanity is no option of run, but of minify.\nusage: repro.mjs run'],
     ['--only-fwd=1', '--only-fwd takes no value.'],
-    ['--tracing-mode symbolic', '--tracing-mode symbolic traces with symbolic sizes, which tensorfx does not have yet; use real or fake.'],
+    ['--size s0', "--size is a symbol and a number, such as s0=7, got 's0'."],
     ['--tracing-mode x', "--tracing-mode is real, fake or symbolic, got 'x'."],
     ['--death slowly', "--death is crash, hang, any or 'exit N', got 'slowly'."],
   ])('%s is an error', (words, message) => {
@@ -142,8 +154,8 @@ describe('its help', () => {
   it('of a command names its options', () => {
     expect(helpOf('analyze')).toMatchInlineSnapshot(`
       "usage: repro.mjs analyze [-h] [--no-accuracy | --accuracy | --strict-accuracy] [--save-dir DIR]
-                               [--no-save-dir] [--tracing-mode {real,fake,symbolic}] [--backend BACKEND]
-                               [--skip-saving-inductor-intermediates]
+                               [--no-save-dir] [--tracing-mode {real,fake,symbolic}] [--size SYMBOL=N]
+                               [--backend BACKEND] [--skip-saving-inductor-intermediates]
                                [--skip-saving-float64-intermediates] [--skip-check-deterministic]
                                [--stable-hash]
 
@@ -165,8 +177,12 @@ describe('its help', () => {
         --no-save-dir         use random numbers for the storages which are not in the script; says so
         --tracing-mode {real,fake,symbolic}
                               real (default): the graph is used as it is. fake: it runs on fake tensors
-                              first, which gives its nodes shapes. symbolic needs symbolic sizes, which
-                              tensorfx does not have yet
+                              first, which gives its nodes shapes. symbolic: with symbols for the sizes
+                              that the script says may differ from call to call, or for all if it names
+                              none
+        --size SYMBOL=N       another value of a size, with the inputs repeated or cut; implies
+                              --tracing-mode symbolic, which says what the sizes are. May be given several
+                              times
         --backend BACKEND     another backend: a registered name, or ./file.mjs#export
         --skip-saving-inductor-intermediates
                               take the values of the backend that an earlier run saved in the folder
@@ -206,7 +222,8 @@ describe('its help', () => {
   it('has each option, which the command takes', () => {
     for (const command of Object.keys(PYTORCH))
       for (const [, option = '', value] of helpOf(command).matchAll(/^ {2}(--[a-z\d-]+)( \S+)?/gm)) {
-        const words = value === undefined ? [] : option === '--death' ? ['any'] : option === '--tracing-mode' ? ['fake'] : ['2']
+        const words =
+          value === undefined ? [] : option === '--death' ? ['any'] : option === '--tracing-mode' ? ['fake'] : option === '--size' ? ['s0=2'] : ['2']
         expect(parseCommandLine([command, option, ...words], usual()), `${command} ${option}`).toBeNull()
       }
   })

@@ -130,7 +130,7 @@ describe('saveGraphRepro', () => {
     expect(() => saveGraphRepro(3 as never, [x])).toThrow("saveGraphRepro: argument 'graph' must be a GraphModule")
     expect(() => saveGraphRepro(relu, x as never)).toThrow("saveGraphRepro: argument 'inputs'")
     expect(() => saveGraphRepro(relu, [x], { command: 'walk' as never })).toThrow("argument 'command'")
-    expect(() => saveGraphRepro(relu, [x], { tracingMode: 'symbolic' as never })).toThrow("'symbolic' needs symbolic sizes")
+    expect(() => saveGraphRepro(relu, [x], { tracingMode: 'magic' as never })).toThrow("argument 'tracingMode' must be 'real', 'fake' or 'symbolic'")
     expect(() => saveGraphRepro(relu, [x], { accuracy: 'exact' as never })).toThrow("argument 'accuracy'")
     expect(() => saveGraphRepro(relu, [Symbol('s')])).toThrow("input 'a' cannot be written into a repro")
     expect(saveGraphRepro(relu.graph, [x])).toContain('torch.relu(a)')
@@ -200,10 +200,7 @@ describe('what the functions say of bad arguments', () => {
     [{ after: 'eager' }, "argument 'after' must be 'aot' or 'dynamo', got 'eager'"],
     [{ stableOutput: 1 }, "option 'stableOutput' must be true or false, got 1"],
     [{ checkStr: 1 }, "argument 'checkStr' must be a string, got 1"],
-    [
-      { tracingMode: 'symbolic' },
-      "argument 'tracingMode' must be 'real' or 'fake'; 'symbolic' needs symbolic sizes, which tensorfx does not have yet, got 'symbolic'",
-    ],
+    [{ tracingMode: 'magic' }, "argument 'tracingMode' must be 'real', 'fake' or 'symbolic', got 'magic'"],
     [{ accuracy: 'exact' }, "argument 'accuracy' must be true, false, 'none', 'accuracy' or 'strict_accuracy', got 'exact'"],
     [{ backend: 'eager' }, "unknown option 'backend'"],
   ])('saveGraphRepro, %j', async (options, text) => {

@@ -11,7 +11,8 @@ import { backwardClosure } from './jointGraph.ts'
 import type { JointGraph } from './jointGraph.ts'
 import { tensorSpec, tensorSpecs } from '../meta/valueSpec.ts'
 
-const textOf = ({ dtype, shape }: TensorSpec): string => `${dtype}[${shape.join(', ')}]`
+/** Symbols are asked for their texts: joining would read their numbers. */
+const textOf = ({ dtype, shape }: TensorSpec): string => `${dtype}[${shape.map((size) => size.toString()).join(', ')}]`
 
 /** The spec of a node's value as text, null if it is unknown. */
 export function specOfNode(node: Node): string | null {

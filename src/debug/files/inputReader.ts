@@ -1,4 +1,6 @@
 // Loads what inputWriter.ts wrote. PyTorch's InputReader, but for data that is not there: that is an error, and random numbers come only where they were asked for.
+import type { SizedInput } from '../../aot/run/symbolicSizes.ts'
+import { anySize } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo, isDType } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
@@ -27,6 +29,8 @@ export interface TensorOptions {
   readonly requiresGrad?: boolean
   /** The tensor is a parameter of a module. */
   readonly parameter?: boolean
+  /** The dimensions whose sizes may differ from call to call, of an input. Default: all sizes are constants of the graph. */
+  readonly dynamic?: readonly number[]
 }
 
 /** Options of {@link InputReader}. */
@@ -41,6 +45,8 @@ export class InputReader {
   readonly args: unknown[] = []
   /** Those of the calls before it, oldest first. */
   readonly earlier: (readonly unknown[])[] = []
+  /** Which positions of the arguments are sizes. */
+  readonly sized: SizedInput[] = []
   /** Whether any storage is random numbers. */
   isRandom = false
   readonly #files: ContentStore | null
@@ -102,8 +108,17 @@ export class InputReader {
   /** A tensor over a storage; it becomes the next argument. Tensors over the same storage share its memory. */
   tensor(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     const value = this.load(storage, shape, options)
-    this.args.push(value)
+    const { dynamic } = options
+    const isDim = (dim: number): boolean => Number.isInteger(dim) && dim >= 0 && dim < shape.length
+    if (dynamic !== undefined)
+      checkArgument(Array.isArray(dynamic) && dynamic.every(isDim), 'reader.tensor', 'dynamic', `a list of dimensions below ${shape.length}`, dynamic)
+    this.#add(value, dynamic === undefined ? null : { dims: shape.map((_, dim) => (dynamic.includes(dim) ? anySize : null)) })
     return value
+  }
+
+  #add(value: unknown, sized: SizedInput = null): void {
+    this.args.push(value)
+    this.sized.push(sized)
   }
 
   /**
@@ -113,7 +128,7 @@ export class InputReader {
   load(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     const where = 'InputReader.tensor'
     checkArgument(isObject(storage) && 'bytes' in storage, where, 'storage', 'what storage() returns', storage)
-    checkOptions(where, options, { dtype: true, strides: true, offset: 'number', requiresGrad: 'boolean', parameter: 'boolean' })
+    checkOptions(where, options, { dtype: true, strides: true, offset: 'number', requiresGrad: 'boolean', parameter: 'boolean', dynamic: true })
     const dtype = checkDType('reader.tensor', options.dtype ?? 'float32')
     const { floating, size } = dtypeInfo[dtype]
     const strides = options.strides ?? contiguousStrides(checkSizes('reader.tensor', 'shape', shape))
@@ -139,17 +154,25 @@ export class InputReader {
   nextCall(): void {
     checkMethod(this, 'nextCall', arguments, 0)
     this.earlier.push(this.args.splice(0))
+    this.sized.length = 0
   }
 
   /** A number argument. */
   number(value: number): number {
-    this.args.push(value)
+    this.#add(value)
+    return value
+  }
+
+  /** A size that is an argument, and may differ from call to call. PyTorch's symint. */
+  symint(value: number): number {
+    checkArgument(Number.isSafeInteger(value), 'reader.symint', 'value', 'an integer', value)
+    this.#add(value, 'size')
     return value
   }
 
   /** Any other argument. */
   value<T>(value: T): T {
-    this.args.push(value)
+    this.#add(value)
     return value
   }
 

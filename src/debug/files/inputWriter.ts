@@ -33,10 +33,19 @@ export interface InputWriterOptions {
   readonly wholeStorages?: boolean
 }
 
+/** What is known of an input beside its value: its sizes. */
+export interface SizesOfInput {
+  /** The dimensions whose sizes may differ from call to call; `'size'` for a number that is such a size. */
+  readonly dynamic: readonly number[] | 'size'
+  /** The input with symbols for sizes, `f32[s0, 128]`; null if there are none. */
+  readonly spec: string | null
+}
+
 /** What becomes a line: a value, and how its expression is used. */
 interface Entry {
   readonly name: string
   readonly value: unknown
+  readonly sizes?: SizesOfInput | null
   /** The line with the expression in it; null for an input, which the reader keeps. */
   readonly line: ((expression: string) => string) | null
 }
@@ -71,11 +80,11 @@ export class InputWriter {
 
   /**
    * Adds one input: a tensor, number, bigint, boolean, string, null or undefined, or arrays, plain objects, Maps and Sets of them. Throws ArgumentError, when the repro is
-   * written, for any other value.
+   * written, for any other value. `sizes`: which of its sizes may differ from call to call. Default: none.
    */
-  add(name: string, value: unknown): void {
-    checkMethod(this, 'add', arguments, 2)
-    this.#push({ name, value, line: null })
+  add(name: string, value: unknown, sizes: SizesOfInput | null = null): void {
+    checkMethod(this, 'add', arguments, 3)
+    this.#push({ name, value, sizes, line: null })
   }
 
   /** What is added from here on are the inputs of the next call. */
@@ -162,14 +171,15 @@ class Source {
     else known.tensors.push(value)
   }
 
-  #write({ name, value, line }: Entry): void {
+  #write({ name, value, sizes = null, line }: Entry): void {
     if (line !== null) {
       this.#lines.push(line(this.#expression(value)))
       return
     }
-    const comment = ` // ${lineComment(name)}`
-    if (value instanceof Tensor && !this.#isThere(value)) this.#lines.push(`${this.#tensor(value, 'tensor')}${comment}`)
-    else if (typeof value === 'number') this.#lines.push(`reader.number(${scalarLiteral(value)})${comment}`)
+    const comment = ` // ${lineComment(sizes === null || sizes.spec === null ? name : `${name}: ${sizes.spec}`)}`
+    if (value instanceof Tensor && !this.#isThere(value))
+      this.#lines.push(`${this.#tensor(value, 'tensor', sizes === null || sizes.dynamic === 'size' ? null : sizes.dynamic)}${comment}`)
+    else if (typeof value === 'number') this.#lines.push(`reader.${sizes === null ? 'number' : 'symint'}(${scalarLiteral(value)})${comment}`)
     else this.#lines.push(`reader.value(${this.#expression(value)})${comment}`)
   }
 
@@ -190,7 +200,7 @@ class Source {
   }
 
   /** The call that loads a tensor, and before it the line of its storage. One that is needed again gets a variable. */
-  #tensor(tensor: Tensor, method: 'tensor' | 'load'): string {
+  #tensor(tensor: Tensor, method: 'tensor' | 'load', dynamic: readonly number[] | null = null): string {
     const { shape, strides, dtype, requiresGrad, isParameter, offset } = tensor
     const { variable, from } = this.#storage(tensor)
     const options: string[] = []
@@ -200,6 +210,7 @@ class Source {
     if (dtype !== 'float32') options.push(`dtype: ${quote(dtype)}`)
     if (requiresGrad) options.push('requiresGrad: true')
     if (isParameter) options.push('parameter: true')
+    if (dynamic !== null) options.push(`dynamic: [${dynamic.join(', ')}]`)
     const call = `reader.${method}(${variable}, [${shape.join(', ')}]${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`
     if (this.#repeated.get(tensor) !== null) return call
     const name = `t${[...this.#repeated.values()].filter((known) => known !== null).length}`

@@ -8,7 +8,7 @@ import { checkArgument, checkArray, checkCount, checkOptions, checkPositive, che
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { whyNotNameable } from '../script/backendModule.ts'
 import { dumpCheckpoint } from '../script/checkpoint.ts'
-import type { Command } from '../script/commandLine.ts'
+import type { Command, TracingMode } from '../script/commandLine.ts'
 import { debugDirectory, fileStore, joinPath } from '../files/fileStore.ts'
 import { Isolator } from '../isolate/isolator.ts'
 import type { Calls } from '../runs/history.ts'
@@ -36,8 +36,8 @@ export interface GraphReproOptions {
   readonly accuracy?: boolean | FailureSpec['accuracy'] | null
   /** The inputs of the calls before the failing one, oldest first, for a failure that needs them. Default none. */
   readonly earlier?: Calls
-  /** 'fake': the graph runs on fake tensors first. Default 'real'. 'symbolic' needs symbolic sizes, which do not exist yet. */
-  readonly tracingMode?: 'real' | 'fake' | null
+  /** 'fake': the graph runs on fake tensors first; 'symbolic': on fake tensors with symbols for sizes. Default 'real'. */
+  readonly tracingMode?: TracingMode | null
   /** Only errors that contain this count. */
   readonly checkStr?: string | null
   /** Data is always named by its SHA-1, which PyTorch calls stable. */
@@ -190,13 +190,7 @@ function settings(where: string, gm: GraphModule, options: GraphReproOptions): R
   checkArgument(after === 'aot' || after === 'dynamo', where, 'after', "'aot' or 'dynamo'", after)
   checkArgument(typeof stableOutput === 'boolean', where, 'stableOutput', 'true or false', stableOutput)
   if (checkStr !== null) checkString(where, 'checkStr', checkStr)
-  checkArgument(
-    tracingMode === 'real' || tracingMode === 'fake',
-    where,
-    'tracingMode',
-    "'real' or 'fake'; 'symbolic' needs symbolic sizes, which tensorfx does not have yet",
-    tracingMode,
-  )
+  checkArgument(['real', 'fake', 'symbolic'].includes(tracingMode), where, 'tracingMode', "'real', 'fake' or 'symbolic'", tracingMode)
   const backend = compilerName.replace(/_accuracy$/, '')
   const accuracy = accuracyOf(where, options.accuracy ?? compilerName !== backend)
   return {

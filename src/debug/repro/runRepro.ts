@@ -10,9 +10,10 @@ import { analyze } from './analyze.ts'
 import type { AnalyzeOptions } from './analyze.ts'
 import { importBackend, isModuleBackend } from '../script/backendModule.ts'
 import { parseCommandLine } from '../script/commandLine.ts'
-import type { Command, CommandLine } from '../script/commandLine.ts'
+import type { Command, CommandLine, TracingMode } from '../script/commandLine.ts'
 import { HANG, isDeath } from '../judge/death.ts'
 import { describe, signatureOf } from '../common/describeError.ts'
+import { recordSizes, resizedInputs, sizesText } from '../script/graphSizes.ts'
 import { differenceFrom } from '../script/environment.ts'
 import type { Written } from '../script/environment.ts'
 import { debugDirectory, fileStore } from '../files/fileStore.ts'
@@ -50,8 +51,8 @@ export interface RunReproOptions {
   readonly death?: string | null
   /** `run` runs the graph until it fails, at most so often. Default 1. */
   readonly runs?: number
-  /** 'fake': the graph runs on fake tensors first, which gives its nodes shapes. Default 'real': it is used as it is. */
-  readonly tracingMode?: 'real' | 'fake'
+  /** 'fake': the graph runs on fake tensors first, which gives its nodes shapes, 'symbolic': such with symbols for sizes. Default 'real': it is used as it is. */
+  readonly tracingMode?: TracingMode
   /** The file that says what the run that wrote the script came to. If that did not end, `run` and `minify` look for what does not end either. */
   readonly record?: URL | string
   /** Where the script was written: said if it passes elsewhere. */
@@ -116,18 +117,27 @@ export async function runRepro(Root: new (reader: InputReader) => Module, loadAr
   const gm = tracedScript(new Root(reader))
   loadArgs(reader)
   if (reader.isRandom) log.warning('THE INPUTS ARE RANDOM NUMBERS, not those that failed: you asked for that with --no-save-dir.')
-  const repro: Repro = { gm, inputs: reader.args, earlier: reader.earlier, isRandom: reader.isRandom }
+  const inputs = tracedOn(gm, reader, line)
+  const repro: Repro = { gm, inputs, earlier: reader.earlier, isRandom: reader.isRandom }
   if (line.command === 'get_args') {
-    for (const [i, arg] of reader.args.entries()) console.log(`${gm.graph.findNodes({ op: 'placeholder' })[i]?.name ?? i}: ${valueText(arg)}`)
-    return { gm, args: reader.args, earlier: reader.earlier }
+    for (const [i, arg] of inputs.entries()) console.log(`${gm.graph.findNodes({ op: 'placeholder' })[i]?.name ?? i}: ${valueText(arg)}`)
+    return { gm, args: inputs, earlier: reader.earlier }
   }
   const backend = await backendOf(line.backend)
-  if (line.tracingMode === 'fake') new FakeTensorProp(gm).propagate(...repro.inputs)
   if (line.command === 'analyze') console.log(analyze(gm, repro.inputs, backend, analyzeOptions(line)))
   else if (line.command === 'minify') await minify(repro, backend, line, options)
   else if (line.command === 'minifier-query') await query(repro, backend, line)
   else await run(repro, backend, line, options)
   return null
+}
+
+/** Runs the graph on the tensors of the tracing mode. Returns the inputs, of the sizes that the command line names. */
+function tracedOn(gm: GraphModule, { args, sized }: InputReader, { tracingMode, sizes }: CommandLine): readonly unknown[] {
+  if (tracingMode === 'fake') new FakeTensorProp(gm).propagate(...args)
+  if (tracingMode !== 'symbolic') return args
+  const env = recordSizes(gm, args, sized)
+  log.info(sizesText(env))
+  return sizes.size === 0 ? args : resizedInputs(gm, args, env, sizes)
 }
 
 /** Throws ArgumentError where there is no folder for values. */
@@ -159,7 +169,7 @@ function lineOf(options: RunReproOptions): CommandLine {
   return {
     ...{ command, backend, accuracy, checkStr, signature, onlyFwd, contract, death, runs, tracingMode },
     ...{ saveDir: pathOf('runRepro', 'options.saveDir', options.saveDir), random: false, isolate: true, maxGranularity: null, timeoutMs: 30_000 },
-    ...{ skipSanity: false, skipCheckDeterministic: false, offloadToDisk: false, valuesDir: null },
+    ...{ sizes: new Map<string, number>(), skipSanity: false, skipCheckDeterministic: false, offloadToDisk: false, valuesDir: null },
     ...{ savedEager: false, savedCompiled: false, savedFloat64: false },
   }
 }

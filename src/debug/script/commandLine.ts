@@ -20,6 +20,9 @@ const isCommand = (word: string): word is Command => Object.hasOwn(COMMANDS, wor
 
 const commandNames = (): readonly Command[] => Object.keys(COMMANDS).filter(isCommand)
 
+/** On which tensors a graph runs first. PyTorch's tracing_mode. */
+export type TracingMode = 'real' | 'fake' | 'symbolic'
+
 export interface CommandLine {
   command: Command
   backend: string | null
@@ -33,7 +36,9 @@ export interface CommandLine {
   saveDir: string | null
   /** Storages that are in files become random numbers. */
   random: boolean
-  tracingMode: 'real' | 'fake'
+  tracingMode: TracingMode
+  /** Other values of sizes, by symbol. */
+  sizes: Map<string, number>
   isolate: boolean
   maxGranularity: number | null
   timeoutMs: number
@@ -96,8 +101,14 @@ const OPTIONS: readonly Option[] = [
   {
     flag: '--tracing-mode',
     value: '{real,fake,symbolic}',
-    help: 'real (default): the graph is used as it is. fake: it runs on fake tensors first, which gives its nodes shapes. symbolic needs symbolic sizes, which tensorfx does not have yet',
+    help: 'real (default): the graph is used as it is. fake: it runs on fake tensors first, which gives its nodes shapes. symbolic: with symbols for the sizes that the script says may differ from call to call, or for all if it names none',
     set: (line, mode) => void (line.tracingMode = tracingMode(mode)),
+  },
+  {
+    flag: '--size',
+    value: 'SYMBOL=N',
+    help: 'another value of a size, with the inputs repeated or cut; implies --tracing-mode symbolic, which says what the sizes are. May be given several times',
+    set: (line, text) => setSize(line, text),
   },
   {
     flag: '--backend',
@@ -253,11 +264,16 @@ function checkTogether(given: readonly { readonly option: Option }[], command: C
   }
 }
 
-function tracingMode(text: string): CommandLine['tracingMode'] {
-  if (text === 'real' || text === 'fake') return text
-  if (text === 'symbolic')
-    throw new ArgumentError('--tracing-mode symbolic traces with symbolic sizes, which tensorfx does not have yet; use real or fake.')
+function tracingMode(text: string): TracingMode {
+  if (text === 'real' || text === 'fake' || text === 'symbolic') return text
   throw new ArgumentError(`--tracing-mode is real, fake or symbolic, got '${text}'.`)
+}
+
+function setSize(line: CommandLine, text: string): void {
+  const [, symbol, size] = /^(s\d+)=(\d+)$/.exec(text) ?? []
+  if (symbol === undefined) throw new ArgumentError(`--size is a symbol and a number, such as s0=7, got '${text}'.`)
+  line.tracingMode = 'symbolic'
+  line.sizes.set(symbol, Number(size))
 }
 
 function count(flag: string, text: string): number {

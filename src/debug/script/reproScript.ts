@@ -11,7 +11,8 @@ import type { FileStore } from '../files/fileStore.ts'
 import type { Calls } from '../runs/history.ts'
 import { isDeath } from '../judge/death.ts'
 import { nodeModule } from '../common/node.ts'
-import type { Command } from './commandLine.ts'
+import type { Command, TracingMode } from './commandLine.ts'
+import { graphSizes } from './graphSizes.ts'
 import type { FailureSpec } from '../judge/judge.ts'
 
 export interface ReproOptions {
@@ -34,7 +35,7 @@ export interface ReproOptions {
   /** Leave out versions, settings and whatever else differs between two runs of one program. Default false. */
   readonly stableOutput?: boolean
   /** On which tensors `run` and the rest run the graph first; see runRepro. Default 'real'. */
-  readonly tracingMode?: 'real' | 'fake'
+  readonly tracingMode?: TracingMode
   /** The scripts of an owner replace each other: storages that only its last one needed are removed. Default: all are kept. */
   readonly owner?: object
 }
@@ -119,15 +120,17 @@ class ReproSource {
   text(): string {
     const { imports, spec, backendProblem = null, stableOutput = false } = this.#options
     const names = this.#gm.graph.findNodes({ op: 'placeholder' }).map((n) => n.target)
+    const sizes = graphSizes(this.#gm, this.#calls.at(-1) ?? [])
     for (const [call, inputs] of this.#calls.entries()) {
       if (call > 0) this.#args.nextCall()
-      inputs.forEach((value, i) => this.#args.add(names[i] ?? `arg${i}`, value))
+      inputs.forEach((value, i) => this.#args.add(names[i] ?? `arg${i}`, value, sizes?.inputs[i]))
     }
     const { lines, functions, usesOperator } = reproClass(this.#gm, this.#members)
     const packageUrl = (entry: string): string => (this.#path === null ? packageName(entry) : packageSpecifier(entry, this.#path))
     const notes = [
       ...(backendProblem === null ? [] : [`Needs --backend: ${backendProblem}.`]),
       ...(this.#calls.length === 1 ? [] : [`It calls the graph ${this.#calls.length} times.`]),
+      ...(sizes?.notes ?? []),
       ...(this.#options.notes ?? []),
     ]
     const name = this.#path === null ? 'repro.mjs' : this.#path.slice(this.#path.lastIndexOf('/') + 1)

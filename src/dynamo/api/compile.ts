@@ -119,7 +119,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   Object.defineProperty(call, 'name', { value: name })
   const reports = {
     kernels: () => compiled.reports.records.flatMap((r) => r.kernels),
-    graphs: () => compiled.reports.records.map((r) => r.gm),
+    graphs: () => compiled.reports.graphs(),
     recompileReasons: () => compiled.reports.reasons,
   }
   if (!(target instanceof Module)) return Object.assign(call, reports)

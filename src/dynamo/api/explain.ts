@@ -12,7 +12,7 @@ export function explain(fn: Callable | Module): (...args: readonly unknown[]) =>
     const compiled = newCompiled(fn, { backend: 'eager' })
     compiled.call(undefined, args)
     return new ExplainOutput(
-      compiled.reports.records.map((r) => r.gm),
+      compiled.reports.graphs(),
       compiled.reports.breaks,
       compiled.reports.records.map((r) => r.milliseconds),
     )

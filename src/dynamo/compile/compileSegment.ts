@@ -1,14 +1,15 @@
 // From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
 import { ProxyTensorMode, compileJoint, traceBackward } from '../../aot/index.ts'
 import { announceGraph } from '../../aot/joint/graphEvent.ts'
+import { recordSymbolicSizes } from '../../aot/run/symbolicSizes.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
 import { AutogradError, gradBetween } from '../../autograd/index.ts'
-import { withoutModes } from '../../dispatch/index.ts'
+import { fakeLike, withoutModes } from '../../dispatch/index.ts'
 import { UnsupportedError, present } from '../../errors/index.ts'
-import { announce, emit, inScope, newId } from '../../events/index.ts'
+import { announce, emit, inScope, newId, wants } from '../../events/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { Tensor } from '../../tensor/index.ts'
 import { resultsOf, runnable } from '../backends/backend.ts'
 import type { Backend, BackendCode } from '../backends/backend.ts'
 import { eagerBackend } from '../backends/builtIn.ts'
@@ -26,7 +27,7 @@ import type { WatchedGraph } from '../backends/runWatch.ts'
 import type { Segment } from '../segment/segment.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import type { SegmentGraph } from './segmentGraph.ts'
-import { stepProgram } from '../run/stepProgram.ts'
+import { sizedInputs, stepProgram } from '../run/stepProgram.ts'
 import { exitsOf, gradInputsOf } from '../segment/tape.ts'
 import { neededSteps, withoutLists } from '../tree/traceTree.ts'
 import type { CompiledSegment } from '../tree/traceTree.ts'
@@ -91,13 +92,18 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
   const { gm, inputSlots } = built
   const choice = backendFor(request, chosen, built)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
+  let recordSizes = takesSizes ? sizesRecorder(request, built, inputs) : null
+  if (isRead(choice)) {
+    recordSizes?.()
+    recordSizes = null
+  }
   announceGraph(gm, { role: 'captured', parent: null, reason: reason?.reason ?? 'return', isJoint: traced !== null }, reason?.userStack)
   choice.onGraph?.(gm, inputs)
   const start = performance.now()
   const kernels: KernelSummary[] = []
   const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, { kernels, cost }))
   const milliseconds = performance.now() - start
-  reports.records.push({ gm, kernels, milliseconds })
+  reports.records.push({ gm, kernels, milliseconds, recordSizes })
   emit({ kind: 'compiled', name: gm.className, backend: choice.label, milliseconds })
   return {
     gm,
@@ -109,6 +115,21 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
     nodeOf: (slot) => traced?.nodes.get(slot),
     writtenInPlace: run.writtenInPlace ?? new Set(),
     cost,
+  }
+}
+
+/** Whether a graph has readers when it is compiled: a backend of the program, a listener, or the debugger. */
+const isRead = ({ label, onGraph }: BackendChoice): boolean => label !== 'eager' || onGraph !== null || config.reproAfter !== null || wants('graph')
+
+/** What records the sizes of a graph as symbols. A wrong rule for symbols changes nothing but what is printed. */
+function sizesRecorder({ segment }: SegmentRequest, { gm, inputSlots }: SegmentGraph, inputs: readonly unknown[]): () => void {
+  // Not the tensors themselves, which would live as long as the graph.
+  const examples = inputs.map((input) => (input instanceof Tensor ? fakeLike(input) : input))
+  const sized = sizedInputs(segment.cursor, inputSlots)
+  return () => {
+    const found = withoutModes(() => recordSymbolicSizes(gm, examples, sized))
+    if (!('problem' in found) || !found.isFault) return
+    announce({ kind: 'limit', what: 'verifySizes' }, () => ({ kind: 'limit', what: 'verifySizes', name: gm.className, reason: found.problem }))
   }
 }
 

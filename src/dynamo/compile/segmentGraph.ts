@@ -42,7 +42,8 @@ export function openGraph(segment: Segment, outputs: readonly number[], { names,
   const placeholder = (arg: ArgStep, areSizes: boolean): void => {
     if (arg.kind === 'list') for (const item of arg.items) placeholder(item, areSizes)
     if ((arg.kind !== 'input' && arg.kind !== 'scalar') || !needed.slots.has(arg.slot) || isSizeStep(arg) !== areSizes) return
-    const node = graph.placeholder(names(arg.slot) ?? `${arg.kind === 'scalar' ? 's' : 't'}${inputSlots.length}`)
+    const kind = isSizeStep(arg) ? 'size' : arg.kind === 'scalar' ? 's' : 't'
+    const node = graph.placeholder(names(arg.slot) ?? `${kind}${inputSlots.length}`)
     if (arg.kind === 'input') {
       const { shape, dtype, strides, requiresGrad } = segment.metAs(arg)
       recordValue(node, { shape, dtype, strides, requiresGrad })

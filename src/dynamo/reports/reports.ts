@@ -21,6 +21,8 @@ export interface GraphRecord {
   readonly kernels: readonly KernelSummary[]
   /** Time in the backend, in milliseconds. */
   readonly milliseconds: number
+  /** Records the sizes that the graph takes as symbols, for who reads it; null if it takes none, or if that was done. */
+  recordSizes: (() => void) | null
 }
 
 export class Reports {
@@ -35,6 +37,15 @@ export class Reports {
 
   constructor(name: string) {
     this.name = name === '' ? 'anonymous' : name
+  }
+
+  /** What was compiled, with symbols for sizes. Most graphs have no readers, and finding their symbols takes longer than compiling them. */
+  graphs(): readonly GraphModule[] {
+    return this.records.map((record) => {
+      record.recordSizes?.()
+      record.recordSizes = null
+      return record.gm
+    })
   }
 
   reset(): void {

@@ -61,7 +61,7 @@ export function stepProgram(end: Step, outputs: readonly number[], inputSlots: r
 }
 
 /** Of each input: which of its positions are sizes, or that it is one. */
-function sizedInputs(end: Step, inputSlots: readonly number[]): readonly (SizedLayout | 'size' | null)[] {
+export function sizedInputs(end: Step, inputSlots: readonly number[]): readonly (SizedLayout | 'size' | null)[] {
   const sized = new Map<number, SizedLayout | 'size'>()
   for (const step of end.path())
     for (const arg of withoutLists(step.args)) {

@@ -43,6 +43,12 @@ export function copyValue(to: Node, from: Node): void {
   to.meta['val'] = from.meta['val']
 }
 
+/** Puts back what was recorded about the value of a node: what {@link recordedValue} gave, undefined for nothing. */
+export function restoreValue(node: Node, value: unknown): void {
+  if (value === undefined) delete node.meta['val']
+  else node.meta['val'] = value
+}
+
 /** What is recorded about the value of a node, unchecked; undefined if nothing is. */
 export const recordedValue = (node: Node): unknown => node.meta['val']
 

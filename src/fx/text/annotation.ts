@@ -1,5 +1,5 @@
 // What is known about a node's value, as a comment after its line: `// f32[2, 3]`.
-import { environmentVariable } from '../../protocol/index.ts'
+import { environmentVariable, isSymbolic } from '../../protocol/index.ts'
 import type { SpecOptions } from '../graph/graphText.ts'
 import { isTensorRecord, knownValue } from '../graph/nodeValue.ts'
 import type { Node } from '../graph/node.ts'
@@ -18,10 +18,10 @@ export function withEnvironment<O extends SpecOptions>(options: O): O & Required
   }
 }
 
-/** A size, a stride or a device. Meta may come from a file, where they can be anything. */
-const partText = (part: unknown): string => (typeof part === 'object' ? '?' : String(part))
+/** A size, a stride or a device. Meta may come from a file, where they can be anything. A symbol is asked for its text, since `String` would read its number. */
+const partText = (part: unknown): string => (isSymbolic(part) ? part.toString() : typeof part === 'object' ? '?' : String(part))
 
-/** `f32[2, 3]` for a tensor or anything else with a shape and a dtype, `(f32[2], f32[3])` for an array of them, null for other values. */
+/** `f32[s0, 3]` for a tensor or anything else with a shape and a dtype, `(f32[2], f32[3])` for an array of them, `Sym(s0)` for a symbolic number, null for other values. */
 export function specText(value: unknown, options: SpecOptions = {}): string | null {
   if (isTensorRecord(value)) {
     const stride = options.includeStride === true && Array.isArray(value.strides) ? `[${value.strides.map(partText).join(', ')}]` : ''
@@ -32,6 +32,7 @@ export function specText(value: unknown, options: SpecOptions = {}): string | nu
     const parts = value.map((v) => specText(v, options))
     return parts.some((p) => p !== null) ? `(${parts.map((p) => p ?? '?').join(', ')})` : null
   }
+  if (isSymbolic(value)) return `Sym(${value.toString()})`
   return null
 }
 
