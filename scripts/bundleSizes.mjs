@@ -28,20 +28,20 @@ const programs = [
   {
     name: 'inference',
     code: "import { loadModel, tensor } from 'tensorfx/core'; const model = loadModel(new Uint8Array(0)); console.log(model(tensor([1])))",
-    recorded: 152.9,
-    why: 'group norm and RMS norm as one kernel each, products without scratch memory in register tiles, and the rules for symbols of more operators, since 144.5; schedules of interpolate and of Winograd’s larger tiles since 140; attention by blocks and direct convolutions as schedules, since 127.4; rare scalar functions of kernels come with the groups that need them; 100 is the aim. What inference does not need: derivatives in the declarations of operators and the kernels of backwards, 6 KB, and the names of what is not loaded, 2 KB. Since 115.7 kernels got schedules (2 KB), convolutions Winograd’s algorithm (4.3 KB), skinny products schedules of their own (2 KB), and fused multiply-add',
+    recorded: 160.4,
+    why: 'threads, 7 KB, since 152.9; group norm and RMS norm as one kernel each, products without scratch memory in register tiles, and the rules for symbols of more operators, since 144.5; schedules of interpolate and of Winograd’s larger tiles since 140; attention by blocks and direct convolutions as schedules, since 127.4; rare scalar functions of kernels come with the groups that need them; 100 is the aim. What inference does not need: derivatives in the declarations of operators and the kernels of backwards, 6 KB, and the names of what is not loaded, 2 KB. Since 115.7 kernels got schedules (2 KB), convolutions Winograd’s algorithm (4.3 KB), skinny products schedules of their own (2 KB), and fused multiply-add',
   },
   {
     name: 'torch',
     code: "import { torch } from 'tensorfx'; console.log(torch)",
-    recorded: 324.3,
-    why: 'linear algebra of complex matrices and stft, since 319.2; complex numbers and torch.fft, 11 KB, and the schedules of interpolate and of Winograd’s larger tiles, since 304.1; attention by blocks with its backward, direct convolutions as schedules, and 3 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
+    recorded: 345.7,
+    why: 'threads, 7 KB, and the rules for symbols of more operators, since 324.3; linear algebra of complex matrices and stft, since 319.2; complex numbers and torch.fft, 11 KB, and the schedules of interpolate and of Winograd’s larger tiles, since 304.1; attention by blocks with its backward, direct convolutions as schedules, and 3 KB for samples of gamma and Dirichlet distributions with their gradients, since 285.4; schedules of kernels, first those of convolutions and transposes, since 273.1; rules for vmap, ONNX and autocast are fields of operators, layers take arguments by name, and operators, layers and messages were added since the first record, 259.4',
   },
   {
     name: 'compile',
     code: "import { compile } from 'tensorfx'; console.log(compile)",
-    recorded: 452.2,
-    why: 'symbols as expressions, 22 KB, with which graphs print the sizes that they take and repros say what must hold of them, since 430.3; more operators and their rules for symbols, and sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
+    recorded: 459.4,
+    why: 'threads, 7 KB, since 452.2; symbols as expressions, 22 KB, with which graphs print the sizes that they take and repros say what must hold of them, since 430.3; more operators and their rules for symbols, and sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
   },
 ]
 

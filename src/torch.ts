@@ -26,7 +26,15 @@ import { installOptim } from './install/optim.ts'
 
 import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
 import type { OperatorNamespace } from './library/index.ts'
-import { areDeterministicAlgorithmsEnabled, backends, memory, promoteTypes, useDeterministicAlgorithms } from './kernels/index.ts'
+import {
+  areDeterministicAlgorithmsEnabled,
+  backends,
+  getNumThreads,
+  memory,
+  promoteTypes,
+  setNumThreads,
+  useDeterministicAlgorithms,
+} from './kernels/index.ts'
 import type { DType } from './kernels/index.ts'
 import * as nn from './nn/index.ts'
 import { torchAliases } from './ops/names/aliases.ts'
@@ -115,6 +123,8 @@ export type Torch = typeof operators &
     /** How kernels may compute; PyTorch's `torch.backends`. */
     readonly backends: typeof backends
     readonly useDeterministicAlgorithms: typeof useDeterministicAlgorithms
+    readonly setNumThreads: typeof setNumThreads
+    readonly getNumThreads: typeof getNumThreads
     readonly areDeterministicAlgorithmsEnabled: typeof areDeterministicAlgorithmsEnabled
     readonly cond: typeof cond
     readonly whileLoop: typeof whileLoop
@@ -238,6 +248,8 @@ export const torch: Torch = namespace(
     memory: namespace('torch.memory', { ...memory }),
     backends: namespace('torch.backends', backends),
     useDeterministicAlgorithms,
+    setNumThreads,
+    getNumThreads,
     areDeterministicAlgorithmsEnabled,
     cond,
     whileLoop,

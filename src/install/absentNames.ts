@@ -10,7 +10,8 @@ const OTHER_AUTOCAST =
   "write torch.autocast({ dtype: 'bfloat16', enabled, cacheEnabled }, fn); torch.isAutocastEnabled() and torch.getAutocastDtype() tell"
 const NO_SCRIPT = "there is no TorchScript here: compile(model) of 'tensorfx' makes a model fast, fx.symbolicTrace(model) gives its graph"
 const NO_STORAGES = 'memory belongs to tensors, there are no storages here: write torch.tensor(data)'
-const NO_THREADS = "operators run on the thread that calls them; 'tensorfx/distributed' runs a program on several"
+const NO_THREADS =
+  "operators run one after the other; torch.setNumThreads says how many threads share one, and 'tensorfx/distributed' runs a program on several"
 const DETERMINISTIC = 'leave it out, as all operators are deterministic here'
 const BY_DTYPE = 'write torch.tensor(data, { dtype })'
 const NO_FORMAT = 'a memory format is a text here, such as x.contiguous({ memoryFormat: "channels_last" })'
@@ -57,7 +58,7 @@ const ABSENT = {
       OTHER_AUTOCAST,
       'set_autocast_enabled is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype set_autocast_cache_enabled',
     ),
-    ...all(NO_THREADS, 'get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads'),
+    ...all(NO_THREADS, 'get_num_interop_threads set_num_interop_threads'),
     ...all(DETERMINISTIC, 'get_deterministic_debug_mode set_deterministic_debug_mode is_deterministic_algorithms_warn_only_enabled'),
     // Kinds of tensors.
     ...all(NO_COMPLEX, 'view_as_complex_copy view_as_real_copy is_conj eig chalf complex32'),

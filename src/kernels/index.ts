@@ -8,6 +8,7 @@
 //   memory/     the heap, its budget, the blocks of tensors, and what a full heap says
 //   schedules/  kernels for products, convolutions, attention and resampling, as loop IR
 //   emit/       loop IR as WebAssembly
+//   threads/    kernels in parts that threads share, and the pool of workers
 //   run/        kernels compiled, cached and called
 export {
   DTYPES,
@@ -138,6 +139,7 @@ export {
   withStrict,
 } from './engine/engine.ts'
 export type { Accuracy, EngineName, RelaxedSetting } from './engine/engine.ts'
+export { getNumThreads, setNumThreads } from './engine/threads.ts'
 export { compileKernel, kernelCacheStats } from './run/compile.ts'
 export { emitKernel } from './emit/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'

@@ -30,14 +30,35 @@ const UNROLL = 4
 /** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
 const UNROLL_LIMIT = 80
 
-/** The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. */
-export function emitKernel(kernel: Kernel): Uint8Array<ArrayBuffer> {
+/**
+ * The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. With `sharedMaximum`, the most pages that the memory may
+ * have, the memory is shared.
+ */
+export function emitKernel(kernel: Kernel, sharedMaximum?: number): Uint8Array<ArrayBuffer> {
   const module = new ModuleBuilder()
-  module.importMemory()
+  module.importMemory(sharedMaximum)
   const functions = functionsFor(module, kernel.body)
   const { scratch = [] } = kernel
   const f = module.function([...kernel.params.map(paramType), ...(scratch.length > 0 ? ['i32' as const] : [])], [], 'run')
   new StatementEmitter(functions, f, kernel.params, kernel.body, scratch).body(kernel.body)
+  return module.finish()
+}
+
+/** The parts of a kernel as one module over shared memory, which exports a function for each, named by its position. Their code computes the same bits as that of the whole. */
+export function emitParts(
+  whole: Kernel,
+  parts: readonly (readonly Stmt[])[],
+  params: readonly Param[],
+  sharedMaximum: number,
+): Uint8Array<ArrayBuffer> {
+  const module = new ModuleBuilder()
+  module.importMemory(sharedMaximum)
+  const functions = functionsFor(module, whole.body)
+  parts.forEach((body, i) => {
+    const f = module.function(params.map(paramType), [], String(i))
+    // How many elements a vector has is decided by the whole kernel.
+    new StatementEmitter(functions, f, params, whole.body).body(body)
+  })
   return module.finish()
 }
 

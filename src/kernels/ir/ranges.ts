@@ -8,28 +8,32 @@ import { sizeValue } from './sizes.ts'
 type Interval = readonly [lowest: number, highest: number]
 
 /** A place in a kernel that reads or writes an element. */
-interface AccessSite {
+export interface AccessSite {
   readonly buffer: Memory
   readonly index: Index
+  readonly stores: boolean
+  /** Whether it stores what it reads there, combined with a value. */
+  readonly combines: boolean
   /** The loops around it. */
   readonly loops: readonly LoopVar[]
 }
 
-/** Every access that the kernel makes in each iteration; masked ones, which it may leave out, are not among them. */
-export function accessSites(body: readonly Stmt[], loops: readonly LoopVar[] = []): readonly AccessSite[] {
+/** Every access that the kernel makes in each iteration; masked ones, which it may leave out, are among them if `masked` says so. */
+export function accessSites(body: readonly Stmt[], loops: readonly LoopVar[] = [], masked: boolean = false): readonly AccessSite[] {
   const sites: AccessSite[] = []
   const seen = new Set<Expr>()
   const walk = (expr: Expr): void => {
     if (seen.has(expr)) return
     seen.add(expr)
-    if (expr.kind === 'load' && expr.mask === null) sites.push({ buffer: expr.buffer, index: expr.index, loops })
+    if (expr.kind === 'load' && (masked || expr.mask === null))
+      sites.push({ buffer: expr.buffer, index: expr.index, stores: false, combines: false, loops })
     for (const operand of operandsOf(expr)) walk(operand)
   }
   for (const stmt of body) {
-    if (stmt.kind === 'for') sites.push(...accessSites(stmt.body, [...loops, stmt.loop]))
+    if (stmt.kind === 'for') sites.push(...accessSites(stmt.body, [...loops, stmt.loop], masked))
     else {
       for (const expr of expressionsOf(stmt)) walk(expr)
-      if (stmt.kind === 'store') sites.push({ buffer: stmt.buffer, index: stmt.index, loops })
+      if (stmt.kind === 'store') sites.push({ buffer: stmt.buffer, index: stmt.index, stores: true, combines: stmt.combine !== null, loops })
     }
   }
   return sites

@@ -1,5 +1,6 @@
 // The heap: one WebAssembly memory in which tensors live, and its allocator. Kernels import this memory and take byte addresses in it.
 import { budget, heapMayHave, notePeak, noteReserved, spillsAbove } from './budget.ts'
+import { decideSharing } from '../engine/threads.ts'
 import { dtypeInfo } from '../numbers/dtype.ts'
 import type { DType, StorageArray, TypedArray } from '../numbers/dtype.ts'
 import type { Param, Stmt } from '../ir/loopIr.ts'
@@ -41,13 +42,31 @@ export function setHeapGuard(next: HeapGuard | null): HeapGuard | null {
   return before
 }
 
-/** The memory itself; created at the first use. */
+/** The most pages that the heap may have; a module that imports a shared memory names it. */
+export const MAX_PAGES: number = Math.floor(MAX_BYTES / PAGE)
+
+/** The memory itself; created at the first use, shared if threads are wanted by then. */
 export function heapMemory(): WebAssembly.Memory {
-  memory ??= new WebAssembly.Memory({ initial: 64, maximum: Math.floor(MAX_BYTES / PAGE) })
+  memory ??= decideSharing((shared) => new WebAssembly.Memory({ initial: 64, maximum: MAX_PAGES, shared }))
   return memory
 }
 
-/** The whole heap as elements of a dtype. Growing the heap detaches the view: get a new one after any allocation. */
+/** Whether threads can work on the heap. Creates it. */
+export const isHeapShared = (): boolean => !(heapMemory().buffer instanceof ArrayBuffer)
+
+let held = false
+
+/** Runs `fn`, while which the heap does not grow: threads work on it. */
+export function holdingHeap(fn: () => void): void {
+  held = true
+  try {
+    fn()
+  } finally {
+    held = false
+  }
+}
+
+/** The whole heap as elements of a dtype. A view is as long as the heap was when it was made, or detached once the heap has grown: get a new one after any allocation. */
 export function heapView(dtype: Exclude<DType, 'int64'>): TypedArray
 export function heapView(dtype: DType): StorageArray
 export function heapView(dtype: DType): StorageArray {
@@ -175,7 +194,7 @@ function takeLarge(size: number): number {
   const have = heapMemory().buffer.byteLength
   if (need > have) {
     const most = Math.min(MAX_BYTES, Math.floor(heapMayHave(have) / PAGE) * PAGE)
-    if (need > most) return 0
+    if (need > most || held) return 0
     // Growing by a quarter keeps it rare.
     const target = Math.min(most, Math.max(need, have + have / 4))
     try {
@@ -187,7 +206,7 @@ function takeLarge(size: number): number {
         return 0
       }
     }
-    // The old buffer is detached.
+    // The old buffer is detached or, where it is shared, too short.
     views.clear()
     u8 = new Uint8Array(0)
     noteReserved(heapMemory().buffer.byteLength)

@@ -3,11 +3,12 @@ import { InternalError, UnsupportedError } from '../../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { currentEngine, isStrict } from '../engine/engine.ts'
-import { heapGuard, heapMemory } from '../memory/heap.ts'
+import { MAX_PAGES, heapGuard, heapMemory, isHeapShared } from '../memory/heap.ts'
 import type { Kernel } from '../ir/loopIr.ts'
 import { printKernel } from '../ir/print.ts'
 import { hostFunctions } from '../scalars/scalarOps.ts'
 import { emitKernel } from '../emit/emit.ts'
+import { threaded } from '../threads/threaded.ts'
 
 let compiled = 0
 
@@ -20,8 +21,11 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   return run as CompiledKernel['run']
 }
 
-function compiledKernel({ name, params, scratch = [], body }: Kernel, text: string, wasm: Uint8Array<ArrayBuffer>): CompiledKernel {
-  const run = instantiate(wasm)
+function compiledKernel(kernel: Kernel, text: string): CompiledKernel {
+  const { name, params, scratch = [], body } = kernel
+  const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
+  const single = instantiate(wasm)
+  const run = isHeapShared() ? threaded(kernel, single) : single
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
 }
 
@@ -63,7 +67,7 @@ export function compileKernel(kernel: Kernel): CompiledKernel {
   let known = kernelsByText.get(key)
   if (known === undefined) {
     verify(kernel)
-    known = compiledKernel(kernel, text, emitKernel(kernel))
+    known = compiledKernel(kernel, text)
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

@@ -1,6 +1,6 @@
 // Statements in terms of other loops: an epilogue is written for the rows and columns of a result, a schedule walks over these by tiles.
 import { call, iota, sizeOf } from '../ir/loopIr.ts'
-import type { ArrayPlace, Expr, Index, LoopVar, Stmt } from '../ir/loopIr.ts'
+import type { ArrayPlace, Expr, Index, LoopVar, Memory, Stmt } from '../ir/loopIr.ts'
 import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 
 /** What loop variables stand for: sums of a size and of other variables times strides. */
@@ -11,16 +11,22 @@ export function substituted(stmts: readonly Stmt[], by: Substitution, values: Re
   return new Substituting(by, values).stmts(stmts)
 }
 
+/** The statements with loop variables replaced, and what they access. */
+export const moved = (stmts: readonly Stmt[], by: Substitution, memories: ReadonlyMap<Memory, Memory>): readonly Stmt[] =>
+  new Substituting(by, new Map(), memories).stmts(stmts)
+
 /** The index with loop variables replaced. */
 export const substitutedIndex = (index: Index, by: Substitution): Index => new Substituting(by).index(index)
 
 class Substituting {
   readonly #by: Substitution
   readonly #done: Map<Expr, Expr>
+  readonly #memories: ReadonlyMap<Memory, Memory>
 
-  constructor(by: Substitution, values: ReadonlyMap<Expr, Expr> = new Map()) {
+  constructor(by: Substitution, values: ReadonlyMap<Expr, Expr> = new Map(), memories: ReadonlyMap<Memory, Memory> = new Map()) {
     this.#by = by
     this.#done = new Map(values)
+    this.#memories = memories
   }
 
   stmts(stmts: readonly Stmt[]): readonly Stmt[] {
@@ -32,7 +38,7 @@ class Substituting {
         case 'declareArray':
           return { ...stmt, init: this.#expr(stmt.init) }
         case 'store':
-          return { ...stmt, index: this.index(stmt.index), value: this.#expr(stmt.value) }
+          return { ...stmt, buffer: this.#memory(stmt.buffer), index: this.index(stmt.index), value: this.#expr(stmt.value) }
         case 'setElement':
           return { ...stmt, place: this.#place(stmt.place), value: this.#expr(stmt.value) }
         case 'assign':
@@ -40,6 +46,10 @@ class Substituting {
           return { ...stmt, value: this.#expr(stmt.value) }
       }
     })
+  }
+
+  #memory(memory: Memory): Memory {
+    return this.#memories.get(memory) ?? memory
   }
 
   #place(place: ArrayPlace): ArrayPlace {
@@ -76,7 +86,7 @@ class Substituting {
         return sum.terms.reduce<Expr>((total, { loop, stride }) => call('add', total, call('mul', iota(loop), sizeOf(stride))), first)
       }
       case 'load':
-        return { ...expr, index: this.index(expr.index), mask: expr.mask === null ? null : this.#expr(expr.mask) }
+        return { ...expr, buffer: this.#memory(expr.buffer), index: this.index(expr.index), mask: expr.mask === null ? null : this.#expr(expr.mask) }
       case 'call':
         return { ...expr, args: expr.args.map((arg) => this.#expr(arg)) }
       case 'cast':

@@ -1,0 +1,192 @@
+// A call of a kernel in parts: its parts as functions, the arguments that they and the workers take, and which of its loops are given to the pool.
+import { emitParts } from '../emit/emit.ts'
+import type { Kernel, Param } from '../ir/loopIr.ts'
+import { scratchLayout } from '../ir/scratchLayout.ts'
+import { sizeValue } from '../ir/sizes.ts'
+import { MAX_PAGES, heapMemory } from '../memory/heap.ts'
+import { OutOfMemoryError } from '../memory/outOfMemory.ts'
+import { ScratchMemory } from '../memory/scratch.ts'
+import { dtypeInfo } from '../numbers/dtype.ts'
+import { MOST_ARGS, MOST_CHUNKS } from './control.ts'
+import { divisionOf, sitesOf } from './overlap.ts'
+import type { Division, LoopSites } from './overlap.ts'
+import { Pool } from './pool.ts'
+import type { PoolModule } from './pool.ts'
+import { splitKernel } from './split.ts'
+import type { DividedStep, Split, Step } from './split.ts'
+import { tripsOf, workOf } from './work.ts'
+import type { SizeOf, Work } from './work.ts'
+
+export type Run = (...args: number[]) => void
+
+/** Limits of the cost model in milliseconds. Tests divide everything: `learns` is false, and the others are 0. */
+export const threadCosts: { awake: number; asleep: number; chunk: number; learns: boolean } = {
+  /** What a loop must take on one thread to be given to workers that look for a job, and to those that sleep. */
+  awake: 0.03,
+  asleep: 0.15,
+  /** What a chunk takes at least. */
+  chunk: 0.004,
+  /** Whether times are learnt; where not, every loop counts as slow. */
+  learns: true,
+}
+
+/** Chunks for each thread: the last ones even out what threads differ in. */
+const CHUNKS_PER_THREAD = 8
+/** Ranges of pointwise loops are multiples of it: whole cache lines, and whole groups of vectors. */
+const POINTWISE_GRAIN = 64
+const CACHE_LINE = 64
+
+let pool: Pool | null = null
+let modules = 0
+/** The scratch memories of workers. */
+export const threadScratch: ScratchMemory = new ScratchMemory('scratch memory of threads')
+
+/** What is known of a kernel in parts, made when a call is first worth it. */
+export interface Parts {
+  readonly split: Split
+  readonly functions: readonly Run[]
+  readonly module: PoolModule
+  readonly works: ReadonlyMap<DividedStep, Work>
+  readonly sites: ReadonlyMap<DividedStep, LoopSites>
+}
+
+/** A kernel's parts; null if none can be divided, or if it calls functions of JavaScript, which workers do not have. */
+export function partsOf(kernel: Kernel): Parts | null {
+  const split = splitKernel(kernel)
+  if (split === null || split.params.length > MOST_ARGS) return null
+  const bytes = emitParts(kernel, split.parts, split.params, MAX_PAGES)
+  const module = new WebAssembly.Module(bytes)
+  if (WebAssembly.Module.imports(module).length > 1) return null
+  const { exports } = new WebAssembly.Instance(module, { env: { memory: heapMemory() } })
+  const divided = dividedSteps(split.steps)
+  const serial = divided.filter(({ stmt }) => stmt.mode !== 'parallel')
+  return {
+    split,
+    functions: split.parts.map((_, i) => exports[String(i)] as Run),
+    module: { number: modules++, bytes, writtenAt: -1 },
+    works: new Map(divided.map((step) => [step, workOf([step.stmt])])),
+    sites: new Map(serial.map((step) => [step, sitesOf(step.stmt)])),
+  }
+}
+
+const dividedSteps = (steps: readonly Step[]): readonly DividedStep[] =>
+  steps.flatMap((step) => (step.kind === 'divided' ? [step] : step.kind === 'repeated' ? dividedSteps(step.steps) : []))
+
+/** What a call is made of. */
+interface Called {
+  readonly kernel: Kernel
+  readonly parts: Parts
+  readonly args: readonly number[]
+  readonly of: SizeOf
+  readonly threads: number
+  /** Milliseconds of one thread for a unit of work. */
+  readonly rate: number
+}
+
+/** A call of a kernel in parts. */
+export interface Call extends Omit<Called, 'args' | 'kernel'> {
+  /** The arguments of the parts on this thread but for the range, those of the first worker, and what further workers' are apart. */
+  readonly mine: number[]
+  readonly workers: number[]
+  readonly apart: readonly number[]
+  readonly values: ReadonlyMap<Param, number>
+}
+
+/** The address of that many bytes; null if there is no room. */
+function threadBlock(bytes: number): number | null {
+  try {
+    return roundedUpTo(threadScratch.reserve(bytes), CACHE_LINE)
+  } catch (error) {
+    if (error instanceof OutOfMemoryError) return null
+    throw error
+  }
+}
+
+const roundedUpTo = (value: number, unit: number): number => Math.ceil(value / unit) * unit
+
+/** The arguments of the parts: those of the kernel, and where its scratch memories lie for this thread and for workers. Null where there is no room for the latter. */
+export function callOf({ kernel, parts, args, of, threads, rate }: Called): Call | null {
+  const { params, scratch = [] } = kernel
+  const { offsets } = scratchLayout(scratch)
+  const start = roundedUpTo(args[params.length] ?? 0, CACHE_LINE)
+  const sizes = scratch.map(({ per, elements, dtype }) =>
+    per === 'thread' ? roundedUpTo(sizeValue(elements, of) * dtypeInfo[dtype].size, CACHE_LINE) : 0,
+  )
+  const each = sizes.reduce((sum, bytes) => sum + bytes, 0)
+  const base = each === 0 ? 0 : threadBlock(each * (threads - 1) + CACHE_LINE)
+  if (base === null) return null
+  const mine = args.slice(0, params.length)
+  const workers = [...mine]
+  const apart = new Array<number>(parts.split.params.length - 2).fill(0)
+  let own = base
+  scratch.forEach((part, i) => {
+    const at = start + sizeValue(offsets.get(part) ?? 0, of)
+    mine.push(at)
+    workers.push(part.per === 'call' ? at : own)
+    own += sizes[i] ?? 0
+    if (part.per === 'thread') apart[params.length + i] = each
+  })
+  for (const list of [mine, workers]) while (list.length < apart.length) list.push(0)
+  return { parts, mine, workers, apart, values: new Map(params.map((param, i) => [param, args[i] ?? 0])), of, threads, rate }
+}
+
+/** Runs the steps of a kernel, and returns how many loops were given to the pool. */
+export function runSteps(call: Call, steps: readonly Step[]): number {
+  const { parts, mine, workers, of } = call
+  let launches = 0
+  for (const step of steps) {
+    if (step.kind === 'whole') parts.functions[step.part]?.(...mine, 0, 0)
+    else if (step.kind === 'divided') launches += divide(call, step) ? 1 : 0
+    else {
+      const { extent, step: distance } = step.stmt.loop
+      const end = sizeValue(extent, of)
+      for (let value = 0; value < end; value += distance) {
+        mine[step.param] = value
+        workers[step.param] = value
+        launches += runSteps(call, step.steps)
+      }
+    }
+  }
+  return launches
+}
+
+/** Runs a loop that can be divided; returns whether the pool did. */
+function divide(call: Call, step: DividedStep): boolean {
+  const { parts, mine, workers, apart, of, threads, rate } = call
+  const run = parts.functions[step.part]
+  if (run === undefined) return false
+  const { loop, mode } = step.stmt
+  const extent = sizeValue(loop.extent, of)
+  const trips = tripsOf(loop.extent, loop.step, of)
+  if (trips === 0) return false
+  const expected = rate * (parts.works.get(step)?.(of) ?? 0)
+  if (trips >= 2 && expected >= threadCosts.awake && workersFor(threads - 1, expected)) {
+    const most = Math.min(
+      trips,
+      threads * CHUNKS_PER_THREAD,
+      MOST_CHUNKS,
+      threadCosts.chunk > 0 ? Math.max(1, Math.floor(expected / threadCosts.chunk)) : trips,
+    )
+    const grain = Math.ceil(trips / most)
+    const chunk = loop.step * (mode === 'simd' ? roundedUpTo(grain, threadCosts.learns ? POINTWISE_GRAIN : 1) : grain)
+    const { apart: isApart, repeatable } = divisionFor(call, step)
+    if (isApart && chunk < extent) {
+      const job = { module: parts.module, part: step.part, args: workers, apart, extent, chunk, repeatable }
+      if (pool?.launch({ ...job, run: (first, count) => run(...mine, first, count) }) === true) return true
+    }
+  }
+  run(...mine, 0, extent)
+  return false
+}
+
+/** Whether workers can take part in what takes that long on one thread. Starts them. */
+function workersFor(count: number, expected: number): boolean {
+  pool ??= new Pool()
+  return pool.workers(count) > 0 && (expected >= threadCosts.asleep || pool.isAwake)
+}
+
+/** Parallel loops say of themselves that their iterations are apart. */
+function divisionFor({ parts, values }: Call, step: DividedStep): Division {
+  const sites = parts.sites.get(step)
+  return sites === undefined ? { apart: true, repeatable: !sitesOf(step.stmt).rereads } : divisionOf(sites, values)
+}

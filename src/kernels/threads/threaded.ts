@@ -1,0 +1,83 @@
+// Kernels on threads: what stands in for a kernel's function where the heap is shared. It learns what a unit of a kernel's work takes, and gives loops that take long enough to the pool.
+import { computingThreads } from '../engine/threads.ts'
+import type { Kernel, Param } from '../ir/loopIr.ts'
+import { callOf, partsOf, runSteps, threadCosts } from './launch.ts'
+import type { Parts, Run } from './launch.ts'
+import { workOf } from './work.ts'
+import type { SizeOf, Work } from './work.ts'
+
+/** Less work than that is not looked at. */
+const LEAST_WORK = 4096
+/** A launch that takes more than that part of what one thread takes is no gain. */
+const NO_GAIN = 0.9
+/** Milliseconds without threads after two launches without gain; twice as long each time, up to the longest. */
+const BACK_OFF = 50
+const LONGEST_BACK_OFF = 2000
+
+class ThreadedKernel {
+  readonly #kernel: Kernel
+  readonly #run: Run
+  readonly #work: Work
+  readonly #positions: ReadonlyMap<Param, number>
+  #parts: Parts | null | undefined
+  /** Milliseconds for a unit of work on one thread; 0 before the first call. */
+  #rate = 0
+  #calls = 0
+  #losses = 0
+  #backOff = BACK_OFF
+  #restsUntil = 0
+
+  constructor(kernel: Kernel, run: Run) {
+    this.#kernel = kernel
+    this.#run = run
+    this.#work = workOf(kernel.body)
+    this.#positions = new Map(kernel.params.map((param, i) => [param, i]))
+  }
+
+  call(args: number[]): void {
+    const threads = computingThreads()
+    const of: SizeOf = (param) => args[this.#positions.get(param) ?? -1] ?? 0
+    const work = threads === 1 ? 0 : this.#work(of)
+    if (threads === 1 || (work < LEAST_WORK && threadCosts.learns)) return this.#run(...args)
+    const calls = this.#calls++
+    // Often at first, while the host still improves the code, and then now and then.
+    const learns = threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % 64 === 0)
+    if (learns) return this.#learn(args, work)
+    const expected = this.#rate * work
+    const now = performance.now()
+    if (threadCosts.learns && (expected < threadCosts.awake || now < this.#restsUntil)) return this.#run(...args)
+    this.#launch(args, of, threads, expected)
+  }
+
+  #learn(args: number[], work: number): void {
+    const start = performance.now()
+    this.#run(...args)
+    const sample = (performance.now() - start) / work
+    // The fastest counts, and is forgotten slowly: other processes only make it slower.
+    this.#rate = this.#rate === 0 || sample < this.#rate ? sample : 0.9 * this.#rate + 0.1 * sample
+  }
+
+  #launch(args: number[], of: SizeOf, threads: number, expected: number): void {
+    const parts = (this.#parts ??= partsOf(this.#kernel))
+    const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
+    if (call === null) return this.#run(...args)
+    const start = performance.now()
+    const launches = runSteps(call, call.parts.split.steps)
+    if (launches === 0 || !threadCosts.learns) return
+    const now = performance.now()
+    if (now - start <= NO_GAIN * expected) {
+      this.#losses = 0
+      this.#backOff = BACK_OFF
+    } else if (++this.#losses >= 2) {
+      this.#restsUntil = now + this.#backOff
+      this.#backOff = Math.min(2 * this.#backOff, LONGEST_BACK_OFF)
+      this.#losses = 0
+    }
+  }
+}
+
+/** The function of a kernel on a shared heap, which gives work to threads where that pays. `run` is its function on one thread. */
+export function threaded(kernel: Kernel, run: Run): Run {
+  const kept = new ThreadedKernel(kernel, run)
+  return (...args) => kept.call(args)
+}
