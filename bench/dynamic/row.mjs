@@ -50,6 +50,7 @@ process.send(
     candidate,
     outcome: first[i],
     first: times[0],
+    second: only === 'all' ? times[1] : null,
     later: only === 'all' ? median(times.slice(2)) : null,
     graphs: graphs(),
   })),

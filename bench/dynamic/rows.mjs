@@ -1,5 +1,5 @@
 // The rows of bench:dynamic: programs whose tensors have other sizes from call to call. `make(library, wrap)` returns a function that does one round of calls and returns what the candidates are compared by; `wrap`
-// compiles a function or leaves it as it is. `graphs`: the most graphs that one path for all sizes may take; `aims`: eager's time as a multiple of the dynamic one, in the first round and in later ones.
+// compiles a function or leaves it as it is. `graphs`: the most graphs that one path for all sizes may take; `aims`: eager's time as a multiple of the dynamic one, in the first round, in the second and in later ones.
 const WIDTH = 128
 
 /** A decoder whose cache grows by cat: 4 layers, 4 heads. `next` takes a token and the cache. */
@@ -102,7 +102,7 @@ export const rows = [
   {
     name: 'GPT, 4 layers of 128, cache grown by cat, 256 tokens',
     graphs: 3,
-    aims: { first: 1, later: 1.2 },
+    aims: { first: 1, second: 1.2, later: 1.2 },
     make: (library, wrap) => generation(library, wrap, 256),
   },
   {

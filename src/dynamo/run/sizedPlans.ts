@@ -1,4 +1,4 @@
-// The plans of a graph with sizes, one for each list of them that has come twice. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
+// The plans of a graph with sizes, one for each list of them that comes often. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
 import { observed } from '../../dispatch/index.ts'
 import { announce } from '../../events/index.ts'
 import { PerEngine, heapBytes, sameBytes } from '../../kernels/index.ts'
@@ -18,8 +18,14 @@ const MOST_PLANS = 1024
 /** What memory of a run that is verified holds before: NaN for floating-point numbers, which no result is by chance. */
 const FILL = 0xff
 
-/** What is known of one list of sizes: null: it gets no plan; undefined: it came once. */
-type Known = LaunchPlan | null | undefined
+/**
+ * How often a list of sizes comes before it gets a plan. To record a plan and to compare it takes as long as some six calls of the operators, which it has to win back: lists of a generation with a growing cache may come
+ * once or twice only.
+ */
+const CALLS_BEFORE = 3
+
+/** What is known of one list of sizes: how often it has come without a plan; null: it gets none. */
+type Known = LaunchPlan | number | null
 
 export class SizedPlans {
   readonly #program: RecordedProgram
@@ -49,16 +55,17 @@ export class SizedPlans {
     if (observed.observer !== null || launches.listener !== null) return this.#eagerly(inputs)
     const sizes = this.#sizesOf(inputs)
     const plans = this.#plans.current
-    const isNew = !plans.has(sizes)
-    const plan = plans.get(sizes)
-    if (plan === null || (isNew && !config.verifySizes)) {
-      if (isNew) this.#note(sizes, undefined)
+    const found = plans.get(sizes)
+    const known = found === undefined ? 0 : found
+    if (known === null) return this.#eagerly(inputs)
+    if (typeof known === 'number') {
+      if (known >= CALLS_BEFORE || config.verifySizes) return this.#recorded(sizes, inputs)
+      this.#note(sizes, known + 1)
       return this.#eagerly(inputs)
     }
-    if (plan === undefined) return this.#recorded(sizes, inputs)
-    if (config.verifySizes) return this.#verified(plan, sizes, inputs, this.#eagerly(inputs))
-    this.#note(sizes, plan)
-    return runPlan(plan, inputs) ?? this.#eagerly(inputs)
+    if (config.verifySizes) return this.#verified(known, sizes, inputs, this.#eagerly(inputs))
+    this.#note(sizes, known)
+    return runPlan(known, inputs) ?? this.#eagerly(inputs)
   }
 
   #recorded(sizes: Sizes, inputs: readonly unknown[]): readonly unknown[] {
