@@ -6,7 +6,7 @@ import type { DType } from '../kernels/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { remembered } from '../protocol/remembered.ts'
-import { formatShape, sameShape, Storage, Tensor } from '../tensor/index.ts'
+import { formatShape, makeFake, sameShape, Storage, Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
 import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
@@ -18,16 +18,17 @@ const NO_TENSORS: readonly Tensor[] = []
 
 /** A stand-in for a saved tensor that was overwritten. Its shape may be read, its data may not: many derivatives need only the shape. */
 function overwritten(tensor: Tensor, what: string, op: OpDef, seq: number): Tensor {
-  const { sizes, steps, offset } = layoutAt(tensor, seq) ?? tensor
-  const storage = Storage.deferred(0, {
+  const { dtype, symSizes: shape, symSteps: strides, symOffset: offset } = tensor
+  const standIn = makeFake(layoutAt(tensor, seq) ?? { shape, dtype, strides, offset })
+  standIn.storage = Storage.deferred(0, {
     settle(): never {
       throw new AutogradError(
-        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(sizes)}. ` +
+        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(standIn.symSizes)}. ` +
           'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
       )
     },
   })
-  return new Tensor(sizes, tensor.dtype, storage, steps, offset)
+  return standIn
 }
 
 const names = new Map<string, string>()
@@ -108,7 +109,7 @@ export class OpNode extends GradNode {
     // One gradient per edge: lists are flattened.
     const flat: (Tensor | null)[] = []
     const add = (grad: Tensor | null, arg: Tensor): void => {
-      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, layoutAt(arg, this.savedAt)?.sizes ?? arg.symSizes, arg.dtype) : null)
+      flat.push(needs[flat.length] === true && grad !== null ? fit(grad, layoutAt(arg, this.savedAt)?.shape ?? arg.symSizes, arg.dtype) : null)
     }
     for (let i = 0; i < args.length; i++) {
       const arg = args[i]

@@ -1,7 +1,8 @@
 // Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
 // A storage counts its own writes. Writes to fake tensors, which have none, are counted here, per base.
-import { Tensor } from '../tensor/index.ts'
-import type { Layout } from '../tensor/index.ts'
+import { makeFake, hasNumbers, Tensor } from '../tensor/index.ts'
+import type { TensorSpec } from '../tensor/index.ts'
+import type { Size } from '../protocol/index.ts'
 import { upcomingSeq } from './node.ts'
 
 const writesToFakes = new WeakMap<Tensor, number>()
@@ -31,7 +32,7 @@ export function raiseVersion(tensor: Tensor): void {
 interface FormerLayout {
   /** Nodes before this one have seen it. */
   readonly until: number
-  readonly layout: Layout
+  readonly layout: Required<TensorSpec<Size>>
 }
 
 /** The layouts that tensors had before operators such as `transpose_`, oldest first. */
@@ -43,16 +44,16 @@ const MOST_LAYOUTS = 1024
 
 /** Notes the layout of a tensor before it changes. */
 export function noteLayout(tensor: Tensor): void {
-  const { sizes, steps, offset } = tensor
+  const { symSizes: shape, symSteps: strides, symOffset: offset, dtype } = tensor
   const known = formerLayouts.get(tensor) ?? []
   formerLayouts.set(tensor, known)
   if (known.length === MOST_LAYOUTS) known.shift()
   lastChange = upcomingSeq()
-  known.push({ until: lastChange, layout: { sizes, steps, offset } })
+  known.push({ until: lastChange, layout: { shape, strides, offset, dtype } })
 }
 
 /** The layout that a tensor had for the node numbered `seq`; null if it still has that. */
-export function layoutAt(tensor: Tensor, seq: number): Layout | null {
+export function layoutAt(tensor: Tensor, seq: number): Required<TensorSpec<Size>> | null {
   if (seq >= lastChange) return null
   return formerLayouts.get(tensor)?.find(({ until }) => seq < until)?.layout ?? null
 }
@@ -60,7 +61,8 @@ export function layoutAt(tensor: Tensor, seq: number): Layout | null {
 /** A tensor as it lay for the node numbered `seq`. */
 export function laidAt(tensor: Tensor, seq: number): Tensor {
   const layout = layoutAt(tensor, seq)
-  return layout === null ? tensor : new Tensor(layout.sizes, tensor.dtype, tensor.storage, layout.steps, layout.offset)
+  if (layout === null) return tensor
+  return hasNumbers(layout) ? new Tensor(layout.shape, tensor.dtype, tensor.storage, layout.strides, layout.offset) : makeFake(layout)
 }
 
 /** Whether a tensor is as it was when a node saved it: the node's number, and the version of then. */

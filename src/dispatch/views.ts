@@ -1,5 +1,6 @@
 // What a view knows of the tensor that it is a view of.
-import { Tensor, layAs } from '../tensor/index.ts'
+import { becomeLaidAs, twinOf } from '../tensor/index.ts'
+import type { Tensor } from '../tensor/index.ts'
 import { dispatchState } from './dispatch.ts'
 import type { OpDef } from './op.ts'
 
@@ -40,12 +41,12 @@ export const viewChanges: {
 export function becomeView(qualname: string, self: Tensor, view: (self: Tensor) => Tensor, ofItself = true): Tensor {
   const take = (becomes: Tensor): void => {
     if (becomes === self) return
-    const former = new Tensor(self.sizes, self.dtype, self.storage, undefined, undefined, self)
+    const former = twinOf(self)
     const { ownHistory, gradFn, outputNr, viewBase, captureStamp, captureSlot } = self
     Object.assign(former, { ownHistory, gradFn, outputNr, viewBase, captureStamp, captureSlot })
     if (detached.has(self)) detached.add(former)
     for (const mode of dispatchState.modes) mode.rename?.(self, former)
-    layAs(self, becomes)
+    becomeLaidAs(self, becomes)
     // The memory of another tensor, without its history.
     if (detached.has(becomes)) {
       detached.add(self)

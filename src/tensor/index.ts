@@ -1,7 +1,18 @@
 // Tensors: a shape, a dtype, strides and a storage; what prints, copies and reads them.
-export { adoptLayout, historyOfViews, layAs, Tensor } from './tensor.ts'
+export { adoptLayout, historyOfViews, Tensor } from './tensor.ts'
 export type { GradFn, TensorSpec } from './tensor.ts'
-export { asRule, hasNumbers, layoutSeen, makeFake, NumbersNeeded, numbersOf, scalarOf, SymbolicTensor } from './symbolicTensor.ts'
+export {
+  asRule,
+  becomeLaidAs,
+  hasNumbers,
+  layoutSeen,
+  makeFake,
+  NumbersNeeded,
+  numbersOf,
+  scalarOf,
+  SymbolicTensor,
+  twinOf,
+} from './symbolicTensor.ts'
 export {
   areNumbers,
   hasNoElements,

@@ -5,12 +5,22 @@ import { allocating } from '../kernels/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { checkedSizes, contiguousStrides, isContiguous } from './shape.ts'
 import { sizeProduct } from './size.ts'
-import { Tensor } from './tensor.ts'
+import { Tensor, layAs } from './tensor.ts'
 import type { TensorSpec } from './tensor.ts'
+
+let relay: (tensor: SymbolicTensor, other: Tensor) => void
 
 /** A fake tensor with symbolic sizes, strides or offset. */
 export class SymbolicTensor extends Tensor {
-  readonly #layout: Required<TensorSpec<Size>>
+  static {
+    relay = (tensor, other) => {
+      tensor.#layout = { shape: other.symSizes, dtype: other.dtype, strides: other.symSteps, offset: other.symOffset }
+      tensor.#numel = null
+      tensor.storage = other.storage
+    }
+  }
+
+  #layout: Required<TensorSpec<Size>>
   #numel: Size | null = null
 
   /** Throws ShapeError if a size is negative. */
@@ -113,3 +123,16 @@ export function numbersOf(spec: TensorSpec<Size>): TensorSpec {
 
 /** A fake tensor, symbolic if there is a symbol in its layout. */
 export const makeFake = (spec: TensorSpec<Size>): Tensor => (hasNumbers(spec) ? Tensor.fake(spec) : new SymbolicTensor(spec))
+
+/** A tensor with the same layout on the same memory. */
+export const twinOf = (tensor: Tensor): Tensor =>
+  tensor instanceof SymbolicTensor
+    ? new SymbolicTensor({ shape: tensor.symSizes, dtype: tensor.dtype, strides: tensor.symSteps, offset: tensor.symOffset })
+    : new Tensor(tensor.sizes, tensor.dtype, tensor.storage, undefined, undefined, tensor)
+
+/** Gives `tensor` the layout and the memory of `other`, see `layAs`. Throws NumbersNeeded where a tensor whose sizes are numbers would get symbols. */
+export function becomeLaidAs(tensor: Tensor, other: Tensor): void {
+  if (tensor instanceof SymbolicTensor) relay(tensor, other)
+  else if (other instanceof SymbolicTensor) throw needsNumbers('sizes')
+  else layAs(tensor, other)
+}

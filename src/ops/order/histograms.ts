@@ -1,7 +1,8 @@
 // Histograms: how many elements fall into intervals, of one dimension or of several.
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { checkCount, valueText } from '../../protocol/index.ts'
-import { checkTensor, formatShape, sameShape, sizeEq, Tensor, hasNoElements } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
+import { checkTensor, formatShape, sameShape, scalarOf, sizeEq, sizeMax, sizeProduct, sizeSub, Tensor, hasNoElements } from '../../tensor/index.ts'
 import { arange, ones, scalarTensor, zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -90,27 +91,27 @@ function edgesOf(op: string, x: Tensor, bins: unknown, range: readonly [number, 
 
 /** The interval of each element, and whether it lies in one. The last interval has both of its ends. */
 function intervalsOf(x: Tensor, edges: Tensor): { readonly interval: Tensor; readonly inside: Tensor } {
-  const count = edges.numel - 1
+  const count = sizeSub(edges.symNumel, 1)
   const inside = logicalAnd(ge(x, narrow(edges, 0, 0, 1)), le(x, narrow(edges, 0, count, 1)))
-  return { interval: clamp(sub(places(edges, contiguous(x), false, true), 1), 0, Math.max(0, count - 1)), inside }
+  return { interval: clamp(sub(places(edges, contiguous(x), false, true), 1), 0, scalarOf(sizeMax(0, sizeSub(count, 1)))), inside }
 }
 
 /** The histogram of points, whose coordinates `columns` has, dimension by dimension. */
 function counted(op: string, columns: readonly Tensor[], edges: readonly Tensor[], weight: Tensor | null, density: boolean): Tensor {
   const [first] = columns
   if (first === undefined) throw new ArgumentError(`${op}: the input has no dimension to count in.`)
-  const counts = edges.map((edge) => edge.numel - 1)
+  const counts = edges.map((edge) => sizeSub(edge.symNumel, 1))
   let index = zeros(first.symSizes, { dtype: 'int64' })
   let inside = ones(first.symSizes, { dtype: 'bool' })
   columns.forEach((x, d) => {
     const found = intervalsOf(x, edges[d] ?? x)
-    index = add(mul(index, counts[d] ?? 1), found.interval)
+    index = add(mul(index, scalarOf(counts[d] ?? 1)), found.interval)
     inside = logicalAnd(inside, found.inside)
   })
-  const total = counts.reduce((a, b) => a * b, 1)
+  const total = sizeProduct(counts)
   const flat = zeros([total], { dtype: (weight ?? first).dtype })
   const values = where(inside, weight ?? ones(first.symSizes, { dtype: first.dtype }), 0)
-  const sums = reshape(total === 0 ? flat : scatterAdd(flat, 0, index, values), counts)
+  const sums = reshape(sizeEq(total, 0) ? flat : scatterAdd(flat, 0, index, values), counts)
   if (!density) return sums
   const along = (edge: Tensor, d: number): Tensor =>
     reshape(
@@ -121,7 +122,7 @@ function counted(op: string, columns: readonly Tensor[], edges: readonly Tensor[
 }
 
 /** A weight for each point, in one dimension. */
-function weightsOf(op: string, weight: Tensor | null, shape: readonly number[], like: Tensor): Tensor | null {
+function weightsOf(op: string, weight: Tensor | null, shape: readonly Size[], like: Tensor): Tensor | null {
   if (weight === null) return null
   if (!sameShape(weight.symSizes, shape))
     throw new ShapeError(`${op}: weight must have the shape ${formatShape(shape)}, got ${formatShape(weight.symSizes)}.`)
@@ -145,7 +146,7 @@ export const histogram: OpFunction<(self: Tensor, bins: number | Tensor, options
     const op = 'torch.histogram'
     if (range !== null && !isRange(range)) throw new ArgumentError(`${op}: range must be a pair [min, max], got ${valueText(range)}.`)
     const edges = edgesOf(op, self, bins, range)
-    return [counted(op, [reshape(self, [-1])], [edges], weightsOf(op, weight, self.sizes, self), density), edges]
+    return [counted(op, [reshape(self, [-1])], [edges], weightsOf(op, weight, self.symSizes, self), density), edges]
   },
 })
 

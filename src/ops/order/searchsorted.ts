@@ -2,7 +2,7 @@
 import type { Size } from '../../protocol/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { exactElements, formatShape, numbersOf, sameShape, sizeEq, Tensor, tensorFromValues } from '../../tensor/index.ts'
+import { exactElements, formatShape, numbersOf, sameShape, scalarOf, sizeEq, sizeSub, Tensor, tensorFromValues } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { full, ones, scalarTensor, zeros } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
@@ -131,7 +131,7 @@ export const isin: Op['isin'] = defineOp({
     if (sizeEq(test.symNumel, 0)) return full(elements.symSizes, invert ? 1 : 0, { dtype: 'bool' })
     const [sorted] = sort(reshape(test, [-1]))
     const flat = reshape(elements, [-1])
-    const found = eq(gather(sorted, 0, clamp(places(sorted, flat, false, false), 0, test.numel - 1)), flat)
+    const found = eq(gather(sorted, 0, clamp(places(sorted, flat, false, false), 0, scalarOf(sizeSub(test.symNumel, 1)))), flat)
     return reshape(invert ? logicalNot(found) : found, elements.symSizes)
   },
 })

@@ -2,8 +2,9 @@
 import { ArgumentError, DTypeError, ShapeError } from '../../errors/index.ts'
 import { scalarOps } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
-import { Tensor, broadcastShapes, formatShape, tensorFromValues } from '../../tensor/index.ts'
+import { Tensor, broadcastShapes, formatShape, sizeEq, sizeLess, sizeSub, tensorFromValues } from '../../tensor/index.ts'
 import type { Generator } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -36,7 +37,7 @@ export interface BernoulliOptions extends DrawOptions {
 const isTensor = (value: unknown): value is Tensor => value instanceof Tensor
 
 /** Exponential numbers with mean 1. */
-const exponentials = (shape: readonly number[], generator: Generator | null): Tensor => neg(log1p(neg(rand(shape, { generator }))))
+const exponentials = (shape: readonly Size[], generator: Generator | null): Tensor => neg(log1p(neg(rand(shape, { generator }))))
 
 /**
  * Positions along the last dimension, drawn with the probabilities (or any weights that are not negative) that `self` has there. PyTorch's `torch.multinomial`.
@@ -57,18 +58,18 @@ export const multinomial: OpFunction<
     if (!self.isFloatingPoint()) throw new DTypeError(`torch.multinomial: self holds probabilities and must be floating, got ${self.dtype}.`)
     if (self.ndim !== 1 && self.ndim !== 2)
       throw new ShapeError(`torch.multinomial: self must have 1 or 2 dimensions, got shape ${formatShape(self.symSizes)}.`)
-    const size = sizeAt(self.sizes, -1)
-    if (size === 0 || count < 1 || (!replacement && count > size))
+    const size = sizeAt(self.symSizes, -1)
+    if (sizeEq(size, 0) || count < 1 || (!replacement && sizeLess(size, count)))
       throw new ArgumentError(
-        `torch.multinomial: cannot draw ${count} of ${size} positions${replacement ? '' : ' without replacement; draw fewer, or with { replacement: true }'}.`,
+        `torch.multinomial: cannot draw ${count} of ${size.toString()} positions${replacement ? '' : ' without replacement; draw fewer, or with { replacement: true }'}.`,
       )
     const weights = to(self.detach(), 'float32')
     if (!weights.isFake) checkProbabilities(weights)
     // The k smallest of exponential numbers whose rates are the weights.
-    if (!replacement) return topk(div(weights, add(exponentials(self.sizes, generator), 1e-30)), count, -1)[1]
+    if (!replacement) return topk(div(weights, add(exponentials(self.symSizes, generator), 1e-30)), count, -1)[1]
     const sums = cumsum(weights, -1)
-    const limits = div(sums, narrow(sums, -1, size - 1, 1))
-    return searchsorted(limits, rand([...self.sizes.slice(0, -1), count], { generator }), { right: true })
+    const limits = div(sums, narrow(sums, -1, sizeSub(size, 1), 1))
+    return searchsorted(limits, rand([...self.symSizes.slice(0, -1), count], { generator }), { right: true })
   },
 })
 
@@ -185,7 +186,7 @@ export const exponential_: OpFunction<(self: Tensor, lambd?: number | (DrawOptio
     meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
     decompose: (self, lambd, generator) => {
       if (!(lambd > 0)) throw new ArgumentError(`exponential_: lambd must be positive, got ${lambd}.`)
-      return copy_(self, mul(exponentials(self.sizes, generator), 1 / lambd))
+      return copy_(self, mul(exponentials(self.symSizes, generator), 1 / lambd))
     },
   })
 

@@ -50,7 +50,7 @@ export const random_: OpFunction<(self: Tensor, from?: number | DrawOptions, to?
   tags: ['random', 'mutates'],
   meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
   decompose: (self, from, to, generator) => {
-    const draw = (low: number, high: number): Tensor => randint(low, high, self.sizes, { generator })
+    const draw = (low: number, high: number): Tensor => randint(low, high, self.symSizes, { generator })
     const [low, high] = from === null ? [0, COUNTS[realDType(self.dtype)]] : to === null ? [0, from] : [from, to]
     if (high === 2 ** 53) return copy_(self, add(mul(draw(0, 2 ** 26), 2 ** 27), draw(0, 2 ** 27)))
     return copy_(self, draw(low, high))

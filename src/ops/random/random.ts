@@ -94,7 +94,7 @@ export const randn: OpFunction<(...size: SizeArguments<RandomOptions>) => Tensor
 })
 
 /** The bounds and the shape of randint, which may be called without `low`. Throws ArgumentError if they are none. */
-function integersOf(low: number, high: unknown, size: readonly number[] | null): readonly [low: number, range: number, size: readonly number[]] {
+function integersOf(low: number, high: unknown, size: readonly Size[] | null): readonly [low: number, range: number, size: readonly Size[]] {
   const [from, to, shape] = Array.isArray(high) && size === null ? [0, low, high] : [low, high, size]
   if (shape === null) throw new ArgumentError("torch.randint: argument 'size' is missing; write torch.randint(low, high, [2, 3]).")
   const range = typeof to === 'number' ? to - from : NaN
@@ -113,10 +113,10 @@ function integersOf(low: number, high: unknown, size: readonly number[] | null):
  * torch.randint(1, [2]).toArray() // [0, 0]
  */
 export const randint: OpFunction<{
-  (high: number, size: readonly number[], options?: RandomOptions): Tensor
-  (low: number, high: number, size: readonly number[], options?: RandomOptions): Tensor
+  (high: number, size: readonly Size[], options?: RandomOptions): Tensor
+  (low: number, high: number, size: readonly Size[], options?: RandomOptions): Tensor
 }> = defineOp({
-  schema: `randint(int low=0, any high=None, int[]? size=None, ${OPTIONS}) -> Tensor`,
+  schema: `randint(int low=0, any high=None, SymInt[]? size=None, ${OPTIONS}) -> Tensor`,
   tags: ['random', 'creation'],
   meta: (low, high, size, _generator, dtype) => ({ shape: integersOf(low, high, size)[2], dtype: dtype ?? 'int64' }),
   decompose: (low, high, size, generator, dtype, requiresGrad) => {
@@ -176,7 +176,7 @@ export const randintLike: OpFunction<{
   tags: ['random', 'creation'],
   meta: (self, _low, _high, _generator, dtype) => ({ shape: self.symSizes, dtype: dtype ?? self.dtype }),
   decompose: (self, low, high, generator, dtype, requiresGrad) =>
-    randint(high === null ? 0 : low, high ?? low, self.sizes, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
+    randint(high === null ? 0 : low, high ?? low, self.symSizes, { generator, dtype: dtype ?? self.dtype, requiresGrad }),
 })
 
 /**

@@ -3,8 +3,9 @@
 import { anyRequiresGrad, becomeView, dispatchState } from '../../dispatch/index.ts'
 import { DTypeError, ShapeError, UnsupportedError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { contiguousStrides, formatShape, numelOf, sameShape, sizeLess } from '../../tensor/index.ts'
+import { contiguousStrides, formatShape, sameShape, sizeAdd, sizeLess, sizeNumber, sizeProduct } from '../../tensor/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
+import type { Size } from '../../protocol/index.ts'
 import { empty } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -127,7 +128,7 @@ export const unsqueeze_: Op['unsqueeze_'] = defineOp({
  * @example torch.asStrided_(torch.tensor([1, 2, 3, 4]), [2], [2], 1).toArray() // [2, 4]
  */
 export const asStrided_: Op['asStrided_'] = defineOp({
-  schema: 'as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)',
+  schema: 'as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)',
   method: true,
   tags: ['mutates'],
   meta: (self, size, stride, offset) => asStrided.op.meta(self, size, stride, offset),
@@ -143,8 +144,8 @@ export const asStrided_: Op['asStrided_'] = defineOp({
  * @throws ShapeError for a negative size; UnsupportedError for a tensor that requires grad, and for a larger size while a program is traced.
  * @example torch.tensor([1, 2, 3, 4]).resize_([3]).toArray() // [1, 2, 3]
  */
-export const resize_: OpFunction<(self: Tensor, ...size: readonly (number | readonly number[])[]) => Tensor> = defineOp({
-  schema: 'resize_(Tensor(a!) self, int[] size) -> Tensor(a!)',
+export const resize_: OpFunction<(self: Tensor, ...size: readonly (Size | readonly Size[])[]) => Tensor> = defineOp({
+  schema: 'resize_(Tensor(a!) self, SymInt[] size) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['mutates'],
@@ -164,13 +165,13 @@ export const resizeAs_: Op['resizeAs_'] = defineOp({
   schema: 'resize_as_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)',
   method: true,
   tags: ['mutates'],
-  meta: (self, template) => resized(self, template.sizes),
-  decompose: (self, template) => resize('torch.resize_as_', self, template.sizes),
+  meta: (self, template) => resized(self, template.symSizes),
+  decompose: (self, template) => resize('torch.resize_as_', self, template.symSizes),
 })
 
-const resized = (self: Tensor, size: readonly number[]): TensorSpec => ({ shape: size, dtype: self.dtype, offset: self.offset })
+const resized = (self: Tensor, size: readonly Size[]): TensorSpec<Size> => ({ shape: size, dtype: self.dtype, offset: self.symOffset })
 
-function resize(qualname: string, self: Tensor, size: readonly number[]): Tensor {
+function resize(qualname: string, self: Tensor, size: readonly Size[]): Tensor {
   if (self.requiresGrad)
     throw new UnsupportedError(`${qualname}: a tensor that requires grad cannot be resized. Use a new tensor: reshape(…), narrow(…) or torch.cat(…).`)
   if (sameShape(self.symSizes, size)) return self
@@ -179,22 +180,23 @@ function resize(qualname: string, self: Tensor, size: readonly number[]): Tensor
     qualname,
     self,
     (was) => {
-      const needed = was.offset + numelOf(size)
+      const needed = sizeAdd(was.symOffset, sizeProduct(size))
       if (sizeLess(storedElementsOf(was), needed)) {
         if (was.storage === null || dispatchState.mode !== null)
           throw new UnsupportedError(
             `${qualname}: a tensor of shape ${formatShape(was.symSizes)} cannot grow to ${formatShape(size)} while the program is traced, since a graph has no memory that could grow. Use a new tensor of that size.`,
           )
-        was.realize().growTo(needed * dtypeInfo[was.dtype].size)
+        was.realize().growTo(sizeNumber(needed) * dtypeInfo[was.dtype].size)
       }
-      return asStrided(was, size, contiguousStrides(size), was.offset)
+      return asStrided(was, size, contiguousStrides(size), was.symOffset)
     },
     false,
   )
 }
 
-function checkSizes(qualname: string, size: readonly number[]): void {
-  if (size.some((n) => n < 0)) throw new ShapeError(`${qualname}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
+function checkSizes(qualname: string, size: readonly Size[]): void {
+  if (size.some((n) => sizeLess(n, 0)))
+    throw new ShapeError(`${qualname}: argument 'size' must hold integers of at least 0, got ${formatShape(size)}.`)
 }
 
 /**
@@ -208,7 +210,7 @@ function checkSizes(qualname: string, size: readonly number[]): void {
  * @example torch.zeros([3]).set_(torch.tensor([[1, 2]])).toArray() // [[1, 2]]
  */
 export const set_: Op['set_'] = defineOp({
-  schema: 'set_(Tensor(a!) self, Tensor? source=None, int storage_offset=0, int[]? size=None, int[]? stride=None) -> Tensor(a!)',
+  schema: 'set_(Tensor(a!) self, Tensor? source=None, SymInt storage_offset=0, SymInt[]? size=None, SymInt[]? stride=None) -> Tensor(a!)',
   namespace: 'torch.Tensor',
   method: true,
   tags: ['mutates'],

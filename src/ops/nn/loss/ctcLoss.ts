@@ -2,7 +2,7 @@
 import { ShapeError } from '../../../errors/index.ts'
 import { valueText } from '../../../protocol/index.ts'
 import { ArgumentError } from '../../../errors/index.ts'
-import { Tensor, formatShape, tensorFromValues } from '../../../tensor/index.ts'
+import { Tensor, formatShape, scalarOf, sizeAdd, sizeAtMost, sizeMax, sizeMul, sizeNumber, sizeSub, tensorFromValues } from '../../../tensor/index.ts'
 import { withoutModes } from '../../../dispatch/index.ts'
 import { arange, full } from '../../create/creation.ts'
 import type { OpFunction } from '../../define/declaration.ts'
@@ -50,8 +50,8 @@ function lengthsOf(name: string, given: unknown): Tensor {
 function targetRows(targets: Tensor, lengths: Tensor): Tensor {
   if (targets.ndim === 2) return to(targets, 'int64')
   const starts = reshape(sub(cumsum(lengths, 0), lengths), [-1, 1])
-  const last = Math.max(0, targets.numel - 1)
-  const positions = clamp(add(starts, arange(targets.numel, { dtype: 'int64' })), 0, last)
+  const last = sizeMax(0, sizeSub(targets.symNumel, 1))
+  const positions = clamp(add(starts, arange(scalarOf(targets.symNumel), { dtype: 'int64' })), 0, scalarOf(last))
   return reshape(gather(to(targets, 'int64'), 0, reshape(positions, [-1])), positions.symSizes)
 }
 
@@ -60,12 +60,14 @@ const logAdd = (terms: readonly Tensor[]): Tensor => logsumexp(stack(terms, 0), 
 
 /** The loss of each sample: [T, N, C] log-probabilities, and labels [N, S]. */
 function lossesOf(logProbs: Tensor, labels: Tensor, inputLengths: Tensor, targetLengths: Tensor, blank: number): Tensor {
-  const [steps, samples, longest] = [sizeAt(logProbs.sizes, 0), sizeAt(logProbs.sizes, 1), sizeAt(labels.sizes, 1)]
-  const states = 2 * longest + 1
+  // The steps are a loop of this program, so a symbol becomes their number.
+  const steps = sizeNumber(sizeAt(logProbs.symSizes, 0))
+  const [samples, longest] = [sizeAt(logProbs.symSizes, 1), sizeAt(labels.symSizes, 1)]
+  const states = sizeAdd(sizeMul(2, longest), 1)
   // Blank, label, blank, label, …, blank.
   const blanks = full([samples, longest], blank, { dtype: 'int64' })
-  const path = cat([reshape(stack([blanks, labels], 2), [samples, 2 * longest]), full([samples, 1], blank, { dtype: 'int64' })], 1)
-  const position = arange(states, { dtype: 'int64' })
+  const path = cat([reshape(stack([blanks, labels], 2), [samples, sizeMul(2, longest)]), full([samples, 1], blank, { dtype: 'int64' })], 1)
+  const position = arange(scalarOf(states), { dtype: 'int64' })
   const before = (t: Tensor, shift: number, fill: number): Tensor => narrow(constantPadNd(t, [shift, 0], fill), 1, 0, states)
   const maySkip = logicalAnd(ne(path, blank), ne(path, before(path, 2, blank)))
   const at = (t: number): Tensor => gather(select(logProbs, 0, t), 1, path)
@@ -107,7 +109,7 @@ function checkLengths(logProbs: Tensor, targets: Tensor, inputLengths: Tensor, t
  */
 function normalized(logProbs: Tensor, inputLengths: Tensor): Tensor {
   const odds = exp(logProbs)
-  const steps = reshape(arange(sizeAt(logProbs.sizes, 0), { dtype: 'int64' }), [-1, 1, 1])
+  const steps = reshape(arange(scalarOf(sizeAt(logProbs.symSizes, 0)), { dtype: 'int64' }), [-1, 1, 1])
   const counted = where(lt(steps, reshape(inputLengths, [1, -1, 1])), sub(odds, odds.detach()), 0)
   return sum(counted, [0, 2])
 }
@@ -134,8 +136,8 @@ export const ctcLoss: OpFunction<(logProbs: Tensor, targets: Tensor, inputLength
       if (given.ndim !== 2 && given.ndim !== 3)
         throw new ShapeError(`${NAME}: expected log_probs [T, N, C] or [T, C], got shape ${formatShape(given.symSizes)}.`)
       const logProbs = given.ndim === 2 ? unsqueeze(given, 1) : given
-      if (blank < 0 || blank >= sizeAt(logProbs.sizes, 2))
-        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.symSizes, 2)} classes, got ${blank}.`)
+      if (blank < 0 || sizeAtMost(sizeAt(logProbs.symSizes, 2), blank))
+        throw new ArgumentError(`${NAME}: blank must be one of the ${sizeAt(logProbs.symSizes, 2).toString()} classes, got ${blank}.`)
       const targetLengths = lengthsOf('target_lengths', lengths)
       const all = expand(targetLengths, [sizeAt(logProbs.symSizes, 1)])
       const inputLengths = expand(lengthsOf('input_lengths', inputs), [sizeAt(logProbs.symSizes, 1)])
