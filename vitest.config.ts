@@ -99,6 +99,8 @@ const projects = [
   { name: 'own', include: [...own], exclude: excluded },
   { name: 'long', include: [...longShared], exclude: excluded, ...sharing, ...later },
   { name: 'longOwn', include: [...longOwn], exclude: excluded, ...later },
+  // `npm run test:webgpu`: one card, so that one file runs after the other.
+  { name: 'webgpu', include: ['test/webgpu/device/*.device.ts'], ...later, maxWorkers: 1 },
 ].map((test) => ({ ...modules, test: { ...running, ...test } }))
 
 export default defineConfig({

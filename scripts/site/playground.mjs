@@ -21,7 +21,7 @@ async function bundle(name, options = {}) {
     charset: 'utf8',
     legalComments: 'none',
     // What is optional for the package is not in the page.
-    external: ['onnxruntime-web', 'koffi', 'z3-solver', '@hpcc-js/wasm-graphviz', 'node:*'],
+    external: ['onnxruntime-web', 'webgpu', 'koffi', 'z3-solver', '@hpcc-js/wasm-graphviz', 'node:*'],
     define: { 'import.meta.url': JSON.stringify(`${PLACE}/entries/worker.js`) },
     write: false,
     logLevel: 'error',

@@ -1,7 +1,7 @@
 // Inductor's IR: what each operator of a graph computes, as loops over buffers, before fusion. `lowering.ts` makes it from a graph, `verifyIr.ts` is its
 // specification and `print.ts` its text; `scheduler.ts` groups it, and `emit/` turns the groups into kernels.
 import type { OpDef } from '../dispatch/index.ts'
-import type { BufferParam, Combine, DType, Expr, LoopVar, Param, Stmt, ScheduledKernel } from '../kernels/index.ts'
+import type { BufferParam, Combine, ConvolutionSizes, DType, Expr, LoopVar, Param, Stmt, ScheduledKernel } from '../kernels/index.ts'
 import { isFlatIdentity } from './spaces.ts'
 
 /** A piece of memory of the compiled program: an input, or the contiguous result of one node. */
@@ -79,15 +79,42 @@ export interface TemplateNode extends NodeBase {
   readonly out: Buffer
   /** The result as the template's loops walk it, outermost first; its product is out.numel. */
   readonly iter: readonly number[]
-  readonly reads: readonly Access[]
+  readonly reads: readonly BufferView[]
   /** Name of the template. */
   readonly template: string
   /** How many products are added up to each element of the result. */
   readonly depth: number
   /** Whether pointwise nodes may be fused into it: they compute on each element of the result before it is stored. */
   readonly fuses: boolean
+  /** What it adds up; null if it does not say. */
+  readonly sum: TemplateSum | null
   readonly emit: (io: TemplateIo) => ScheduledKernel
 }
+
+/** Where the elements of images or weights lie: that of (outer, channel, row, col) at the sum of `start` and the indices times these strides. */
+export interface WindowLayout {
+  readonly start: number
+  readonly outer: number
+  readonly channel: number
+  readonly row: number
+  readonly col: number
+}
+
+/**
+ * What a template adds up for an element of its result, as data, for emitters that have no schedule for it. `matrices`: the products of a row of the first read
+ * and a column of the second, whose last two dimensions are rows and columns. `windows`: those of the window of an image (the second read) and the weight of a feature (the first); with
+ * `transposed` the gradient of that. `weights`: those of a pixel of the gradient (the first read) and of the image that a weight meets there (the second). Sizes are those of one of the `groups`.
+ */
+export type TemplateSum =
+  | { readonly kind: 'matrices' }
+  | {
+      readonly kind: 'windows' | 'weights'
+      readonly sizes: ConvolutionSizes
+      readonly groups: number
+      readonly transposed: boolean
+      readonly first: WindowLayout
+      readonly second: WindowLayout
+    }
 
 /** What a template needs to make its kernel. */
 export interface TemplateIo {

@@ -223,9 +223,9 @@ class Lowering implements DispatchMode {
     return tensor
   }
 
-  #template(op: OpDef, { name, fuses, out, iter, reads, depth = 0, finish, emit }: BoundTemplate): Result {
+  #template(op: OpDef, { name, out, depth = 0, sum, finish, ...template }: BoundTemplate): Result {
     const { buffer, tensor } = this.#newBuffer(out)
-    this.#add({ kind: 'template', origin: this.#origin, op: op.name, out: buffer, iter, reads, template: name, depth, fuses, emit }, buffer)
+    this.#add({ ...template, kind: 'template', origin: this.#origin, op: op.name, out: buffer, template: name, depth, sum: sum ?? null }, buffer)
     return finish === undefined ? tensor : withMode(this, () => finish(tensor))
   }
 

@@ -9,6 +9,7 @@
 //   schedules/  kernels for products, convolutions, attention and resampling, as loop IR
 //   emit/       loop IR as WebAssembly
 //   threads/    kernels in parts that threads share, and the pool of workers
+//   wgsl/       loop IR as shaders; imported by its path, so that programs without WebGPU do not carry it
 //   run/        kernels compiled, cached and called
 export {
   DTYPES,
@@ -67,6 +68,7 @@ export {
   sizeParam,
   store,
 } from './ir/loopIr.ts'
+export type { Grid } from './ir/grid.ts'
 export type {
   AccumulateStmt,
   ArrayIndex,

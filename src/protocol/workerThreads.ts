@@ -12,6 +12,12 @@ interface NodeWorker<Q, A> {
   unref(): void
 }
 
+/** An end of a channel; it takes messages of type `M` out of the order of events. */
+export interface ChannelEnd<M> {
+  postMessage(message: M, transfer?: readonly ArrayBuffer[]): void
+  close(): void
+}
+
 /** The part of node:worker_threads that is used. Threads start with a value of type `S`. */
 interface WorkerThreads<S, A, Q> {
   readonly isMainThread: boolean
@@ -19,8 +25,12 @@ interface WorkerThreads<S, A, Q> {
   readonly parentPort: {
     postMessage(message: A, transfer?: readonly ArrayBuffer[]): void
     on(event: 'message', listener: (question: Q) => void): void
+    close(): void
   } | null
   readonly workerData: S
+  readonly MessageChannel: { new (): { readonly port1: ChannelEnd<A>; readonly port2: ChannelEnd<A> } }
+  /** The next message that an end has, without waiting for it. */
+  receiveMessageOnPort(port: ChannelEnd<A>): { readonly message: A } | undefined
 }
 
 /** Node's worker threads; null in a browser. */

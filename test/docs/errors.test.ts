@@ -14,6 +14,7 @@ import * as kernels from 'tensorfx/kernels'
 import * as library from 'tensorfx/library'
 import * as nn from 'tensorfx/nn'
 import * as tensorfx from 'tensorfx'
+import * as webgpu from 'tensorfx/webgpu'
 import { errorClasses, errorPage } from '../../scripts/errorReference.mjs'
 
 const entries: Readonly<Record<string, object>> = {
@@ -28,6 +29,7 @@ const entries: Readonly<Record<string, object>> = {
   'tensorfx/kernels': kernels,
   'tensorfx/library': library,
   'tensorfx/nn': nn,
+  'tensorfx/webgpu': webgpu,
 }
 const classes = errorClasses()
 

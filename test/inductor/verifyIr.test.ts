@@ -122,6 +122,7 @@ describe('a program', () => {
       reads: [],
       template: 'mine',
       fuses: true,
+      sum: null,
       emit: () => {
         throw new Error('unused')
       },

@@ -27,6 +27,7 @@ import * as ops from '../../../dist/entries/ops.js'
 import * as optim from '../../../dist/entries/optim.js'
 import * as pytree from '../../../dist/entries/pytree.js'
 import * as rewriter from '../../../dist/entries/rewriter.js'
+import * as webgpu from '../../../dist/entries/webgpu.js'
 import * as models from '../../../dist/entries/models.js'
 import * as train from '../../../dist/entries/train.js'
 import * as vision from '../../../dist/entries/vision.js'
@@ -65,4 +66,5 @@ export const ENTRIES = {
   'tensorfx/train': train,
   'tensorfx/models': models,
   'tensorfx/vision': vision,
+  'tensorfx/webgpu': webgpu,
 }

@@ -47,6 +47,9 @@ export class BackendCompilerFailed extends TensorfxError {
   }
 }
 
+/** Backends of tensorfx that an entry of their own registers. */
+const ELSEWHERE: ReadonlyMap<string, string> = new Map([['webgpu', "'tensorfx/webgpu'"]])
+
 /**
  * The name of a backend that is not registered.
  *
@@ -55,7 +58,9 @@ export class BackendCompilerFailed extends TensorfxError {
 export class InvalidBackend extends TensorfxError {
   constructor(name: string, known: readonly string[]) {
     const near = nearest(name, known)
-    const hint = near === null ? '' : ` Did you mean '${near}'?`
+    const module = ELSEWHERE.get(name)
+    const meant = near === null ? '' : ` Did you mean '${near}'?`
+    const hint = module === undefined ? meant : ` Import ${module} first, which registers it.`
     super(
       'TFX_INVALID_BACKEND',
       `Invalid backend: '${name}'.${hint} Registered are ${known.join(', ')}. Register your own with registerBackend(name, fn).`,

@@ -20,7 +20,7 @@ import {
   scratch,
   store,
 } from '../../kernels/index.ts'
-import type { Expr, Index, Kernel, Memory, Scratch, Stmt } from '../../kernels/index.ts'
+import type { Expr, Grid, Index, Kernel, Memory, Scratch, Stmt } from '../../kernels/index.ts'
 import { collapseDims, contiguousStrides } from '../../tensor/index.ts'
 import type { Collapsed } from '../../tensor/index.ts'
 import { accessStrides } from '../groups.ts'
@@ -39,7 +39,16 @@ export interface LoopKernel {
 }
 
 /** Emits a group of loops. */
-export const emitLoops = (name: string, group: LoopGroup, placement: Placement): LoopKernel => new LoopEmitter(name, group, placement).emit()
+export const emitLoops = (name: string, group: LoopGroup, placement: Placement): LoopKernel => new LoopEmitter(name, group, placement, false).emit()
+
+/** A group as a grid, whose loops are independent, and what each of its parameters stands for, in order. */
+export interface GroupGrid {
+  readonly grid: Grid
+  readonly operands: readonly Operand[]
+}
+
+/** A group of loops as a grid: its kept loops are independent, and one iteration of theirs computes everything inside. */
+export const loopGrid = (name: string, group: LoopGroup, placement: Placement): GroupGrid => new LoopEmitter(name, group, placement, true).grid()
 
 /** Elements further apart than this share no cache line: gathering lanes from them costs more than it gains. */
 const NEAR = 16
@@ -76,6 +85,8 @@ class LoopEmitter {
   readonly #name: string
   readonly #group: LoopGroup
   readonly #placement: Placement
+  /** Whether each iteration of the kept loops runs on its own, and not in lanes of the innermost one. */
+  readonly #isGrid: boolean
   readonly #operands = new Operands()
   readonly #plan: readonly Planned[]
   readonly #byBuffer = new Map<Buffer, Planned>()
@@ -89,10 +100,11 @@ class LoopEmitter {
   /** Stores to the memory of inputs, which come last. */
   readonly #deferred: Stmt[] = []
 
-  constructor(name: string, group: LoopGroup, placement: Placement) {
+  constructor(name: string, group: LoopGroup, placement: Placement, isGrid: boolean) {
     this.#name = name
     this.#group = group
     this.#placement = placement
+    this.#isGrid = isGrid
     this.#plan = group.members.map((member) => this.#planned(member))
     this.#findLastReads()
     for (const planned of this.#plan) if (planned.readBack && !placement.stored.has(planned.member.node.out)) planned.host = this.#hostOf(planned)
@@ -101,12 +113,16 @@ class LoopEmitter {
     const operandStrides = [...walks.values()]
     const needsIndices = group.members.some(({ node }) => node.kind === 'pointwise' && node.usesIndices)
     const sizes = sizesOf(group.space)
-    const layout = needsIndices ? { dims: sizes, strides: operandStrides, reduced } : longLoopInside(collapseDims(sizes, operandStrides, reduced))
+    const layout = needsIndices ? { dims: sizes, strides: operandStrides, reduced } : this.#collapsed(collapseDims(sizes, operandStrides, reduced))
     this.#loops = layout.dims.map((size, i) => {
       const isReduced = layout.reduced[i] === true
       return { variable: loopVar(`${isReduced ? 'r' : 'i'}${i}`, size), size, reduced: isReduced }
     })
     this.#strides = new Map([...walks.keys()].map((key, i) => [key, nth(layout.strides, i)]))
+  }
+
+  #collapsed(layout: Collapsed): Collapsed {
+    return this.#isGrid ? layout : longLoopInside(layout)
   }
 
   emit(): LoopKernel {
@@ -117,6 +133,13 @@ class LoopEmitter {
       return { kernel: pointwiseKernel({ name, params, loops, body }, true), operands }
     }
     return { kernel: { name, params, scratch: [...this.#rows.values()], body: this.#nest(body) }, operands }
+  }
+
+  grid(): GroupGrid {
+    const body = this.#outerBody()
+    const loops = this.#loops.filter((loop) => !loop.reduced).map((loop) => loop.variable)
+    const grid = { name: this.#name, params: this.#operands.params(), scratch: [...this.#rows.values()], loops, body }
+    return { grid, operands: this.#operands.operands() }
   }
 
   /** Plans a member whose producers are already planned. */
@@ -215,7 +238,7 @@ class LoopEmitter {
       return [param, indexOver(this.#loops, this.#stridesOf(out), 0)]
     }
     // Lanes run over the innermost loop: if it is a kept one, each of its iterations has values of its own.
-    const inside = this.#loops.filter((loop, i) => loop.reduced || i === this.#loops.length - 1)
+    const inside = this.#loops.filter((loop, i) => loop.reduced || (!this.#isGrid && i === this.#loops.length - 1))
     const sizes = inside.map((loop) => loop.size)
     const row = this.#rows.get(out) ?? scratch(`row${this.#rows.size}`, out.dtype, product(sizes))
     this.#rows.set(out, row)

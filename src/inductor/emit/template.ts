@@ -4,7 +4,7 @@ import { bufferParam, constant, declare, load, local, loopVar, read, serialLoops
 import type { CompiledKernel, Expr, Kernel, PackedKernel, SpareKernel, Stmt } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { TemplateGroup } from '../groups.ts'
-import type { Access, Buffer } from '../ir.ts'
+import type { Access, Buffer, TemplateIo } from '../ir.ts'
 import type { Placement } from '../placement.ts'
 import { squeezed, stridesOver } from '../spaces.ts'
 import { Operands, indexOver, indicesOf } from './operands.ts'
@@ -28,8 +28,14 @@ export interface EmittedTemplate {
   readonly epilogue: () => Kernel
 }
 
-/** Emits a template group. */
-export function emitTemplate(name: string, group: TemplateGroup, placement: Placement): EmittedTemplate {
+/** A template group before its kernel is made. */
+export interface PreparedTemplate extends Omit<TemplateIo, 'name' | 'scratch'> {
+  /** What each of `params` stands for. */
+  readonly operands: readonly Operand[]
+}
+
+/** The loops, parameters and epilogue of a template group. */
+export function prepareTemplate(group: TemplateGroup, placement: Placement): PreparedTemplate {
   const { template } = group
   const operands = new Operands()
   const buffers = template.reads.map((access) => operands.reading(access.buffer, access.offset))
@@ -38,17 +44,23 @@ export function emitTemplate(name: string, group: TemplateGroup, placement: Plac
   const epilogue = (value: Expr): readonly Stmt[] => writer.write(value)
   // The first run collects all operands, so that the parameters can be listed.
   epilogue(constant(template.out.dtype, 0))
-  const variables = loops.map((loop) => loop.variable)
-  const params = operands.params()
+  return { loops: loops.map((loop) => loop.variable), buffers, epilogue, params: operands.params(), operands: operands.operands() }
+}
+
+/** Emits a template group. */
+export function emitTemplate(name: string, group: TemplateGroup, placement: Placement): EmittedTemplate {
+  const { template } = group
+  const { operands, ...prepared } = prepareTemplate(group, placement)
+  const { loops, params, epilogue } = prepared
   const scratch = bufferParam('scratch', 'float32', 'readwrite')
-  const { compiled, scratchBytes, spare = null, packed = null } = template.emit({ name, loops: variables, buffers, epilogue, params, scratch })
+  const { compiled, scratchBytes, spare = null, packed = null } = template.emit({ name, ...prepared, scratch })
   const inLoops = (): Kernel => {
     const result = local('result', template.out.dtype)
     const body = [declare(result, constant(result.dtype, 0)), ...epilogue(read(result))]
-    return { name, params, body: serialLoops(variables, body) }
+    return { name, params, body: serialLoops(loops, body) }
   }
   const byPosition = packed === null ? null : { kernel: packed, position: params.indexOf(packed.operand) }
-  return { compiled, operands: operands.operands(), scratchBytes, spare, packed: byPosition, epilogue: inLoops }
+  return { compiled, operands, scratchBytes, spare, packed: byPosition, epilogue: inLoops }
 }
 
 /** The last two loops are called m and n, those before b0, b1, … */

@@ -28,7 +28,7 @@ import type {
 } from '../../kernels/index.ts'
 import { add, convolution as convolutionFunction, convolutionBackward, reshape, slice, view } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
-import type { BufferView, TemplateIo } from '../ir.ts'
+import type { BufferView, TemplateIo, WindowLayout } from '../ir.ts'
 import { four } from '../opCall.ts'
 import type { OpCall } from '../opCall.ts'
 import { isFloat32 } from './gemm.ts'
@@ -63,6 +63,7 @@ export const convolution: Template = defineTemplate<Convolution>({
       iter: [batch, features, outHeight * outWidth],
       reads: [weight, image],
       depth: windowSize(sizes),
+      sum: { kind: 'windows', sizes, groups, transposed: false, first: layoutOf(weight.strides), second: layoutOf(image.strides) },
       finish: (result) => (bias === null ? result : add(result, reshape(bias, [1, features, 1, 1]))),
     }
   },
@@ -105,7 +106,7 @@ export const inputGradient: Template = defineTemplate<InputGradient>({
       ? { grad: viewOf(call.tensor('grad')), weight: viewOf(weight), shape: input.shape, groups, sizes, transposed }
       : null
   },
-  spec: ({ grad, weight, shape, groups, sizes }) => {
+  spec: ({ grad, weight, shape, groups, sizes, transposed }) => {
     const { batch, features, outHeight, outWidth, channels, height, width } = sizes
     const ofPixel = (height * width * windowSize({ ...sizes, channels })) / (outHeight * outWidth)
     return {
@@ -113,20 +114,24 @@ export const inputGradient: Template = defineTemplate<InputGradient>({
       iter: [batch, groups * features, outHeight * outWidth],
       reads: [weight, grad],
       depth: Math.round(ofPixel),
+      sum: { kind: 'windows', sizes, groups, transposed, first: gradientWeight(weight, sizes, transposed), second: layoutOf(grad.strides) },
       // The weight's gradient was not requested.
       finish: (result) => [result, slice(view(result, [-1]), 0, 0, 0)],
     }
   },
   emit: ({ grad, weight, groups, sizes, transposed }, io) => {
     const [weights, pixels] = operandsOf(io)
-    const { outer, channel, row, col, ...rest } = operandOf(weights, weight.strides)
-    const swapped = { ...rest, outer: channel, channel: outer, row, col }
-    const { kernelHeight, kernelWidth } = sizes
-    const turned = { ...swapped, start: (kernelHeight - 1) * row + (kernelWidth - 1) * col, row: -row, col: -col }
-    const operands = { image: operandOf(pixels, grad.strides), weight: transposed ? swapped : turned }
+    const operands = { image: operandOf(pixels, grad.strides), weight: { buffer: weights, ...gradientWeight(weight, sizes, transposed) } }
     return emitConvolution({ ...problemOf(io, sizes), ...operands, groups, transposed }, transposed ? null : winogradFor(sizes))
   },
 })
+
+/** The weight that a convolution of the gradient has: its features are the channels, and it is rotated unless the convolution is transposed. */
+function gradientWeight({ strides }: BufferView, { kernelHeight, kernelWidth }: ConvolutionSizes, transposed: boolean): WindowLayout {
+  const { outer, channel, row, col } = layoutOf(strides)
+  if (transposed) return { start: 0, outer: channel, channel: outer, row, col }
+  return { start: (kernelHeight - 1) * row + (kernelWidth - 1) * col, outer: channel, channel: outer, row: -row, col: -col }
+}
 
 /** Whether weights may lie like this: those of several groups follow each other. */
 const takesLayout = (weight: Tensor, groups: number): boolean => groups === 1 || weight.contiguousLayout
@@ -170,6 +175,7 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
     iter: [groups * sizes.features, windowSize(sizes)],
     reads: [grad, image],
     depth: sizes.batch * sizes.outHeight * sizes.outWidth,
+    sum: { kind: 'weights', sizes, groups, transposed: false, first: layoutOf(grad.strides), second: layoutOf(image.strides) },
     // The input's gradient was not requested.
     finish: (result) => [slice(view(result, [-1]), 0, 0, 0), result],
   }),
@@ -203,10 +209,12 @@ const operandsOf = ({ buffers: [first, second] }: TemplateIo): readonly [BufferP
 ]
 const loopOf = ({ loops }: TemplateIo, at: number): LoopVar => present(loops[at], 'a loop over the result')
 
-function operandOf(buffer: BufferParam, strides: readonly number[]): ConvolutionOperand {
+function layoutOf(strides: readonly number[]): WindowLayout {
   const [outer, channel, row, col] = four(strides)
-  return { buffer, start: 0, outer, channel, row, col }
+  return { start: 0, outer, channel, row, col }
 }
+
+const operandOf = (buffer: BufferParam, strides: readonly number[]): ConvolutionOperand => ({ buffer, ...layoutOf(strides) })
 
 /** The sizes of one group. */
 function sizesOf(call: OpCall, image: Pick<BufferView, 'shape'>, weight: readonly number[]): ConvolutionSizes {

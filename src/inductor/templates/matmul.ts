@@ -35,7 +35,7 @@ function matricesOf(view: BufferView): Matrices {
 
 function specOf({ left, right }: Product): TemplateSpec {
   const shape = [...left.batch, left.rows, right.cols]
-  return { out: { shape, dtype: 'float32' }, iter: shape, reads: [left.view, right.view], depth: left.cols }
+  return { out: { shape, dtype: 'float32' }, iter: shape, reads: [left.view, right.view], depth: left.cols, sum: { kind: 'matrices' } }
 }
 
 function emit({ left, right }: Product, io: TemplateIo): ScheduledKernel {

@@ -7,7 +7,7 @@ import type { ScheduledKernel } from '../../kernels/index.ts'
 import { opOf } from '../../ops/index.ts'
 import type { TargetFunction } from '../../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
-import type { BufferView, TemplateIo } from '../ir.ts'
+import type { BufferView, TemplateIo, TemplateSum } from '../ir.ts'
 import type { OpCall } from '../opCall.ts'
 
 /** The window of a buffer that a tensor of the graph stands for. */
@@ -23,6 +23,8 @@ export interface TemplateSpec {
   readonly reads: readonly BufferView[]
   /** How many products are added up to each element of the result, for the FLOPs of reports. Default 0. */
   readonly depth?: number
+  /** What the kernel adds up. Without it the template runs as WebAssembly only. */
+  readonly sum?: TemplateSum
   /** Computes the operator's result from the kernel's with further operators (a bias, a reshape), which are fused if possible. Default: they are the same. */
   readonly finish?: (result: Tensor) => Result
 }

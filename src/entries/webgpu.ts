@@ -1,0 +1,15 @@
+// tensorfx/webgpu: compiled graphs on the GPU. Importing it registers the backend 'webgpu'.
+import { registerBackend } from '../dynamo/index.ts'
+import { webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
+import { installFx } from '../install/fx.ts'
+import { installTensors } from '../install/tensors.ts'
+
+export { description, init, loseDevice, stats } from '../gpu/engine.ts'
+export type { DeviceLimits, DeviceStats, InitOptions } from '../gpu/device.ts'
+export { DeviceError, DeviceLostError, DeviceReadError } from '../gpu/errors.ts'
+export { DeviceGraph, compileGraph, webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
+export type { DeviceKernel, WebgpuCode } from '../inductor/webgpu/deviceGraph.ts'
+
+installFx()
+installTensors()
+registerBackend('webgpu', webgpuBackend, { module: 'tensorfx/webgpu', staticShapes: true })

@@ -1,0 +1,142 @@
+// The GPU as one thread has it: it is asked for, counted, and may be lost.
+import { UnsupportedError } from '../errors/index.ts'
+import { DeviceLostError } from './errors.ts'
+
+/** Options of {@link init}. */
+export interface InitOptions {
+  /** Which GPU, where there are several. Default: the browser's choice. */
+  readonly powerPreference?: 'low-power' | 'high-performance'
+  /**
+   * What becomes of operators without shader code: `'error'` (default) refuses the graph with an UnsupportedError that names the node; `'wasm'` runs them as WebAssembly, for which the
+   * program waits for the GPU in the middle of the graph.
+   */
+  readonly fallback?: 'error' | 'wasm'
+  /** When the GPU is asked whether it took what it was given: after each graph (`'submit'`, default) or after each kernel. */
+  readonly check?: 'submit' | 'kernel'
+  /**
+   * Whether the GPU is used from a thread of its own, so that compiled functions can wait for results. Default: true where there are Node's worker threads, and false in browsers, whose pages can only `await` results.
+   */
+  readonly thread?: boolean
+  /** How long that thread may take for one answer, in milliseconds; then it is ended, and a DeviceLostError thrown. Default 300,000. */
+  readonly timeout?: number
+  /** Keep to fewer resources than the GPU has, to see what smaller GPUs do. */
+  readonly limits?: DeviceLimits
+}
+
+/** Resources of a GPU. */
+export interface DeviceLimits {
+  /** Workgroups in each dimension of a dispatch; the specification allows 65,535. */
+  readonly workgroups?: number
+  /** Bytes of one binding, which are those of a compiled graph. */
+  readonly bytes?: number
+}
+
+/** What has been done on the GPU since it was asked for. */
+export interface DeviceStats {
+  /** Buffers that exist, and their bytes. */
+  readonly buffers: number
+  readonly bytes: number
+  /** Pipelines and bind groups made, dispatches and submissions, and reads that the program waited for. */
+  readonly pipelines: number
+  readonly bindGroups: number
+  readonly dispatches: number
+  readonly submits: number
+  readonly readbacks: number
+  /** Bytes copied to the GPU, and back. */
+  readonly bytesUp: number
+  readonly bytesDown: number
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const counts: Mutable<DeviceStats> = {
+  ...{ buffers: 0, bytes: 0, pipelines: 0, bindGroups: 0, dispatches: 0, submits: 0, readbacks: 0, bytesUp: 0, bytesDown: 0 },
+}
+
+/** Counts. @internal */
+export function count(what: Partial<DeviceStats>): void {
+  for (const [name, by] of Object.entries(what)) counts[name as keyof DeviceStats] += by
+}
+
+/** What this thread has done on the GPU. */
+export const countsNow = (): DeviceStats => ({ ...counts })
+
+/** A GPU that this program has. */
+export class Device {
+  readonly gpu: GPUDevice
+  readonly options: InitOptions
+  /** What the driver says of itself. */
+  readonly description: string
+  readonly workgroups: number
+  readonly bytes: number
+  /** Why it was lost; null while it is there. */
+  lost: GPUDeviceLostInfo | null = null
+  /** The kernels of the last submission. */
+  lastKernels: readonly string[] = []
+  readonly pipelines = new Map<string, Promise<GPUComputePipeline>>()
+  readonly layout: GPUBindGroupLayout
+
+  constructor(gpu: GPUDevice, options: InitOptions, description: string) {
+    this.gpu = gpu
+    this.options = options
+    this.description = description
+    const { limits } = gpu
+    this.workgroups = Math.min(options.limits?.workgroups ?? Infinity, limits.maxComputeWorkgroupsPerDimension)
+    this.bytes = Math.min(options.limits?.bytes ?? Infinity, limits.maxStorageBufferBindingSize, limits.maxBufferSize)
+    const visibility = 4
+    this.layout = gpu.createBindGroupLayout({
+      entries: [
+        { binding: 0, visibility, buffer: { type: 'storage' } },
+        { binding: 1, visibility, buffer: { type: 'uniform' } },
+      ],
+    })
+    void gpu.lost.then((info) => {
+      this.lost = info
+    })
+  }
+
+  /** Throws DeviceLostError if it was lost. */
+  check(cause?: unknown): void {
+    if (this.lost === null) return
+    const { reason, message } = this.lost
+    const kernels = this.lastKernels.length === 0 ? '' : ` The last kernels were ${this.lastKernels.join(', ')}.`
+    throw new DeviceLostError(
+      `the GPU was lost (${reason === 'destroyed' ? 'destroyed' : 'unknown reason'}${message === '' ? '' : `: ${message}`}).${kernels} Repeat the call: it asks for the GPU again.`,
+      reason,
+      { cause },
+    )
+  }
+}
+
+/** Held for as long as the program runs: what Node's package makes ends with its object. */
+let node: GPU | null = null
+
+async function system(): Promise<GPU> {
+  if (typeof navigator !== 'undefined' && 'gpu' in navigator) return navigator.gpu
+  if (node !== null) return node
+  try {
+    const { create } = await import('webgpu')
+    node = create([])
+    return node
+  } catch (cause) {
+    throw new UnsupportedError(
+      'WebGPU: this program has no navigator.gpu, and the package webgpu could not be loaded. In Node install it: npm install webgpu; on Linux it needs a Vulkan loader and driver (libvulkan1). In a browser serve the page over https or from localhost.',
+      { cause },
+    )
+  }
+}
+
+/** Asks for the GPU. Throws UnsupportedError with the reason and what to do if there is none. */
+export async function requestDevice(options: InitOptions): Promise<Device> {
+  const gpu = await system()
+  const { powerPreference } = options
+  const adapter = await gpu.requestAdapter(powerPreference === undefined ? {} : { powerPreference })
+  if (adapter === null)
+    throw new UnsupportedError(
+      'WebGPU: there is no GPU that the browser or driver offers. In Chromium look at chrome://gpu; in Node on Linux a software GPU is enough: set VK_ICD_FILENAMES to the file of its driver (vk_swiftshader_icd.json of Chromium, or lvp_icd.json of Mesa).',
+    )
+  const { limits, info } = adapter
+  const requiredLimits = { maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize, maxBufferSize: limits.maxBufferSize }
+  const device = await adapter.requestDevice({ requiredLimits })
+  return new Device(device, options, info.description === '' ? info.vendor : info.description)
+}

@@ -1,0 +1,88 @@
+// What is asked of the GPU, as data: the same requests are carried out on this thread, or posted to one that has the GPU.
+import type { DeviceStats, InitOptions } from './device.ts'
+
+/** A kernel to run. */
+export interface Dispatch {
+  /** The kernel's name in reports, and the graph nodes that it computes. */
+  readonly name: string
+  readonly nodes: readonly string[]
+  /** The lines of the program that these nodes come from, `model.ts:12`; none if they are not known. */
+  readonly lines: readonly string[]
+  /** The text of its shader. */
+  readonly code: string
+  /** How many threads it has. */
+  readonly threads: number
+  /** What its uniforms hold; numbers of the call are written over theirs. */
+  readonly words: Uint32Array<ArrayBuffer>
+}
+
+/** Words of a program's memory: the first, and how many. */
+export interface WordRange {
+  readonly start: number
+  readonly length: number
+}
+
+/** Words to copy to a program's memory, from `start` on. */
+export interface Upload {
+  readonly start: number
+  readonly words: Uint32Array<ArrayBuffer>
+}
+
+/** A word of a dispatch's uniforms to set. */
+export interface NumberWord {
+  readonly dispatch: number
+  readonly at: number
+  readonly bits: number
+}
+
+/** Asks for the GPU, if it was not or was lost. */
+export interface OpenRequest {
+  readonly kind: 'open'
+  readonly options: InitOptions
+}
+
+/** Takes memory for a program, by its number, and compiles its shaders. */
+export interface CreateRequest {
+  readonly kind: 'create'
+  readonly program: number
+  readonly dispatches: readonly Dispatch[]
+  readonly words: number
+}
+
+/** Copies words there, runs the dispatches `from` up to `to`, and answers with the words of `reads`. */
+export interface RunRequest {
+  readonly kind: 'run'
+  readonly program: number
+  readonly uploads: readonly Upload[]
+  readonly numbers: readonly NumberWord[]
+  readonly from: number
+  readonly to: number
+  readonly reads: readonly WordRange[]
+}
+
+/** Frees the memory of a program. */
+export interface ReleaseRequest {
+  readonly kind: 'release'
+  readonly program: number
+}
+
+/** Gives the GPU back, as if it were lost: at once, or in the middle of the next run. */
+export interface LoseRequest {
+  readonly kind: 'lose'
+  readonly when: 'now' | 'next run'
+}
+
+/** Gives the GPU back for good, and ends the thread that has it. */
+export interface CloseRequest {
+  readonly kind: 'close'
+}
+
+export type DeviceRequest = OpenRequest | CreateRequest | RunRequest | ReleaseRequest | LoseRequest | CloseRequest
+
+export interface DeviceAnswer {
+  /** What a run has read. */
+  readonly words: readonly Uint32Array<ArrayBuffer>[]
+  readonly stats: DeviceStats
+  /** What the driver says of the GPU. */
+  readonly description: string
+}

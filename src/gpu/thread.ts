@@ -1,0 +1,115 @@
+// The GPU in a thread of its own (Node): requests are posted there, and this thread waits for the answer, as WebGPU alone does not let it.
+import { TensorfxError, UnsupportedError } from '../errors/index.ts'
+import { scriptAt, workerThreads } from '../protocol/index.ts'
+import type { ChannelEnd, Script } from '../protocol/index.ts'
+import { DeviceError, DeviceLostError } from './errors.ts'
+import type { DeviceAnswer, DeviceRequest } from './requests.ts'
+
+/** What the thread is told at its start: where its answers go, and the words that it counts them in. */
+export interface ThreadStart {
+  readonly port: ChannelEnd<ThreadAnswer>
+  /** How many answers there were, and 1 as soon as the thread runs. */
+  readonly answers: Int32Array<SharedArrayBuffer>
+}
+
+/** What the thread answers. */
+export type ThreadAnswer = { readonly ok: true; readonly answer: DeviceAnswer } | { readonly ok: false; readonly failure: Failure }
+
+/** An error, as it is sent. */
+export interface Failure {
+  readonly name: string
+  readonly message: string
+  readonly stack: string
+  readonly nodes: readonly string[]
+  readonly reason: string
+}
+
+/** An error as it is sent; {@link errorOf} makes it an error again. */
+export function failureOf(error: unknown): Failure {
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
+  const nodes = error instanceof DeviceError ? error.nodes : []
+  return { name, message, stack: stack ?? '', nodes, reason: error instanceof DeviceLostError ? error.reason : '' }
+}
+
+/** The error that was sent. */
+export function errorOf({ name, message, stack, nodes, reason }: Failure): Error {
+  const cause = Object.assign(new Error(message), { name, stack })
+  if (name === 'DeviceError') return new DeviceError(message, nodes, { cause })
+  if (name === 'DeviceLostError') return new DeviceLostError(message, reason, { cause })
+  if (name === 'UnsupportedError') return new UnsupportedError(message, { cause })
+  return new TensorfxError('TFX_INTERNAL', `the thread of the GPU failed: ${message}`, { cause })
+}
+
+/** The thread's script. */
+export const threadEntry: Script = scriptAt(() => new URL('../entries/webgpuThread.js', import.meta.url))
+
+/** How long the thread may take to read its modules, in milliseconds. */
+const START = 60_000
+
+const threadsHere = (): ReturnType<typeof workerThreads<ThreadStart, ThreadAnswer, DeviceRequest>> => workerThreads()
+
+/** Whether the GPU can have a thread that this one waits for. */
+export const hasThreads = (): boolean => threadsHere() !== null
+
+/** A thread that has the GPU. */
+export class DeviceThread {
+  readonly #answers = new Int32Array(new SharedArrayBuffer(8))
+  readonly #timeout: number
+  readonly #send: (request: DeviceRequest) => void
+  readonly #receive: () => ThreadAnswer | undefined
+  readonly #end: () => void
+  #isClosed = false
+
+  /** Starts the thread. Throws UnsupportedError where there are none. */
+  constructor(timeout: number) {
+    this.#timeout = timeout
+    const threads = threadsHere()
+    if (threads === null)
+      throw new UnsupportedError('WebGPU: there are no worker threads here, so that nothing can wait for the GPU. Call init({ thread: false }).')
+    const { port1, port2 } = new threads.MessageChannel()
+    const start: ThreadStart = { port: port2, answers: this.#answers }
+    const options = { workerData: start, transferList: [port2] }
+    const worker = new threads.Worker(new URL(threadEntry.url), options)
+    worker.unref()
+    const ended = (): void => {
+      this.#isClosed = true
+    }
+    worker.on('error', ended)
+    worker.on('exit', ended)
+    this.#send = (request) => worker.postMessage(request, request.kind === 'run' ? request.uploads.map(({ words }) => words.buffer) : [])
+    this.#receive = () => threads.receiveMessageOnPort(port1)?.message
+    // It ends itself when it is done: a thread that is terminated while WebGPU's package works takes the process with it.
+    this.#end = () => worker.postMessage({ kind: 'close' })
+  }
+
+  /** Whether it was ended, as it is when it does not answer in time. */
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Sends a request and waits for the answer. Throws the errors of {@link DeviceHost.answer}, and DeviceLostError if there is no answer in time. */
+  ask(request: DeviceRequest): DeviceAnswer {
+    if (this.#isClosed) throw new DeviceLostError('WebGPU: the thread of the GPU has ended. Call await init() again.', 'destroyed')
+    const before = Atomics.load(this.#answers, 0)
+    this.#send(request)
+    const limit = Atomics.load(this.#answers, 1) === 0 ? Math.max(START, this.#timeout) : this.#timeout
+    if (Atomics.wait(this.#answers, 0, before, limit) === 'timed-out') {
+      this.close()
+      throw new DeviceLostError(
+        `WebGPU: the GPU did not answer within ${limit} ms (request '${request.kind}'), and its thread was ended. If a kernel takes that long, compile smaller graphs, or raise init({ timeout }).`,
+        'timeout',
+      )
+    }
+    const message = this.#receive()
+    if (message === undefined) throw new DeviceLostError('WebGPU: the thread of the GPU said that it had answered, but sent nothing.', 'unknown')
+    if (message.ok) return message.answer
+    throw errorOf(message.failure)
+  }
+
+  /** Ends the thread, and with it what lies on the GPU. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#end()
+  }
+}

@@ -1,0 +1,72 @@
+// k0_convolution: convolution, 300 threads
+@group(0) @binding(0) var<storage, read_write> slab: array<u32>;
+@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 1>;
+fn tfx_floorDiv(a: u32, b: u32) -> u32 {
+  let q = tfx_div(a, b);
+  if (b == 0u || b == 0xffffffffu) { return q; }
+  return select(q, q - 1u, q * b != a && ((a ^ b) >> 31u) != 0u);
+}
+fn tfx_div(a: u32, b: u32) -> u32 {
+  let x = bitcast<i32>(a);
+  let y = bitcast<i32>(b);
+  if (b == 0u) { return select(select(0u, 0x7fffffffu, x > 0), 0x80000000u, x < 0); }
+  if (b == 0xffffffffu) { return select(0u - a, 0x7fffffffu, a == 0x80000000u); }
+  return bitcast<u32>(x / y);
+}
+fn tfx_remainder(a: u32, b: u32) -> u32 {
+  return select(a - tfx_floorDiv(a, b) * b, 0u, b == 0xffffffffu);
+}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
+  if (thread >= uniforms[0].x) { return; }
+  let k0 = 0u;
+  let k1 = 5u;
+  let k2 = 2u;
+  let k3 = 1u;
+  let k4 = 9u;
+  let t0 = uniforms[0].y;
+  let t1 = uniforms[0].z;
+  let t2 = uniforms[0].w;
+  let t3 = thread % (25u);
+  let t4 = thread / (25u);
+  let t5 = t4 % (6u);
+  let t6 = t4 / (6u);
+  var v7: u32 = k0;
+  for (var i8 = 0u; i8 < 4u; i8 += 1u) {
+    for (var i9 = 0u; i9 < 3u; i9 += 1u) {
+      for (var i10 = 0u; i10 < 3u; i10 += 1u) {
+        let t11 = t0 + t5 * 36u + i8 * 9u + i9 * 3u + i10 + k0 * 0u;
+        let t12 = slab[t11];
+        let t13 = tfx_floorDiv(t3, k1);
+        let t14 = t13 * k2;
+        let t15 = t14 + i9;
+        let t16 = t15 - k3;
+        let t17 = select(0u, 0xffffffffu, bitcast<i32>(t16) >= bitcast<i32>(k0));
+        let t18 = select(0u, 0xffffffffu, bitcast<i32>(t16) < bitcast<i32>(k4));
+        let t19 = t17 & t18;
+        let t20 = tfx_remainder(t3, k1);
+        let t21 = t20 * k2;
+        let t22 = t21 + i10;
+        let t23 = t22 - k3;
+        let t24 = select(0u, 0xffffffffu, bitcast<i32>(t23) >= bitcast<i32>(k0));
+        let t25 = select(0u, 0xffffffffu, bitcast<i32>(t23) < bitcast<i32>(k4));
+        let t26 = t24 & t25;
+        let t27 = t19 & t26;
+        let t28 = t1 + t6 * 324u + i8 * 81u + k0 * 324u + t16 * 9u + t23;
+        var m29: u32 = u32();
+        if (t27 != 0u) {
+          let t30 = slab[t28];
+          m29 = t30;
+        }
+        let t31 = v7;
+        let t32 = bitcast<u32>(bitcast<f32>(t12) * bitcast<f32>(m29));
+        let t33 = bitcast<u32>(bitcast<f32>(t32) + bitcast<f32>(t31));
+        v7 = t33;
+      }
+    }
+  }
+  let t34 = v7;
+  let t35 = t2 + t6 * 150u + t5 * 25u + t3;
+  slab[t35] = t34;
+}

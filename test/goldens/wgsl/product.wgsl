@@ -1,0 +1,89 @@
+// k0_mm: mm, tanh, 21 threads
+@group(0) @binding(0) var<storage, read_write> slab: array<u32>;
+@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 1>;
+fn tfx_tanh(x: u32) -> u32 {
+  let k0 = 729808896u;
+  let k1 = 1101004800u;
+  let k2 = 1262485630u;
+  let k3 = 1069066811u;
+  let k4 = 1060208640u;
+  let k5 = 3109978243u;
+  let k6 = 961571175u;
+  let k7 = 985088974u;
+  let k8 = 1007192328u;
+  let k9 = 1026206145u;
+  let k10 = 1042983594u;
+  let k11 = 1056964608u;
+  let k12 = 1065353216u;
+  let k13 = 2147483648u;
+  let t0 = x & 0x7fffffffu;
+  let t1 = tfx_lt(t0, k0);
+  let t2 = x & 0x7fffffffu;
+  let t3 = bitcast<u32>(bitcast<f32>(t2) + bitcast<f32>(t2));
+  let t4 = select(t3, k1, tfx_lt(k1, t3) != 0u);
+  let t5 = bitcast<u32>(bitcast<f32>(t4) * bitcast<f32>(k3));
+  let t6 = bitcast<u32>(bitcast<f32>(t5) + bitcast<f32>(k2));
+  let t7 = bitcast<u32>(bitcast<f32>(t6) - bitcast<f32>(k2));
+  let t8 = bitcast<u32>(bitcast<f32>(t7) * bitcast<f32>(k4));
+  let t9 = bitcast<u32>(bitcast<f32>(t4) - bitcast<f32>(t8));
+  let t10 = bitcast<u32>(bitcast<f32>(t7) * bitcast<f32>(k5));
+  let t11 = bitcast<u32>(bitcast<f32>(t9) - bitcast<f32>(t10));
+  let t12 = t6 << 23u;
+  let t13 = bitcast<u32>(bitcast<f32>(t11) * bitcast<f32>(t11));
+  let t14 = bitcast<u32>(bitcast<f32>(k6) * bitcast<f32>(t11));
+  let t15 = bitcast<u32>(bitcast<f32>(t14) + bitcast<f32>(k7));
+  let t16 = bitcast<u32>(bitcast<f32>(t15) * bitcast<f32>(t11));
+  let t17 = bitcast<u32>(bitcast<f32>(t16) + bitcast<f32>(k8));
+  let t18 = bitcast<u32>(bitcast<f32>(t17) * bitcast<f32>(t11));
+  let t19 = bitcast<u32>(bitcast<f32>(t18) + bitcast<f32>(k9));
+  let t20 = bitcast<u32>(bitcast<f32>(t19) * bitcast<f32>(t11));
+  let t21 = bitcast<u32>(bitcast<f32>(t20) + bitcast<f32>(k10));
+  let t22 = bitcast<u32>(bitcast<f32>(t21) * bitcast<f32>(t11));
+  let t23 = bitcast<u32>(bitcast<f32>(t22) + bitcast<f32>(k11));
+  let t24 = bitcast<u32>(bitcast<f32>(t23) * bitcast<f32>(t13));
+  let t25 = bitcast<u32>(bitcast<f32>(t24) + bitcast<f32>(t11));
+  let t26 = bitcast<u32>(bitcast<f32>(t12) - bitcast<f32>(k11));
+  let t27 = bitcast<u32>(bitcast<f32>(t25) * bitcast<f32>(t12));
+  let t28 = bitcast<u32>(bitcast<f32>(t27) + bitcast<f32>(t26));
+  let t29 = bitcast<u32>(bitcast<f32>(t28) + bitcast<f32>(k12));
+  let t30 = bitcast<u32>(bitcast<f32>(t28) / bitcast<f32>(t29));
+  let t31 = x & k13;
+  let t32 = t30 | t31;
+  let t33 = select(t32, x, t1 != 0u);
+  return t33;
+}
+fn tfx_lt(a: u32, b: u32) -> u32 {
+  return select(0u, 0xffffffffu, !tfx_isNan(a) && !tfx_isNan(b) && tfx_place(a) < tfx_place(b));
+}
+fn tfx_isNan(x: u32) -> bool {
+  return (x & 0x7fffffffu) > 0x7f800000u;
+}
+fn tfx_place(x: u32) -> i32 {
+  return bitcast<i32>(select(x, 0x80000000u - x, (x >> 31u) != 0u));
+}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
+  if (thread >= uniforms[0].x) { return; }
+  let k0 = 0u;
+  let t0 = uniforms[0].y;
+  let t1 = uniforms[0].z;
+  let t2 = uniforms[0].w;
+  let t3 = thread % (7u);
+  let t4 = thread / (7u);
+  var v5: u32 = k0;
+  for (var i6 = 0u; i6 < 5u; i6 += 1u) {
+    let t7 = t0 + t4 * 5u + i6;
+    let t8 = slab[t7];
+    let t9 = t1 + i6 * 7u + t3;
+    let t10 = slab[t9];
+    let t11 = v5;
+    let t12 = bitcast<u32>(bitcast<f32>(t8) * bitcast<f32>(t10));
+    let t13 = bitcast<u32>(bitcast<f32>(t12) + bitcast<f32>(t11));
+    v5 = t13;
+  }
+  let t14 = v5;
+  let t15 = tfx_tanh(t14);
+  let t16 = t2 + t4 * 7u + t3;
+  slab[t16] = t15;
+}

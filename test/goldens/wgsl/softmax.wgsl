@@ -1,0 +1,118 @@
+// k0_amax: softmax, 6 threads
+@group(0) @binding(0) var<storage, read_write> slab: array<u32>;
+@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 1>;
+fn tfx_max(a: u32, b: u32) -> u32 {
+  if (tfx_isNan(a)) { return a; }
+  if (tfx_isNan(b)) { return b; }
+  return select(b, a, tfx_rank(a) >= tfx_rank(b));
+}
+fn tfx_isNan(x: u32) -> bool {
+  return (x & 0x7fffffffu) > 0x7f800000u;
+}
+fn tfx_rank(x: u32) -> i32 {
+  return bitcast<i32>(x ^ (bitcast<u32>(bitcast<i32>(x) >> 31u) >> 1u));
+}
+fn tfx_exp(x: u32) -> u32 {
+  let k0 = 3268411392u;
+  let k1 = 1118961664u;
+  let k2 = 1262485758u;
+  let k3 = 1069066811u;
+  let k4 = 1060208640u;
+  let k5 = 3109978243u;
+  let k6 = 961571175u;
+  let k7 = 985088974u;
+  let k8 = 1007192328u;
+  let k9 = 1026206145u;
+  let k10 = 1042983594u;
+  let k11 = 1056964608u;
+  let k12 = 1065353216u;
+  let t0 = select(x, k0, tfx_lt(x, k0) != 0u);
+  let t1 = select(t0, k1, tfx_lt(k1, t0) != 0u);
+  let t2 = bitcast<u32>(bitcast<f32>(t1) * bitcast<f32>(k3));
+  let t3 = bitcast<u32>(bitcast<f32>(t2) + bitcast<f32>(k2));
+  let t4 = bitcast<u32>(bitcast<f32>(t3) - bitcast<f32>(k2));
+  let t5 = bitcast<u32>(bitcast<f32>(t4) * bitcast<f32>(k4));
+  let t6 = bitcast<u32>(bitcast<f32>(t1) - bitcast<f32>(t5));
+  let t7 = bitcast<u32>(bitcast<f32>(t4) * bitcast<f32>(k5));
+  let t8 = bitcast<u32>(bitcast<f32>(t6) - bitcast<f32>(t7));
+  let t9 = bitcast<u32>(bitcast<f32>(t8) * bitcast<f32>(t8));
+  let t10 = bitcast<u32>(bitcast<f32>(k6) * bitcast<f32>(t8));
+  let t11 = bitcast<u32>(bitcast<f32>(t10) + bitcast<f32>(k7));
+  let t12 = bitcast<u32>(bitcast<f32>(t11) * bitcast<f32>(t8));
+  let t13 = bitcast<u32>(bitcast<f32>(t12) + bitcast<f32>(k8));
+  let t14 = bitcast<u32>(bitcast<f32>(t13) * bitcast<f32>(t8));
+  let t15 = bitcast<u32>(bitcast<f32>(t14) + bitcast<f32>(k9));
+  let t16 = bitcast<u32>(bitcast<f32>(t15) * bitcast<f32>(t8));
+  let t17 = bitcast<u32>(bitcast<f32>(t16) + bitcast<f32>(k10));
+  let t18 = bitcast<u32>(bitcast<f32>(t17) * bitcast<f32>(t8));
+  let t19 = bitcast<u32>(bitcast<f32>(t18) + bitcast<f32>(k11));
+  let t20 = bitcast<u32>(bitcast<f32>(t19) * bitcast<f32>(t9));
+  let t21 = bitcast<u32>(bitcast<f32>(t20) + bitcast<f32>(t8));
+  let t22 = bitcast<u32>(bitcast<f32>(t21) + bitcast<f32>(k12));
+  let t23 = t3 >> 1u;
+  let t24 = t23 << 23u;
+  let t25 = bitcast<u32>(bitcast<f32>(t22) * bitcast<f32>(t24));
+  let t26 = t3 - t23;
+  let t27 = t26 << 23u;
+  let t28 = bitcast<u32>(bitcast<f32>(t25) * bitcast<f32>(t27));
+  return t28;
+}
+fn tfx_lt(a: u32, b: u32) -> u32 {
+  return select(0u, 0xffffffffu, !tfx_isNan(a) && !tfx_isNan(b) && tfx_place(a) < tfx_place(b));
+}
+fn tfx_place(x: u32) -> i32 {
+  return bitcast<i32>(select(x, 0x80000000u - x, (x >> 31u) != 0u));
+}
+fn tfx_sum(sum: u32, lacking: u32, added: u32) -> vec2<u32> {
+  let value = bitcast<f32>(added) - bitcast<f32>(lacking);
+  let total = bitcast<f32>(sum) + value;
+  let bits = bitcast<u32>(total);
+  let lost = bitcast<u32>((total - bitcast<f32>(sum)) - value);
+  return vec2<u32>(bits, select(lost, 0u, (bits & 0x7f800000u) == 0x7f800000u));
+}
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+  let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
+  if (thread >= uniforms[0].x) { return; }
+  let k0 = 4286578688u;
+  let k1 = 0u;
+  let k2 = 1065353216u;
+  let t0 = uniforms[0].y;
+  let t1 = uniforms[0].z;
+  var v2: u32 = k0;
+  for (var i3 = 0u; i3 < 40u; i3 += 1u) {
+    let t4 = t0 + thread * 40u + i3;
+    let t5 = slab[t4];
+    let t6 = tfx_max(v2, t5);
+    v2 = t6;
+  }
+  let t7 = v2;
+  var v8: u32 = t7;
+  var v9: u32 = k1;
+  var v9_lacking: u32 = 0u;
+  for (var i10 = 0u; i10 < 40u; i10 += 1u) {
+    let t11 = t0 + thread * 40u + i10;
+    let t12 = slab[t11];
+    let t13 = v8;
+    let t14 = bitcast<u32>(bitcast<f32>(t12) - bitcast<f32>(t13));
+    let t15 = tfx_exp(t14);
+    let t16 = t1 + thread * 40u + i10;
+    slab[t16] = t15;
+    let t17 = tfx_sum(v9, v9_lacking, t15);
+    v9_lacking = t17.y;
+    v9 = t17.x;
+  }
+  let t18 = v9;
+  var v19: u32 = t18;
+  let t20 = v19;
+  let t21 = bitcast<u32>(bitcast<f32>(k2) / bitcast<f32>(t20));
+  var v22: u32 = t21;
+  for (var i23 = 0u; i23 < 40u; i23 += 1u) {
+    let t24 = t1 + thread * 40u + i23;
+    let t25 = slab[t24];
+    let t26 = v22;
+    let t27 = bitcast<u32>(bitcast<f32>(t25) * bitcast<f32>(t26));
+    let t28 = t1 + thread * 40u + i23;
+    slab[t28] = t27;
+  }
+}

@@ -1,0 +1,148 @@
+// Graphs of operators on the GPU against inductor: pointwise exactly alike, sums and products at most a little further from float64.
+import { beforeAll, describe, expect, test } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { makeFx } from 'tensorfx/aot'
+import { compileGraph, init, loseDevice, stats } from 'tensorfx/webgpu'
+import { DeviceError, DeviceLostError } from '../../../src/gpu/errors.ts'
+import { DeviceProgram } from '../../../src/gpu/program.ts'
+import { compileFx } from '../../../src/inductor/pipeline.ts'
+import { withStrict } from '../../../src/kernels/index.ts'
+import { deviceHere } from './harness.ts'
+
+type Fn = (...inputs: Tensor[]) => Tensor | readonly Tensor[]
+
+/** Runs a function on the GPU and with inductor; returns the largest difference, relative to the largest value. */
+async function difference(fn: Fn, inputs: readonly Tensor[]): Promise<{ error: number; onWasm: readonly string[]; kernels: number }> {
+  const gm = torch.noGrad(() => makeFx((...args: Tensor[]) => [fn(...args)].flat() as Tensor[])(...inputs))
+  const graph = await compileGraph(gm, inputs)
+  const [got, want] = [(await graph.run(...inputs)) as Tensor[], withStrict(true, () => compileFx(gm, inputs)(...inputs)) as Tensor[]]
+  let error = 0
+  want.forEach((wanted, i) => {
+    const [a, b] = [got[i]?.to(torch.float32).flatten().toTypedArray() ?? [], wanted.to(torch.float32).flatten().toTypedArray()]
+    expect(got[i]?.shape).toEqual(wanted.shape)
+    expect(got[i]?.dtype).toBe(wanted.dtype)
+    const scale = Math.max(1e-30, ...Array.from(b, (value) => Math.abs(Number(value))).filter(Number.isFinite))
+    b.forEach((value, k) => {
+      if (Object.is(Number(value), Number(a[k])) || (Number.isNaN(value) && Number.isNaN(a[k]))) return
+      const one = Math.abs(Number(value) - Number(a[k])) / scale
+      error = Math.max(error, Number.isNaN(one) ? Infinity : one)
+    })
+  })
+  const result = { error, onWasm: graph.onWasm, kernels: graph.kernels.length }
+  graph.release()
+  return result
+}
+
+beforeAll(async () => init({ thread: false }))
+
+const x = (): Tensor => torch.randn([6, 40])
+
+describe('graphs on the GPU', () => {
+  const exact: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
+    ['a chain of functions', (a) => a.mul(2).add(1).tanh().sigmoid().exp(), [x()]],
+    ['a broadcast sum of a transposed matrix', (a, b) => a.t().add(b).relu(), [x(), torch.randn([1, 6])]],
+    [
+      'int64 beyond 32 bits through where',
+      (a) => torch.where(a.gt(0), a.mul(3), a),
+      [torch.tensor([6442450941n, -6442450941n, 5n], { dtype: torch.int64 })],
+    ],
+    ['comparisons with NaN', (a) => [a.isnan(), a.ne(a), a.eq(a), torch.maximum(a, torch.ones([3]))], [torch.tensor([NaN, Infinity, -0])]],
+    ['halves', (a) => a.to(torch.float16).mul(3).to(torch.float32), [x()]],
+    ['bools and small integers', (a) => [a.gt(0).logicalNot(), a.to(torch.uint8).add(200), a.to(torch.int8)], [x().mul(20)]],
+    ['a maximum', (a) => a.amax(1), [x()]],
+  ]
+  test.each(exact)('%s is bit-equal', async (_, fn, inputs) => {
+    expect(await difference(fn, inputs)).toMatchObject({ error: 0, onWasm: [] })
+  })
+
+  const close: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
+    ['softmax', (a) => torch.softmax(a, 1), [x()]],
+    ['a layer norm', (a) => nn.functional.layerNorm(a, [40]), [x()]],
+    ['a product', (a, b) => a.matmul(b).relu(), [torch.randn([33, 17]), torch.randn([17, 35])]],
+    ['a batch of products', (a, b) => torch.bmm(a, b.transpose(1, 2)), [torch.randn([3, 5, 7]), torch.randn([3, 6, 7])]],
+    ['a convolution', (a, w) => nn.functional.conv2d(a, w, null, { padding: 1, stride: 2 }), [torch.randn([2, 4, 9, 9]), torch.randn([6, 4, 3, 3])]],
+    [
+      'a convolution in groups',
+      (a, w) => nn.functional.conv2d(a, w, null, { padding: 1, groups: 2 }),
+      [torch.randn([2, 4, 8, 8]), torch.randn([6, 2, 3, 3])],
+    ],
+    ['a sum of 5,000 numbers', (a) => a.sum(), [torch.randn([5000])]],
+  ]
+  test.each(close)('%s is close', async (_, fn, inputs) => {
+    const { error, onWasm } = await difference(fn, inputs)
+    expect(onWasm).toEqual([])
+    expect(error).toBeLessThan(2e-6)
+  })
+
+  test('with more threads than a dimension of a dispatch has workgroups', async () => {
+    await init({ thread: false, limits: { workgroups: 7 } })
+    expect(await difference((a) => a.mul(2).add(1), [torch.randn([19_000])])).toMatchObject({ error: 0, kernels: 1 })
+    await init({ thread: false })
+  })
+
+  test('one submission and one read for each call, and nothing is made after the first', async () => {
+    const gm = makeFx((a: Tensor) => torch.softmax(a.matmul(a.t()), 1))(x())
+    const graph = await compileGraph(gm, [x()])
+    await graph.run(x())
+    const before = stats()
+    for (let i = 0; i < 5; i++) await graph.run(x())
+    const after = stats()
+    expect([(after?.submits ?? 0) - (before?.submits ?? 0), (after?.readbacks ?? 0) - (before?.readbacks ?? 0)]).toEqual([5, 5])
+    expect([after?.buffers, after?.pipelines, after?.bindGroups, after?.bytes]).toEqual([
+      before?.buffers,
+      before?.pipelines,
+      before?.bindGroups,
+      before?.bytes,
+    ])
+    graph.release()
+  })
+})
+
+describe('what fails on the GPU', () => {
+  test('float64 is refused with the node, or computed by WebAssembly', async () => {
+    const inputs = [torch.randn([4], { dtype: torch.float64 })]
+    await expect(difference((a) => a.exp(), inputs)).rejects.toThrow(/at node exp.*float64.*fallback: 'wasm'/s)
+    await init({ thread: false, fallback: 'wasm' })
+    expect((await difference((a) => a.to(torch.float32).mul(2).cumsum(0).add(1), inputs)).onWasm.length).toBeGreaterThan(0)
+    expect(await difference((a) => a.exp(), inputs)).toMatchObject({ error: 0, kernels: 0 })
+    await init({ thread: false })
+  })
+
+  test('more memory than a binding has is an error with the limit', async () => {
+    await init({ thread: false, limits: { bytes: 1 << 20 } })
+    await expect(difference((a) => a.mul(2), [torch.ones([200_000])])).rejects.toThrow(/needs \d+ bytes on the GPU.*maxStorageBufferBindingSize/s)
+    await init({ thread: false })
+  })
+
+  test('a shader that does not compile, and a dispatch that is not valid, name kernel and node and give no number', async () => {
+    const device = await deviceHere()
+    const dispatch = {
+      name: 'k0_mul',
+      nodes: ['mul_1'],
+      lines: ['model.ts:3'],
+      code: 'fn main() { let x = ; }',
+      threads: 1,
+      words: new Uint32Array(4),
+    }
+    await expect(DeviceProgram.create(device, [dispatch], 16)).rejects.toThrow(/kernel k0_mul \(of mul_1, at model.ts:3\) does not compile at line 1/)
+    const code = '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;\n@compute @workgroup_size(64) fn main() { slab[0] = 1u; }'
+    const program = await DeviceProgram.create(device, [{ ...dispatch, code }], 16)
+    program.destroy()
+    const failed = program.run(0, 1, [{ start: 0, length: 1 }])
+    await expect(failed).rejects.toThrow(DeviceError)
+    await expect(failed).rejects.toThrow(/k0_mul/)
+  })
+
+  test('a device that is lost in the middle of a call is a DeviceLostError, and the next call has another', async () => {
+    const gm = makeFx((a: Tensor) => a.mul(3))(torch.ones([4]))
+    const graph = await compileGraph(gm, [torch.ones([4])])
+    await graph.run(torch.ones([4]))
+    await loseDevice('next run')
+    await expect(graph.run(torch.ones([4]))).rejects.toThrow(DeviceLostError)
+    const run = async (): Promise<unknown> => ((await graph.run(torch.ones([4]))) as Tensor[])[0]?.toArray()
+    expect(await run()).toEqual([3, 3, 3, 3])
+    await loseDevice()
+    expect(await run()).toEqual([3, 3, 3, 3])
+  })
+})

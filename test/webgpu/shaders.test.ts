@@ -1,0 +1,104 @@
+// Shaders as text, without a GPU: the goldens that `npm run test:webgpu` runs on one, and the column of the scalar table.
+import { describe, expect, it, test } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import { makeFx } from 'tensorfx/aot'
+import type { Tensor } from 'tensorfx'
+import { DeviceError, DeviceLostError } from 'tensorfx/webgpu'
+import { UnsupportedError } from '../../src/errors/index.ts'
+import { errorOf, failureOf } from '../../src/gpu/thread.ts'
+import { planGraph } from '../../src/inductor/webgpu/plan.ts'
+import { bufferParam, call, DTYPES, dtypeInfo, load, at, loopVar, store } from '../../src/kernels/index.ts'
+import { scalarOps } from '../../src/kernels/scalars/rareOps.ts'
+import { isDefinedFor } from '../../src/kernels/scalars/scalarOps.ts'
+import type { ScalarOp } from '../../src/kernels/scalars/scalarOps.ts'
+import { emitGrid } from '../../src/kernels/wgsl/emitGrid.ts'
+import { whyNotOnDevice } from '../../src/kernels/wgsl/scalars.ts'
+
+type Program = (...inputs: Tensor[]) => Tensor
+
+const programs: readonly (readonly [string, Program, readonly Tensor[]])[] = [
+  ['pointwise', (x) => x.mul(2).add(1).relu(), [torch.ones([6, 40])]],
+  ['softmax', (x) => torch.softmax(x, 1), [torch.ones([6, 40])]],
+  ['product', (a, b) => a.matmul(b).tanh(), [torch.ones([3, 5]), torch.ones([5, 7])]],
+  ['convolution', (x, w) => nn.functional.conv2d(x, w, null, { padding: 1, stride: 2 }), [torch.ones([2, 4, 9, 9]), torch.ones([6, 4, 3, 3])]],
+  ['int64', (x) => torch.where(x.gt(0), x.mul(3), x.neg()), [torch.ones([5], { dtype: 'int64' })]],
+  ['halves', (x) => x.add(1).exp(), [torch.ones([5], { dtype: 'float16' })]],
+]
+
+/** The shaders of a program, one after the other. */
+function shadersOf(program: Program, inputs: readonly Tensor[]): string {
+  const gm = makeFx((...args: Tensor[]) => [program(...args)])(...inputs)
+  const { dispatches } = planGraph(
+    gm,
+    inputs.map(({ shape, dtype, strides }) => ({ shape, dtype, strides })),
+    'error',
+  )
+  return dispatches.map(({ name, nodes, threads, code }) => `// ${name}: ${nodes.join(', ')}, ${threads} threads\n${code}`).join('\n')
+}
+
+test.each(programs)('the shaders of a program (%s) are those of the golden', async (name, program, inputs) => {
+  await expect(shadersOf(program, inputs)).toMatchFileSnapshot(`../goldens/wgsl/${name}.wgsl`)
+})
+
+describe('the table of scalar operations', () => {
+  const entries = (Object.keys(scalarOps) as ScalarOp[]).flatMap((op) =>
+    DTYPES.filter((dtype) => isDefinedFor(op, dtype)).map((dtype) => [op, dtype] as const),
+  )
+
+  it('has shader code for each operation and dtype, or a reason that names what to do', () => {
+    const refused = new Set<string>()
+    for (const [op, dtype] of entries) {
+      const i = loopVar('i', 8)
+      const { arity, conditions } = scalarOps[op]
+      const inputs = Array.from({ length: arity }, (_, k) => bufferParam(`a${k}`, k < conditions ? 'bool' : dtype))
+      const value = call(op, ...inputs.map((input) => load(input, at([i, 1]))))
+      const out = bufferParam('out', value.dtype, 'write')
+      const emit = (): unknown => emitGrid({ name: 'case', params: [out, ...inputs], scratch: [], loops: [i], body: [store(out, at([i, 1]), value)] })
+      if (whyNotOnDevice(op, dtype) === null) expect(emit, `${op} of ${dtype}`).not.toThrow()
+      else {
+        refused.add(dtypeInfo[dtype].compute === 'float64' ? dtype : op)
+        expect(emit).toThrow(UnsupportedError)
+        expect(emit).toThrow(/fallback: 'wasm'/)
+      }
+    }
+    expect(entries.length - refused.size).toBeGreaterThan(300)
+    expect(refused.has('float64')).toBe(true)
+    expect([...refused].filter((name) => ['add', 'exp', 'tanh', 'pow', 'where', 'shl'].includes(name))).toEqual([])
+  })
+
+  it('never writes NaN or an infinity as a constant, which no shader compiles', () => {
+    for (const [, program, inputs] of programs) expect(shadersOf(program, inputs)).not.toMatch(/bitcast<f32>\(\d+u\)\s*[-+*/]|0x1p|[^\w]nan|inf\b/i)
+  })
+})
+
+describe('a graph', () => {
+  it('without shaders is refused with the node, or planned with WebAssembly in its middle', () => {
+    const x = torch.ones([4])
+    const gm = makeFx((value: Tensor) => [value.mul(2).cumsum(0).add(1)])(x)
+    const spec = { shape: x.shape, dtype: x.dtype, strides: x.strides }
+    expect(() => planGraph(gm, [spec], 'error')).toThrow(/^WebGPU: .*cumsum at node cumsum.* has no shader code/)
+    expect(planGraph(gm, [spec], 'wasm').steps.map(({ kind }) => kind)).toEqual(['device', 'operator', 'device'])
+  })
+
+  it('says of each kernel which line of the program it comes from', () => {
+    const x = torch.ones([4])
+    const [dispatch] = planGraph(
+      makeFx((value: Tensor) => [value.mul(2)])(x),
+      [{ shape: x.shape, dtype: x.dtype, strides: x.strides }],
+      'error',
+    ).dispatches
+    expect(dispatch?.nodes).toEqual(['mul'])
+    expect(dispatch?.lines[0]).toMatch(/shaders\.test\.ts:\d+$/)
+  })
+})
+
+test('errors keep their class, nodes and reason on the way between threads', () => {
+  const refused = errorOf(failureOf(new DeviceError('no', ['mul_1'])))
+  expect(refused).toBeInstanceOf(DeviceError)
+  expect(refused).toMatchObject({ message: 'no', nodes: ['mul_1'] })
+  const lost = errorOf(failureOf(new DeviceLostError('gone', 'destroyed')))
+  expect(lost).toBeInstanceOf(DeviceLostError)
+  expect(lost).toMatchObject({ message: 'gone', reason: 'destroyed' })
+  expect(errorOf(failureOf(new UnsupportedError('not here')))).toBeInstanceOf(UnsupportedError)
+  expect(errorOf(failureOf(new RangeError('odd')))).toMatchObject({ code: 'TFX_INTERNAL', message: expect.stringContaining('odd') })
+})
