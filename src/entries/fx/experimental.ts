@@ -6,6 +6,7 @@ export type { InputShape, NamedSize, ShapeIssue } from '../../aot/run/checkShape
 export {
   ConstraintViolationError,
   GuardOnDataDependentError,
+  GuardOnDataDependentError as GuardOnDataDependentSymNode,
   NotEqualError,
   RecordingShapeEnv,
   ShapeEnv,

@@ -29,6 +29,7 @@ import {
   sizeAtMost,
   sizeCeilDiv,
   sizeEq,
+  sizeNumber,
   sizeProduct,
   sizeSub,
 } from '../../tensor/index.ts'
@@ -323,10 +324,12 @@ export const arange: OpFunction<{
  * @throws ArgumentError if `steps` is negative.
  * @example torch.linspace(0, 1, 5).toArray() // [0, 0.25, 0.5, 0.75, 1]
  */
-export const linspace: OpFunction<(start: number, end: number, steps: number, options?: CreationOptions) => Tensor> = defineOp({
-  schema: 'linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
+export const linspace: OpFunction<(start: number, end: number, steps: Size, options?: CreationOptions) => Tensor> = defineOp({
+  schema: 'linspace(Scalar start, Scalar end, SymInt steps, *, ScalarType? dtype=None, bool requires_grad=False) -> Tensor',
   tags: ['creation'],
-  decompose: (start, end, steps, dtype, requiresGrad) => {
+  decompose: (start, end, count, dtype, requiresGrad) => {
+    // The step between two values depends on it: a symbol becomes its number, as in PyTorch.
+    const steps = sizeNumber(count)
     if (steps < 0) throw new ArgumentError(`torch.linspace: argument 'steps' must be at least 0, got ${steps}.`)
     return asLeaf('torch.linspace', rangeOf(start, steps > 1 ? (end - start) / (steps - 1) : 0, steps, dtype ?? getDefaultDtype()), requiresGrad)
   },
