@@ -24,7 +24,11 @@ const TURNS = 5
 
 /** Files that `npm test` leaves to `npm run test:all`, by the reason. Every room has tests beside them. `npm run test:long` takes a fifth of each row, another fifth each day, and all of the daily rows. */
 const LONG: Readonly<Record<string, readonly string[]>> = {
-  'starts worker threads and programs that load the package': ['test/data/loader.test.ts', 'test/checkpoint/kills.test.ts'],
+  'starts worker threads and programs that load the package': [
+    'test/data/loader.test.ts',
+    'test/checkpoint/kills.test.ts',
+    'test/kernels/threads/{bits,pool}.test.ts',
+  ],
   'starts worlds of several ranks': [
     'test/distributed/{allScenarios,deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,run}.test.ts',
   ],

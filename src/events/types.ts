@@ -253,6 +253,8 @@ export interface KernelEvent {
   readonly type: string
   /** The instructions that it was compiled to: `wasm`, or `wasm-relaxed` with fused multiply-add. */
   readonly engine: string
+  /** How many threads share its loops where that pays; see `torch.setNumThreads`. */
+  readonly threads: number
   /** Graph nodes that it computes. */
   readonly origins: readonly string[]
   /** The user's lines from which these nodes come. */

@@ -1,7 +1,7 @@
 // The stages of a compilation as events: what was lowered and what not, what was fused and what not, the memory plan, the kernels, the program.
 import { framesOf } from '../aot/joint/graphEvent.ts'
 import { announce, emit, wants } from '../events/index.ts'
-import { dtypeInfo, kernelCacheStats } from '../kernels/index.ts'
+import { dtypeInfo, getNumThreads, kernelCacheStats } from '../kernels/index.ts'
 import type { Compilation } from './compilation.ts'
 import { emitGroup } from './emit/kernels.ts'
 import type { EmittedGroup } from './emit/kernels.ts'
@@ -99,6 +99,7 @@ function tellKernels(c: Compilation): void {
       name: report.name,
       type: report.kind,
       engine: report.engine,
+      threads: getNumThreads(),
       origins: report.origins,
       lines: [...new Map(lines.map((frame) => [`${frame.file}:${frame.line}:${frame.column}`, frame])).values()],
       text: report.text,

@@ -19,6 +19,10 @@ class ThreadedKernel {
   readonly #run: Run
   readonly #work: Work
   readonly #positions: ReadonlyMap<Param, number>
+  /** Where the sizes are among the arguments, those of the last call, and the work that they are. */
+  readonly #sizesAt: readonly number[]
+  readonly #sizes: number[] = []
+  #lastWork = -1
   #parts: Parts | null | undefined
   /** Milliseconds for a unit of work on one thread; 0 before the first call. */
   #rate = 0
@@ -32,21 +36,37 @@ class ThreadedKernel {
     this.#run = run
     this.#work = workOf(kernel.body)
     this.#positions = new Map(kernel.params.map((param, i) => [param, i]))
+    this.#sizesAt = kernel.params.flatMap(({ kind }, i) => (kind === 'size' ? [i] : []))
+    this.#sizes = this.#sizesAt.map(() => NaN)
   }
 
   call(args: number[]): void {
     const threads = computingThreads()
-    const of: SizeOf = (param) => args[this.#positions.get(param) ?? -1] ?? 0
-    const work = threads === 1 ? 0 : this.#work(of)
-    if (threads === 1 || (work < LEAST_WORK && threadCosts.learns)) return this.#run(...args)
+    if (threads === 1) return this.#run(...args)
+    const work = this.#workIn(args)
+    if (work < LEAST_WORK && threadCosts.learns) return this.#run(...args)
     const calls = this.#calls++
     // Often at first, while the host still improves the code, and then now and then.
-    const learns = threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % 64 === 0)
-    if (learns) return this.#learn(args, work)
+    if (threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % 64 === 0)) return this.#learn(args, work)
     const expected = this.#rate * work
-    const now = performance.now()
-    if (threadCosts.learns && (expected < threadCosts.awake || now < this.#restsUntil)) return this.#run(...args)
-    this.#launch(args, of, threads, expected)
+    if (threadCosts.learns && (expected < threadCosts.awake || performance.now() < this.#restsUntil)) return this.#run(...args)
+    this.#launch(args, threads, expected)
+  }
+
+  #sizeIn(args: readonly number[]): SizeOf {
+    return (param) => args[this.#positions.get(param) ?? -1] ?? 0
+  }
+
+  #workIn(args: readonly number[]): number {
+    let isKnown = this.#lastWork >= 0
+    this.#sizesAt.forEach((at, i) => {
+      const size = args[at] ?? 0
+      if (this.#sizes[i] === size) return
+      this.#sizes[i] = size
+      isKnown = false
+    })
+    if (!isKnown) this.#lastWork = this.#work(this.#sizeIn(args))
+    return this.#lastWork
   }
 
   #learn(args: number[], work: number): void {
@@ -57,7 +77,8 @@ class ThreadedKernel {
     this.#rate = this.#rate === 0 || sample < this.#rate ? sample : 0.9 * this.#rate + 0.1 * sample
   }
 
-  #launch(args: number[], of: SizeOf, threads: number, expected: number): void {
+  #launch(args: number[], threads: number, expected: number): void {
+    const of = this.#sizeIn(args)
     const parts = (this.#parts ??= partsOf(this.#kernel))
     const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
     if (call === null) return this.#run(...args)

@@ -14,30 +14,7 @@ import { scratchBytes } from '../../../src/kernels/ir/scratchLayout.ts'
 import { emitKernel } from '../../../src/kernels/emit/emit.ts'
 import { tenth } from '../../helpers/rotation.ts'
 import { runOracle, runWasm, valuesOf } from '../harness.ts'
-import {
-  attendBackwardProblem,
-  attendProblem,
-  beginPiecesProblem,
-  endPiecesProblem,
-  packKeysProblem,
-  packValuesProblem,
-} from '../problems/attention.ts'
-import { directProblem, fastWinogradProblem, gatheredProblem, winogradProblem } from '../problems/convolutions.ts'
-import { pointwiseProblem, transposeProblem } from '../problems/nests.ts'
-import type { DrawProblem } from '../problems/problem.ts'
-import { gemmProblem, skinnyAcrossProblem, skinnyAlongProblem, unpackedProblem } from '../problems/products.ts'
-import { resampleProblem } from '../problems/resample.ts'
-import { directWeightProblem, winogradWeightProblem } from '../problems/weightGradients.ts'
-
-/** The problems of each schedule, and of each function that builds a kernel. */
-const problemsOf: Readonly<Record<string, DrawProblem>> = {
-  ...{ attend: attendProblem, beginPieces: beginPiecesProblem, endPieces: endPiecesProblem, attendBackward: attendBackwardProblem },
-  ...{ packKeys: packKeysProblem, packValues: packValuesProblem },
-  ...{ gemm: gemmProblem, unpackedProduct: unpackedProblem, skinnyAlong: skinnyAlongProblem, skinnyAcross: skinnyAcrossProblem },
-  ...{ direct: directProblem, winograd: winogradProblem, fastWinograd: fastWinogradProblem, winogradWeight: winogradWeightProblem },
-  ...{ directWeight: directWeightProblem, gathered: gatheredProblem },
-  ...{ transpose: transposeProblem, pointwiseKernel: pointwiseProblem, resample: resampleProblem },
-}
+import { problemsOf } from '../problems/all.ts'
 
 const PROBLEMS = 300
 /** The most bytes of a kernel, on any problem. */

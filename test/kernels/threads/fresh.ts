@@ -2,7 +2,7 @@
 
 /** The package on so many threads, which the file loads anew: `beforeEach(() => void vi.resetModules())`. Every loop is divided, as far as it can be, into chunks of one iteration or one vector. */
 export async function onThreads(threads: number) {
-  const { torch } = await import('../../../src/index.ts')
+  const { torch, compile } = await import('../../../src/index.ts')
   const { poolState } = await import('../../../src/kernels/threads/pool.ts')
   const { threadCosts } = await import('../../../src/kernels/threads/launch.ts')
   const { setWorkerHost, workerHost } = await import('../../../src/kernels/threads/workers.ts')
@@ -11,7 +11,7 @@ export async function onThreads(threads: number) {
   // The first tensor makes the heap, which is shared from now on.
   torch.zeros([1])
   Object.assign(threadCosts, { awake: 0, asleep: 0, chunk: 0, learns: false })
-  return { torch, poolState, threadCosts, setWorkerHost, workerHost, kernels }
+  return { torch, compile, poolState, threadCosts, setWorkerHost, workerHost, kernels }
 }
 
 /** Waits until workers take part: they start while this thread computes or waits. */

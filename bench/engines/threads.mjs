@@ -1,0 +1,85 @@
+// Measures one row of bench:engines on one thread and on several, in turns, in a process of its own: `node threads.mjs ROW THREADS [hog]`. With `hog`, another process takes a core.
+// The parent process gets the ratios of one thread to several: above 1, threads are a gain.
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { compile, nn, noGrad, optim, torch } from 'tensorfx'
+import { tensorfx } from '../ops/libraries.mjs'
+import { rows } from './rows.mjs'
+
+const ROUNDS = 24
+/** Milliseconds of a turn, and of a batch that is timed as one. */
+const [TURN, BATCH] = [25, 0.5]
+/** Milliseconds before the rounds: the engine optimises code, workers start, and the cost of the kernels is learnt. */
+const WARM_UP = 700
+
+const [, , name, count, hog] = process.argv
+if (name === '--hog') for (;;);
+const row = rows.find((one) => one.name === name)
+const threads = Number(count)
+torch.setNumThreads(threads)
+
+function valuesOf(input) {
+  const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input
+  return { shape, data: below === undefined ? torch.randn(shape).mul(scale).toTypedArray() : torch.randint(0, below, shape).int().toTypedArray() }
+}
+
+const example = (file) => import(new URL(`../../examples/${file}`, import.meta.url))
+const build = { compile, nn, noGrad, optim, torch, F: nn.functional, example }
+const inputs = Object.fromEntries(Object.entries(row.inputs).map(([key, input]) => [key, valuesOf(input)]))
+
+function timed(run, times) {
+  const start = performance.now()
+  for (let i = 0; i < times; i++) run()
+  return (performance.now() - start) / times
+}
+
+/** Batches of a turn, in milliseconds for a run. Between batches the event loop turns, as it does in programs. */
+async function turn(run, milliseconds, times) {
+  const samples = []
+  const until = performance.now() + milliseconds
+  do {
+    samples.push(timed(run, times))
+    await new Promise((resolve) => setImmediate(resolve))
+  } while (performance.now() < until)
+  return samples
+}
+
+const at = (samples, part) => samples.toSorted((a, b) => a - b)[Math.min(samples.length - 1, Math.floor(part * samples.length))]
+const text = (ms) => (ms < 1 ? `${(1000 * ms).toFixed(1)} µs` : `${ms.toFixed(2)} ms`)
+
+for (const mode of row.modes ?? ['eager', 'compiled']) {
+  const state = { F: nn.functional, ...(await row.prepare?.(build)) }
+  const options = row.options === undefined ? compile : (fn) => compile(fn, { options: row.options })
+  const { run } = tensorfx({ ...build, compile: options })[mode]({ inputs, trains: row.trains, ours: (values) => row.ours(values, state) })
+  const other = hog === undefined ? null : fork(fileURLToPath(import.meta.url), ['--hog'])
+  const samples = { one: [], several: [] }
+  for (const [who, n] of [
+    ['one', 1],
+    ['several', threads],
+  ]) {
+    torch.setNumThreads(n)
+    samples[who] = await turn(run, WARM_UP, 1)
+  }
+  const times = Math.max(1, Math.ceil(BATCH / at(samples.one, 0)))
+  for (const who of ['one', 'several']) samples[who] = []
+  for (let round = 0; round < 2 * ROUNDS; round++) {
+    const who = round % 2 === 0 ? 'one' : 'several'
+    torch.setNumThreads(who === 'one' ? 1 : threads)
+    run()
+    samples[who].push(...(await turn(run, TURN, times)))
+  }
+  other?.kill()
+  const { one, several } = samples
+  const ratios = Object.fromEntries(
+    [
+      ['best', 0],
+      ['median', 0.5],
+      ['tail', 0.95],
+    ].map(([key, part]) => [key, at(one, part) / at(several, part)]),
+  )
+  console.log(
+    `${row.name.padEnd(34)} ${mode.padEnd(9)} ${text(at(one, 0)).padStart(9)} ${text(at(several, 0)).padStart(9)}   best ${ratios.best.toFixed(2)}x, median ${ratios.median.toFixed(2)}x, 95th percentile ${ratios.tail.toFixed(2)}x`,
+  )
+  process.send?.({ name: row.name, mode, milliseconds: at(one, 0), ...ratios })
+}
+process.disconnect?.()
