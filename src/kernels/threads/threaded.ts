@@ -23,6 +23,7 @@ class ThreadedKernel {
   readonly #sizesAt: readonly number[]
   readonly #sizes: number[] = []
   #lastWork = -1
+  /** Null where no loop can be divided, undefined before that was asked. */
   #parts: Parts | null | undefined
   /** Milliseconds for a unit of work on one thread; 0 before the first call. */
   #rate = 0
@@ -42,7 +43,7 @@ class ThreadedKernel {
 
   call(args: number[]): void {
     const threads = computingThreads()
-    if (threads === 1) return this.#run(...args)
+    if (threads === 1 || this.#parts === null) return this.#run(...args)
     const work = this.#workIn(args)
     if (work < LEAST_WORK && threadCosts.learns) return this.#run(...args)
     const calls = this.#calls++
@@ -79,7 +80,8 @@ class ThreadedKernel {
 
   #launch(args: number[], threads: number, expected: number): void {
     const of = this.#sizeIn(args)
-    const parts = (this.#parts ??= partsOf(this.#kernel))
+    if (this.#parts === undefined) this.#parts = partsOf(this.#kernel)
+    const parts = this.#parts
     const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
     if (call === null) return this.#run(...args)
     const start = performance.now()
