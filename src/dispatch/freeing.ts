@@ -1,4 +1,5 @@
 // Frees the memory of tensors before the garbage collector does.
+/// <reference lib="esnext.disposable" preserve="true" />
 import { disposeBlock } from '../kernels/index.ts'
 import { checkMethod } from '../protocol/index.ts'
 import type { Storage, Tensor } from '../tensor/index.ts'
