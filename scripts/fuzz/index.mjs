@@ -2,7 +2,7 @@
 //
 //   --with makeFx|reinplace|aot   traces instead of compile
 //   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true
-//   --backend NAME       of compile; default inductor
+//   --backend NAME       of compile; default inductor. 'webgpu' leaves to WebAssembly what has no shader
 //   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)
@@ -28,6 +28,10 @@ const { values, positionals } = parseArgs({
 
 const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 const api = await loadApi((name) => import(`${dist}/${name}.js`))
+if (values.backend === 'webgpu') {
+  const { init } = await import(`${dist}/entries/webgpu.js`)
+  await init({ fallback: 'wasm' })
+}
 if (values.debugger && values.with !== 'compile') throw new Error('--debugger compares compiled programs')
 const count = Number(positionals[0] ?? 500)
 const first = Number(positionals[1] ?? Math.floor(Math.random() * 1e6))

@@ -12,8 +12,17 @@ export interface ThreadStart {
   readonly answers: Int32Array<SharedArrayBuffer>
 }
 
+/** A request, and its number, which the answer has too. */
+export interface ThreadRequest {
+  readonly number: number
+  readonly request: DeviceRequest
+}
+
 /** What the thread answers. */
-export type ThreadAnswer = { readonly ok: true; readonly answer: DeviceAnswer } | { readonly ok: false; readonly failure: Failure }
+export type ThreadAnswer = { readonly number: number } & (
+  | { readonly ok: true; readonly answer: DeviceAnswer }
+  | { readonly ok: false; readonly failure: Failure }
+)
 
 /** An error, as it is sent. */
 export interface Failure {
@@ -46,7 +55,7 @@ export const threadEntry: Script = scriptAt(() => new URL('../entries/webgpuThre
 /** How long the thread may take to read its modules, in milliseconds. */
 const START = 60_000
 
-const threadsHere = (): ReturnType<typeof workerThreads<ThreadStart, ThreadAnswer, DeviceRequest>> => workerThreads()
+const threadsHere = (): ReturnType<typeof workerThreads<ThreadStart, ThreadAnswer, ThreadRequest>> => workerThreads()
 
 /** Whether the GPU can have a thread that this one waits for. */
 export const hasThreads = (): boolean => threadsHere() !== null
@@ -55,9 +64,10 @@ export const hasThreads = (): boolean => threadsHere() !== null
 export class DeviceThread {
   readonly #answers = new Int32Array(new SharedArrayBuffer(8))
   readonly #timeout: number
-  readonly #send: (request: DeviceRequest) => void
+  readonly #send: (request: ThreadRequest) => void
   readonly #receive: () => ThreadAnswer | undefined
   readonly #end: () => void
+  #asked = 0
   #isClosed = false
 
   /** Starts the thread. Throws UnsupportedError where there are none. */
@@ -76,10 +86,10 @@ export class DeviceThread {
     }
     worker.on('error', ended)
     worker.on('exit', ended)
-    this.#send = (request) => worker.postMessage(request, request.kind === 'run' ? request.uploads.map(({ words }) => words.buffer) : [])
+    this.#send = (asked) => worker.postMessage(asked, asked.request.kind === 'run' ? asked.request.uploads.map(({ words }) => words.buffer) : [])
     this.#receive = () => threads.receiveMessageOnPort(port1)?.message
     // It ends itself when it is done: a thread that is terminated while WebGPU's package works takes the process with it.
-    this.#end = () => worker.postMessage({ kind: 'close' })
+    this.#end = () => worker.postMessage({ number: 0, request: { kind: 'close' } })
   }
 
   /** Whether it was ended, as it is when it does not answer in time. */
@@ -90,20 +100,33 @@ export class DeviceThread {
   /** Sends a request and waits for the answer. Throws the errors of {@link DeviceHost.answer}, and DeviceLostError if there is no answer in time. */
   ask(request: DeviceRequest): DeviceAnswer {
     if (this.#isClosed) throw new DeviceLostError('WebGPU: the thread of the GPU has ended. Call await init() again.', 'destroyed')
-    const before = Atomics.load(this.#answers, 0)
-    this.#send(request)
+    const number = ++this.#asked
+    this.#send({ number, request })
     const limit = Atomics.load(this.#answers, 1) === 0 ? Math.max(START, this.#timeout) : this.#timeout
-    if (Atomics.wait(this.#answers, 0, before, limit) === 'timed-out') {
+    const message = this.#answerTo(number, limit)
+    if (message === null) {
       this.close()
       throw new DeviceLostError(
         `WebGPU: the GPU did not answer within ${limit} ms (request '${request.kind}'), and its thread was ended. If a kernel takes that long, compile smaller graphs, or raise init({ timeout }).`,
         'timeout',
       )
     }
-    const message = this.#receive()
-    if (message === undefined) throw new DeviceLostError('WebGPU: the thread of the GPU said that it had answered, but sent nothing.', 'unknown')
     if (message.ok) return message.answer
     throw errorOf(message.failure)
+  }
+
+  /** Waits for the answer to a request; null if it does not come in time. An answer to an earlier request, which an error kept from being taken, is passed over. */
+  #answerTo(number: number, limit: number): ThreadAnswer | null {
+    const end = performance.now() + limit
+    for (;;) {
+      const known = Atomics.load(this.#answers, 0)
+      const message = this.#receive()
+      if (message?.number === number) return message
+      if (message !== undefined) continue
+      const left = end - performance.now()
+      if (left <= 0) return null
+      Atomics.wait(this.#answers, 0, known, left)
+    }
   }
 
   /** Ends the thread, and with it what lies on the GPU. */

@@ -202,7 +202,7 @@ class Planner {
           const operand = operands[grid.params.indexOf(memory)]
           if (operand?.kind === 'buffer') words[at] = (this.#places.get(operand.buffer) ?? 0) + operand.offset * wordsPer(operand.buffer.dtype)
         }
-      } else if (word.param.kind === 'scalar' && word.half === 0) {
+      } else if (word.kind === 'number' && word.param.kind === 'scalar' && word.half === 0) {
         const operand = operands[grid.params.indexOf(word.param)]
         if (operand?.kind === 'scalar')
           this.#numbers.push({ placeholder: operand.input.placeholder, dispatch: this.#dispatches.length, at, dtype: word.param.dtype })

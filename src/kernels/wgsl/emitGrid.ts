@@ -32,9 +32,10 @@ import { libraryFor } from './library.ts'
 import { checkOnDevice, emitConversion, emitScalar } from './scalars.ts'
 import { WgslCode } from './wgslCode.ts'
 
-/** What one word of a shader's uniforms holds: the number of threads, the first word of a memory, or a number of the call (an int64 has two words, the lower first). */
+/** What one word of a shader's uniforms holds: the number of threads, a zero, the first word of a memory, or a number of the call (an int64 has two words, the lower first). */
 export type ShaderWord =
   | { readonly kind: 'threads' }
+  | { readonly kind: 'zero' }
   | { readonly kind: 'memory'; readonly memory: Memory }
   | { readonly kind: 'number'; readonly param: ScalarParam | SizeParam; readonly half: 0 | 1 }
 
@@ -64,8 +65,8 @@ const sumOf = (terms: readonly string[]): string => (terms.length === 0 ? '0u' :
 
 class GridEmitter {
   readonly #grid: Grid
-  readonly #code = new WgslCode()
-  readonly #words: ShaderWord[] = [{ kind: 'threads' }]
+  readonly #code = new WgslCode('uniforms[0].y')
+  readonly #words: ShaderWord[] = [{ kind: 'threads' }, { kind: 'zero' }]
   readonly #bases = new Map<Memory, string>()
   readonly #numbers = new Map<Param, string>()
   readonly #loops = new Map<LoopVar, string>()

@@ -84,10 +84,17 @@ const binary: Readonly<Record<LaneBinary, (a: string, b: string) => string>> = {
 
 /** The body of a shader function while it is written. */
 export class WgslCode implements LaneCode<string> {
+  /** A zero that is known only when the shader runs; null where constants may be seen. */
+  readonly #zero: string | null
   readonly #lines: string[] = []
   readonly #constants = new Map<string, string>()
   #count = 0
   #indent = '  '
+
+  /** With `zero`, an expression that is 0 when the shader runs, compilers cannot compute with float constants: they take x * 0 for 0, which is wrong for NaN, infinities and -0, and x / 3 for x * (1 / 3). */
+  constructor(zero: string | null = null) {
+    this.#zero = zero
+  }
 
   /** A line as it is. */
   line(text: string): void {
@@ -122,7 +129,10 @@ export class WgslCode implements LaneCode<string> {
 
   /** A constant of 32 bits. It is a variable: a shader whose constant expressions are NaN or infinite does not compile. */
   word(bits: number): string {
-    const text = `${bits >>> 0}u`
+    return this.#constant(`${bits >>> 0}u`)
+  }
+
+  #constant(text: string): string {
     const known = this.#constants.get(text)
     if (known !== undefined) return known
     const name = `k${this.#constants.size}`
@@ -131,7 +141,8 @@ export class WgslCode implements LaneCode<string> {
   }
 
   f32(value: number): string {
-    return this.word(bitsOfFloat(value))
+    const text = `${bitsOfFloat(value)}u`
+    return this.#constant(this.#zero === null ? text : `${text} ^ ${this.#zero}`)
   }
 
   i32(value: number): string {

@@ -1,6 +1,6 @@
 // k0_convolution: convolution, 300 threads
 @group(0) @binding(0) var<storage, read_write> slab: array<u32>;
-@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 2>;
 fn tfx_floorDiv(a: u32, b: u32) -> u32 {
   let q = tfx_div(a, b);
   if (b == 0u || b == 0xffffffffu) { return q; }
@@ -20,14 +20,15 @@ fn tfx_remainder(a: u32, b: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 0u;
-  let k1 = 5u;
-  let k2 = 2u;
-  let k3 = 1u;
-  let k4 = 9u;
-  let t0 = uniforms[0].y;
-  let t1 = uniforms[0].z;
-  let t2 = uniforms[0].w;
+  let k0 = 0u ^ uniforms[0].y;
+  let k1 = 0u;
+  let k2 = 5u;
+  let k3 = 2u;
+  let k4 = 1u;
+  let k5 = 9u;
+  let t0 = uniforms[0].z;
+  let t1 = uniforms[0].w;
+  let t2 = uniforms[1].x;
   let t3 = thread % (25u);
   let t4 = thread / (25u);
   let t5 = t4 % (6u);
@@ -36,24 +37,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   for (var i8 = 0u; i8 < 4u; i8 += 1u) {
     for (var i9 = 0u; i9 < 3u; i9 += 1u) {
       for (var i10 = 0u; i10 < 3u; i10 += 1u) {
-        let t11 = t0 + t5 * 36u + i8 * 9u + i9 * 3u + i10 + k0 * 0u;
+        let t11 = t0 + t5 * 36u + i8 * 9u + i9 * 3u + i10 + k1 * 0u;
         let t12 = slab[t11];
-        let t13 = tfx_floorDiv(t3, k1);
-        let t14 = t13 * k2;
+        let t13 = tfx_floorDiv(t3, k2);
+        let t14 = t13 * k3;
         let t15 = t14 + i9;
-        let t16 = t15 - k3;
-        let t17 = select(0u, 0xffffffffu, bitcast<i32>(t16) >= bitcast<i32>(k0));
-        let t18 = select(0u, 0xffffffffu, bitcast<i32>(t16) < bitcast<i32>(k4));
+        let t16 = t15 - k4;
+        let t17 = select(0u, 0xffffffffu, bitcast<i32>(t16) >= bitcast<i32>(k1));
+        let t18 = select(0u, 0xffffffffu, bitcast<i32>(t16) < bitcast<i32>(k5));
         let t19 = t17 & t18;
-        let t20 = tfx_remainder(t3, k1);
-        let t21 = t20 * k2;
+        let t20 = tfx_remainder(t3, k2);
+        let t21 = t20 * k3;
         let t22 = t21 + i10;
-        let t23 = t22 - k3;
-        let t24 = select(0u, 0xffffffffu, bitcast<i32>(t23) >= bitcast<i32>(k0));
-        let t25 = select(0u, 0xffffffffu, bitcast<i32>(t23) < bitcast<i32>(k4));
+        let t23 = t22 - k4;
+        let t24 = select(0u, 0xffffffffu, bitcast<i32>(t23) >= bitcast<i32>(k1));
+        let t25 = select(0u, 0xffffffffu, bitcast<i32>(t23) < bitcast<i32>(k5));
         let t26 = t24 & t25;
         let t27 = t19 & t26;
-        let t28 = t1 + t6 * 324u + i8 * 81u + k0 * 324u + t16 * 9u + t23;
+        let t28 = t1 + t6 * 324u + i8 * 81u + k1 * 324u + t16 * 9u + t23;
         var m29: u32 = u32();
         if (t27 != 0u) {
           let t30 = slab[t28];

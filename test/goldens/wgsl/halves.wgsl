@@ -59,15 +59,16 @@ fn tfx_exp(x: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 1065353216u;
+  let k0 = 1065353216u ^ uniforms[0].y;
   let k1 = 2139095040u;
   let k2 = 947912704u;
   let k3 = 1191182336u;
   let k4 = 109051904u;
-  let k5 = 1199562752u;
-  let k6 = 2147483648u;
-  let t0 = uniforms[0].y;
-  let t1 = uniforms[0].z;
+  let k5 = 1199562752u ^ uniforms[0].y;
+  let k6 = 2139095040u ^ uniforms[0].y;
+  let k7 = 2147483648u;
+  let t0 = uniforms[0].z;
+  let t1 = uniforms[0].w;
   let t2 = t0 + thread;
   let t3 = slab[t2];
   let t4 = bitcast<u32>(bitcast<f32>(t3) + bitcast<f32>(k0));
@@ -79,8 +80,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t10 = bitcast<u32>(bitcast<f32>(t5) + bitcast<f32>(t9));
   let t11 = bitcast<u32>(bitcast<f32>(t10) - bitcast<f32>(t9));
   let t12 = tfx_lt(k5, t11);
-  let t13 = select(t11, k1, t12 != 0u);
-  let t14 = t4 & k6;
+  let t13 = select(t11, k6, t12 != 0u);
+  let t14 = t4 & k7;
   let t15 = t13 | t14;
   let t16 = tfx_exp(t15);
   let t17 = t16 & 0x7fffffffu;
@@ -91,8 +92,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t22 = bitcast<u32>(bitcast<f32>(t17) + bitcast<f32>(t21));
   let t23 = bitcast<u32>(bitcast<f32>(t22) - bitcast<f32>(t21));
   let t24 = tfx_lt(k5, t23);
-  let t25 = select(t23, k1, t24 != 0u);
-  let t26 = t16 & k6;
+  let t25 = select(t23, k6, t24 != 0u);
+  let t26 = t16 & k7;
   let t27 = t25 | t26;
   let t28 = t1 + thread;
   slab[t28] = t27;

@@ -30,8 +30,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
   let k0 = 0u;
-  let t0 = uniforms[0].y;
-  let t1 = uniforms[0].z;
+  let t0 = uniforms[0].z;
+  let t1 = uniforms[0].w;
   let t2 = t0 + 2u * (thread);
   let t3 = vec2<u32>(slab[t2], slab[t2 + 1u]);
   let t4 = tfx_l_lt(vec2<u32>(0u, 0u), t3);

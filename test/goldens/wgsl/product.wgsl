@@ -1,6 +1,6 @@
 // k0_mm: mm, tanh, 21 threads
 @group(0) @binding(0) var<storage, read_write> slab: array<u32>;
-@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 1>;
+@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 2>;
 fn tfx_tanh(x: u32) -> u32 {
   let k0 = 729808896u;
   let k1 = 1101004800u;
@@ -65,10 +65,10 @@ fn tfx_place(x: u32) -> i32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 0u;
-  let t0 = uniforms[0].y;
-  let t1 = uniforms[0].z;
-  let t2 = uniforms[0].w;
+  let k0 = 0u ^ uniforms[0].y;
+  let t0 = uniforms[0].z;
+  let t1 = uniforms[0].w;
+  let t2 = uniforms[1].x;
   let t3 = thread % (7u);
   let t4 = thread / (7u);
   var v5: u32 = k0;

@@ -74,11 +74,11 @@ fn tfx_sum(sum: u32, lacking: u32, added: u32) -> vec2<u32> {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 4286578688u;
-  let k1 = 0u;
-  let k2 = 1065353216u;
-  let t0 = uniforms[0].y;
-  let t1 = uniforms[0].z;
+  let k0 = 4286578688u ^ uniforms[0].y;
+  let k1 = 0u ^ uniforms[0].y;
+  let k2 = 1065353216u ^ uniforms[0].y;
+  let t0 = uniforms[0].z;
+  let t1 = uniforms[0].w;
   var v2: u32 = k0;
   for (var i3 = 0u; i3 < 40u; i3 += 1u) {
     let t4 = t0 + thread * 40u + i3;

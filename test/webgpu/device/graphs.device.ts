@@ -48,6 +48,13 @@ describe('graphs on the GPU', () => {
       [torch.tensor([6442450941n, -6442450941n, 5n], { dtype: torch.int64 })],
     ],
     ['comparisons with NaN', (a) => [a.isnan(), a.ne(a), a.eq(a), torch.maximum(a, torch.ones([3]))], [torch.tensor([NaN, Infinity, -0])]],
+    // A compiler that sees the constant takes x * 0 for 0, and x / 3 for x * (1 / 3).
+    [
+      'products with zero, of NaN, infinities and negative numbers',
+      (a) => [a.mul(0), a.mul(-0), a.abs().pow(-2).mul(0)],
+      [torch.tensor([NaN, Infinity, -2, 0, -0, 3])],
+    ],
+    ['divisions by constants', (a) => [a.div(3), a.div(7), a.mul(1 / 3)], [x()]],
     ['halves', (a) => a.to(torch.float16).mul(3).to(torch.float32), [x()]],
     ['bools and small integers', (a) => [a.gt(0).logicalNot(), a.to(torch.uint8).add(200), a.to(torch.int8)], [x().mul(20)]],
     ['a maximum', (a) => a.amax(1), [x()]],
