@@ -10,6 +10,11 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'runs on a checked heap, which must be there from the first tensor on': ['test/fuzz/operators.test.ts'],
   'counts what all caches of kernels hold': ['test/kernels/run/boundedCache.test.ts'],
   'registers an operator, which stays a member of tensors': ['test/ops/define/customOperator.test.ts'],
+  'draws with Graphviz, whose code has trapped in processes that had run many other files': [
+    'test/cli/graph.test.ts',
+    'test/fx/viewer/{svgTrap,viewer}.test.ts',
+    'test/fx/passes/dot/graphDrawer.test.ts',
+  ],
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 

@@ -28,6 +28,11 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(JSON.stringify(weight.toArray()))`,
     '[0.5,1]',
   ],
+  './webgpu': [
+    `import { DeviceError, DeviceReadError, compileGraph, stats } from 'tensorfx/webgpu'
+     console.log(typeof compileGraph, stats(), DeviceReadError.prototype instanceof Error, DeviceError.name)`,
+    'function null true DeviceError',
+  ],
   './func': [
     `import { grad, jacrev, vmap } from 'tensorfx/func'
      const { tensor } = await import('./test/built/parts.mjs')
