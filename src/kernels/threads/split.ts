@@ -37,9 +37,6 @@ export interface Split {
   readonly parts: readonly (readonly Stmt[])[]
   /** The parameters of every part: those of the kernel, its scratch memories, the variables of repeated loops, and the range: where it starts, and how far it goes. */
   readonly params: readonly Param[]
-  /** Where the scratch memories begin among the parameters, and the repeated variables. */
-  readonly scratchAt: number
-  readonly repeatedAt: number
 }
 
 /** Loops of fewer iterations than that are not divided if there is a loop inside. */
@@ -144,7 +141,5 @@ export function splitKernel(kernel: Kernel): Split | null {
     steps,
     parts: splitting.parts,
     params: [...params, ...own, ...splitting.repeated, splitting.first, splitting.count],
-    scratchAt: params.length,
-    repeatedAt: params.length + own.length,
   }
 }
