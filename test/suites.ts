@@ -32,16 +32,17 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   'starts worker threads and programs that load the package': [
     'test/data/loader.test.ts',
     'test/checkpoint/kills.test.ts',
-    'test/kernels/threads/{bits,pool}.test.ts',
+    'test/kernels/threads/{bits,overlap,pool}.test.ts',
+    'test/train/livePage.test.ts',
   ],
   'starts worlds of several ranks': [
     'test/distributed/{allScenarios,deaths,drawnCollectives,example,failures,fsdpOptions,history,kills,run}.test.ts',
   ],
   'draws programs, arguments or faults': [
     'test/fuzz/**/*.test.ts',
-    'test/memory/{faults,flat,soak,whole}.test.ts',
+    'test/memory/{faults,flat,limit,soak,whole}.test.ts',
     'test/trust/fuzz.test.ts',
-    'test/debug/{compareBackends,compareGradients,compareResNet,compareSamples,faults,levels,neverTouches,rightBackends}.test.ts',
+    'test/debug/{compareBackends,compareGradients,compareResNet,compareSamples,faults,levels,neverTouches,rightBackends,splitCheck,worstInput,worstInputWays}.test.ts',
     'test/debug/flight/faults.test.ts',
   ],
   'has many cases of one path through the code': [
@@ -49,7 +50,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/pytorch/**/*.test.ts',
     'test/kernels/schedules/everySchedule.test.ts',
     'test/dynamo/{loops,routing}.test.ts',
-    'test/inductor/{accuracy,emission,zeroSizes}.test.ts',
+    'test/inductor/{accuracy,emission,winograd,zeroSizes}.test.ts',
     'test/ops/packedWeights.test.ts',
     'test/examples/families.test.ts',
   ],
@@ -59,14 +60,14 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/kernels/memory/memoryFigures.test.ts',
   ],
   [EXAMPLES]: ['test/docs/pages.test.ts'],
-  [PORTED]: ['test/fx/z3GradualTypes.test.ts'],
+  [PORTED]: ['test/fx/z3GradualTypes.test.ts', 'test/fx/modules/transformToZ3.test.ts'],
   'trains for hundreds of steps': ['test/optim/autocastLosses.test.ts'],
   'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
     'test/cli/{minify,repro,scripts}.test.ts',
     'test/examples/{gptWatch,programs}.test.ts',
-    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,runRepro,runReproAside,twoBackends}.test.ts',
+    'test/debug/{backends,control,deaths,goldens,guide,histories,hostilePaths,isolate,limits,runRepro,runReproAside,sizes,twoBackends}.test.ts',
     'test/debug/flight/replay.test.ts',
   ],
 }
