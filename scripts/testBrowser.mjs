@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { day, launch } from './browser.mjs'
 
 // WebGPU on the processor, so that it is compared on machines without a graphics card too.
-const browser = await launch('test:browser', ['--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader'])
+const browser = await launch('test:browser', { software: true })
 if (browser === null) process.exit(0)
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -1,6 +1,12 @@
-// npm run test:webgpu: the tests that need a GPU, or a driver that computes on the CPU in its place. With --if-there they are left out, with the reason, where there is none; other arguments choose files.
-import { spawnSync } from 'node:child_process'
+// npm run test:webgpu: the tests that need a GPU, or a driver that computes on the CPU in its place, in Node and then in pages of headless Chromium.
+//
+//   --if-there     leaves them out, with the reason, where there is no GPU
+//   --pages a,b    the files that run in pages too; default: all that can
+//   other arguments choose files
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { testInPages } from './webgpu/pages.mjs'
 
 // Vulkan's loader reads the name of its driver when it is first used. Chromium brings a driver for the CPU.
 const SOFTWARE = '/usr/lib/chromium/vk_swiftshader_icd.json'
@@ -16,14 +22,39 @@ console.log(adapter.info.description || adapter.info.vendor)
 process.exit(0)
 `
 
-const ifThere = process.argv.includes('--if-there')
-const chosen = process.argv.slice(2).filter((argument) => argument !== '--if-there')
+const { values, positionals: chosen } = parseArgs({
+  allowPositionals: true,
+  options: { 'if-there': { type: 'boolean', default: false }, pages: { type: 'string', default: 'graphs,scalars,faults,steps,worker' } },
+})
 const probe = spawnSync(process.execPath, ['--input-type=module', '--eval', PROBE], { encoding: 'utf8' })
 if (probe.status !== 0) {
   const reason = probe.stderr.split('\n').find((line) => /Error/.test(line)) ?? `the process ended with ${probe.status ?? probe.signal}`
   console.log(`The tests on the GPU are left out: there is none here (${reason.trim()}). On Debian: apt-get install chromium libvulkan1.`)
-  process.exit(ifThere ? 0 : 1)
+  process.exit(values['if-there'] ? 0 : 1)
 }
 console.log(`The tests run on: ${probe.stdout.trim()}`)
-const { status } = spawnSync('npx', ['vitest', 'run', '--project', 'webgpu', ...chosen], { stdio: 'inherit' })
-process.exit(status ?? 1)
+
+/** Runs the files with vitest. Resolves to its exit code, and the numbers of its last line. */
+function inNode() {
+  return new Promise((resolve) => {
+    const child = spawn('npx', ['vitest', 'run', '--project', 'webgpu', ...chosen], { stdio: ['inherit', 'pipe', 'inherit'] })
+    let text = ''
+    child.stdout.on('data', (data) => {
+      process.stdout.write(data)
+      text += String(data)
+    })
+    child.on('close', (code) => {
+      const [, passed = '0', failed = '0'] = [...text.matchAll(/^(\d+) passed, (\d+) failed$/gm)].at(-1) ?? []
+      resolve({ code, passed: Number(passed), failed: Number(failed) })
+    })
+  })
+}
+
+const { code, passed, failed } = await inNode()
+const pages = values.pages.split(',').filter((name) => chosen.length === 0 || chosen.some((one) => name.includes(one)))
+const inPages =
+  pages.length === 0
+    ? null
+    : await testInPages(pages.map((name) => (name === 'worker' ? 'test/webgpu/page/worker.page.ts' : `test/webgpu/device/${name}.device.ts`)))
+if (inPages !== null) console.log(`${passed + inPages.passed} passed, ${failed + inPages.failed} failed`)
+process.exit(code !== 0 || (inPages?.failed ?? 0) > 0 ? 1 : 0)

@@ -15,11 +15,20 @@ export { explain } from './api/explain.ts'
 export type { CompileOptions, Compiled, CompiledModule, FunctionTrace } from './api/compile.ts'
 export type { KernelSummary } from '../aot/index.ts'
 export { resultsOf, runnable } from './backends/backend.ts'
-export type { Backend, BackendCode, BackendOptions } from './backends/backend.ts'
+export type { Backend, BackendCode, BackendOptions, CompileAsync } from './backends/backend.ts'
 export { ReluCompileError, ReluRuntimeError, defaultBackends } from './backends/builtIn.ts'
 export { interceptBackends } from './backends/interceptors.ts'
 export type { BackendInterceptor } from './backends/interceptors.ts'
-export { backendImports, installBackends, isImportable, labelOf, listBackends, lookupBackend, registerBackend } from './backends/registry.ts'
+export {
+  backendImports,
+  findBackend,
+  installBackends,
+  isImportable,
+  labelOf,
+  listBackends,
+  lookupBackend,
+  registerBackend,
+} from './backends/registry.ts'
 export { anySize, markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
 export type { DynamicRange } from './tree/marks.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './reports/errors.ts'

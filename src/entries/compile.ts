@@ -28,6 +28,7 @@ export type {
   Backend,
   BackendCode,
   BackendOptions,
+  CompileAsync,
   BreakReason,
   CompileOptions,
   Compiled,

@@ -111,11 +111,14 @@ export class Device {
 /** Held for as long as the program runs: what Node's package makes ends with its object. */
 let node: GPU | null = null
 
+/** A package of Node. Its name is an argument, since bundlers of pages would follow it otherwise. */
+const packageOf = async (name: string): Promise<typeof import('webgpu')> => import(/* @vite-ignore */ name)
+
 async function system(): Promise<GPU> {
   if (typeof navigator !== 'undefined' && 'gpu' in navigator) return navigator.gpu
   if (node !== null) return node
   try {
-    const { create } = await import('webgpu')
+    const { create } = await packageOf('webgpu')
     node = create([])
     return node
   } catch (cause) {

@@ -5,11 +5,11 @@ import { aotFunction } from '../../aot/index.ts'
 import type { CompileGraph } from '../../aot/index.ts'
 import { withConfig } from '../../config.ts'
 import { lookupBackend, runnable, resultsOf } from '../../dynamo/index.ts'
-import type { Backend } from '../../dynamo/index.ts'
+import type { Backend, CompileAsync } from '../../dynamo/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { isCallable, isFunction, valueText } from '../../protocol/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { getRngState, setRngState, Tensor } from '../../tensor/index.ts'
 import { importBackend, isModuleBackend } from '../script/backendModule.ts'
 import { isolatedInputs } from '../runs/isolated.ts'
 import { requireOnnxRuntime, onnxSession } from './onnxRuntime.ts'
@@ -58,6 +58,69 @@ function immediate(name: string, registered: string | null, compiles: boolean, c
   return { name, registered, compiles, isHere: true, with: async (gm, inputs, use) => use(keepingDraws(() => compile(gm, inputs))) }
 }
 
+/** A backend whose results are awaited; `captured` graphs are given as they are. */
+function awaiting(name: string, registered: string | null, compile: CompileAsync, captured: boolean): Candidate {
+  const prepare = captured ? asGivenAsync : loweredAsync
+  return { name, registered, compiles: true, isHere: true, with: async (gm, inputs, use) => use(await prepare(compile, gm, inputs)) }
+}
+
+async function asGivenAsync(compile: CompileAsync, gm: GraphModule, inputs: readonly unknown[]): Promise<Prepared> {
+  const own = gm.deepCopy()
+  const run = await compile(own, isolatedInputs(inputs))
+  return {
+    run: async (values) => {
+      const given = isolatedInputs(values)
+      return { outputs: tensorsIn(await run(...given)), given: tensorsIn(given) }
+    },
+    held: heldBy(own),
+  }
+}
+
+/** Ends a run where the results of a graph have to be awaited. */
+class Awaited extends Error {
+  readonly graph: GraphModule
+  readonly values: readonly unknown[]
+
+  constructor(graph: GraphModule, values: readonly unknown[]) {
+    super('the results of a graph have to be awaited')
+    this.graph = graph
+    this.values = values
+  }
+}
+
+/** As {@link lowered}. What is around the graph (weights, seeds, what is written back) runs twice: up to the graph, which says what it is given, and with its results. */
+async function loweredAsync(compile: CompileAsync, gm: GraphModule): Promise<Prepared> {
+  const compiled = new WeakMap<GraphModule, ReturnType<CompileAsync>>()
+  let results: readonly unknown[] | null = null
+  const code: CompileGraph = (graph) => {
+    delete graph.meta['writeBacks']
+    return (...values) => {
+      if (results === null) throw new Awaited(graph, values)
+      return results
+    }
+  }
+  const { run, held } = around(gm, code)
+  return {
+    held,
+    run: async (inputs) => {
+      const state = getRngState()
+      try {
+        return run(inputs)
+      } catch (awaited) {
+        if (!(awaited instanceof Awaited)) throw awaited
+        const { graph, values } = awaited
+        const made = compiled.get(graph) ?? compile(graph, values)
+        compiled.set(graph, made)
+        results = await (await made)(...values)
+        setRngState(state)
+        return run(inputs)
+      } finally {
+        results = null
+      }
+    },
+  }
+}
+
 /** What onnxruntime runs graphs on, by the name of the backend. */
 const ONNX_RUNTIMES: ReadonlyMap<string, OnnxRuntimeOptions> = new Map([
   ['onnxruntime', { executionProviders: ['wasm'] }],
@@ -89,7 +152,7 @@ const quietly = <T>(fn: () => T): T => withConfig({ reproAfter: null }, () => no
 
 /** Runs a compiled graph on copies of the inputs, and keeps these. */
 const onCopies =
-  (compiled: (...inputs: readonly unknown[]) => unknown): Prepared['run'] =>
+  (compiled: (...inputs: readonly unknown[]) => unknown): ((inputs: readonly unknown[]) => Ran) =>
   (values) => {
     const given = isolatedInputs(values)
     return { outputs: quietly(() => tensorsIn(compiled(...given))), given: tensorsIn(given) }
@@ -106,17 +169,21 @@ function asGiven(backend: Backend): Compile {
 }
 
 /** A registered backend gets what compile would give it: a graph of operators, whose weights, seeds and offsets are inputs. It is compiled by the first run. */
-function lowered(backend: Backend): Compile {
-  return (gm) => {
-    const own = gm.deepCopy()
-    const compiled = aotFunction((...args: readonly unknown[]) => tensorsIn(own.call(...args)), { fwCompiler: asCompiler(backend) })
-    const run = (...args: readonly unknown[]): unknown => {
-      // A node alone holds numbers that the program has drawn.
-      forgetDraw()
-      return compiled(...args)
-    }
-    return { run: onCopies(run), held: heldBy(own) }
+const lowered =
+  (backend: Backend): Compile =>
+  (gm) =>
+    around(gm, asCompiler(backend))
+
+/** A module, and compiled code in the place of its graph of operators. */
+function around(gm: GraphModule, fwCompiler: CompileGraph): { readonly run: (inputs: readonly unknown[]) => Ran; readonly held: Held } {
+  const own = gm.deepCopy()
+  const compiled = aotFunction((...args: readonly unknown[]) => tensorsIn(own.call(...args)), { fwCompiler })
+  const run = (...args: readonly unknown[]): unknown => {
+    // A node alone holds numbers that the program has drawn.
+    forgetDraw()
+    return compiled(...args)
   }
+  return { run: onCopies(run), held: heldBy(own) }
 }
 
 /** A backend as a compiler of graphs whose results come as an array, and which leave it to the caller to write them back to inputs. */
@@ -148,9 +215,15 @@ export async function candidate(backend: ComparedBackend, captured = false): Pro
     }
     const registered = isModuleBackend(backend) ? (await importBackend(backend)).name : backend
     // Registered backends take graphs of operators, as compile captures them.
-    return immediate(backend, registered, true, (captured ? asGiven : lowered)(lookupBackend(registered)))
+    const found = lookupBackend(registered)
+    if (found.compileAsync !== undefined) return awaiting(backend, registered, found.compileAsync, captured)
+    return immediate(backend, registered, true, (captured ? asGiven : lowered)(found))
   }
-  if (isCallable(backend) && isFunction(backend)) return immediate(backend.name === '' ? 'backend' : backend.name, null, true, asGiven(backend))
+  if (isCallable(backend) && isFunction(backend)) {
+    const name = backend.name === '' ? 'backend' : backend.name
+    if (backend.compileAsync !== undefined) return awaiting(name, null, backend.compileAsync, true)
+    return immediate(name, null, true, asGiven(backend))
+  }
   throw new ArgumentError(`compareBackends: a backend must be a name or a function (gm, inputs) => compiled, got ${valueText(backend)}.`)
 }
 

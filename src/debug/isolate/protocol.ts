@@ -4,8 +4,9 @@ import { graphToJson } from '../../fx/text/json.ts'
 import { graphFromJson } from '../../fx/text/readJson.ts'
 import type { GraphJson } from '../../fx/text/json.ts'
 import { messageOf, present } from '../../errors/index.ts'
-import { isObject, remembered } from '../../protocol/index.ts'
+import { hostProcess, isObject, remembered } from '../../protocol/index.ts'
 import { configDifferences, withConfig } from '../../config.ts'
+import { findBackend } from '../../dynamo/index.ts'
 import type { Config } from '../../config.ts'
 import { importBackend, isModuleBackend } from '../script/backendModule.ts'
 import type { Calls } from '../runs/history.ts'
@@ -105,6 +106,15 @@ export class QueryEncoder {
   }
 }
 
+/** Imports a module. Where the backend is there it may be missing: a worker's script has imported what a page cannot find by its name, such as `tensorfx/webgpu`. */
+async function importUnless(isThere: boolean, url: string): Promise<void> {
+  try {
+    await import(/* @vite-ignore */ url)
+  } catch (error) {
+    if (!isThere) throw error
+  }
+}
+
 /** The answering side: decodes, judges, answers. */
 export class QueryServer {
   readonly #inputs = new Map<number, PlainValue>()
@@ -130,7 +140,8 @@ export class QueryServer {
 
   async #judge(query: Query, imported: () => void): Promise<Outcome> {
     try {
-      for (const url of query.imports) await import(/* @vite-ignore */ url)
+      const isThere = hostProcess() === undefined && findBackend(query.spec.backend) !== null
+      for (const url of query.imports) await importUnless(isThere, url)
       if (isModuleBackend(query.spec.backend)) await importBackend(query.spec.backend)
       imported()
       const root = Object.fromEntries(query.attributes.map(([path, plain]): [string, unknown] => [path, fromPlain(plain)]))

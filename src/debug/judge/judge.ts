@@ -2,6 +2,7 @@
 // isolated one.
 import { checkArgument, checkArray, checkCount, isObject } from '../../protocol/index.ts'
 import { withConfig } from '../../config.ts'
+import { findBackend } from '../../dynamo/index.ts'
 import type { Backend } from '../../dynamo/index.ts'
 import { GraphModule } from '../../fx/index.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
@@ -18,6 +19,7 @@ import { contained } from '../runs/isolated.ts'
 import { judgeCalls } from './judgeCalls.ts'
 import type { CallFinding } from './judgeCalls.ts'
 import { settled } from './lateErrors.ts'
+import { replayed } from './replayed.ts'
 import { compareTwoModels } from './twoModels.ts'
 import type { Verdict } from './twoModels.ts'
 
@@ -77,10 +79,18 @@ export function judge(gm: GraphModule, inputs: readonly unknown[], spec: Failure
   })
 }
 
-/** Like {@link judge}, but an error that comes right after the call counts too: a rejected promise that nothing awaits, or what a callback of the next turn throws. */
-export async function judgeSettled(...args: Parameters<typeof judge>): Promise<Outcome> {
-  const { result, late } = await settled(() => judge(...args))
-  return late === null || result.status !== 'passes' ? result : ofError(late.thrown, args[2])
+/**
+ * Like {@link judge}, but an error that comes right after the call counts too: a rejected promise that nothing awaits, or what a callback of the next turn throws. Backends whose
+ * results must be awaited can be judged.
+ */
+export async function judgeSettled(...[gm, inputs, spec, given, earlier]: Parameters<typeof judge>): Promise<Outcome> {
+  const judged = async (backend: string | Backend | undefined): Promise<Outcome> => {
+    const { result, late } = await settled(() => judge(gm, inputs, spec, backend, earlier))
+    return late === null || result.status !== 'passes' ? result : ofError(late.thrown, spec)
+  }
+  const backend = given ?? spec.backend
+  const { compileAsync } = (typeof backend === 'string' ? findBackend(backend) : backend) ?? {}
+  return compileAsync === undefined ? judged(given) : replayed(compileAsync, judged)
 }
 
 const isByContract = ({ contract = false }: Pick<FailureSpec, 'contract'>, calls: Calls): boolean => contract || calls.length > 1

@@ -20,7 +20,15 @@ export interface Backend {
   (gm: GraphModule, exampleInputs: readonly unknown[]): BackendCode
   /** Whether what it returns is for the shapes of the example inputs only. Otherwise `compile(fn, { dynamic: true })` calls it with graphs that have sizes among their inputs, as numbers. */
   readonly staticShapes?: boolean
+  /** The same for programs that can only await results, as a page awaits those of WebGPU. `compareBackends` and its minifier call it in place of the backend. */
+  readonly compileAsync?: CompileAsync
 }
+
+/** Compiles a graph to code whose results are awaited. */
+export type CompileAsync = (
+  gm: GraphModule,
+  exampleInputs: readonly unknown[],
+) => Promise<(...inputs: readonly unknown[]) => Promise<readonly unknown[]>>
 
 /** What a backend says of itself when it is registered. */
 export interface BackendOptions {

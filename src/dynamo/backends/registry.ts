@@ -33,12 +33,15 @@ export function installBackends(entries: Readonly<Record<string, Entry>>): void 
   for (const [name, entry] of Object.entries(entries)) registry.set(name, entry)
 }
 
+/** The backend with that name; null if there is none. */
+export const findBackend = (name: string): Backend | null => registry.get(name)?.backend ?? null
+
 /** The backend with that name. Throws InvalidBackend. */
 export function lookupBackend(name: string): Backend {
   checkString('lookupBackend', 'name', name)
-  const entry = registry.get(name)
-  if (entry === undefined) throw new InvalidBackend(name, [...registry.keys()])
-  return entry.backend
+  const backend = findBackend(name)
+  if (backend === null) throw new InvalidBackend(name, [...registry.keys()])
+  return backend
 }
 
 /** Names of the backends, without those for debugging. */

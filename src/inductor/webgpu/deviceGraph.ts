@@ -291,3 +291,8 @@ export function webgpuBackend(gm: GraphModule, exampleInputs: readonly unknown[]
   const graph = planFor('webgpu', gm, exampleInputs, options)
   return Object.assign((...inputs: readonly unknown[]) => graph.call(...inputs), { graph })
 }
+
+webgpuBackend.compileAsync = async (gm: GraphModule, exampleInputs: readonly unknown[]) => {
+  const graph = await compileGraph(gm, exampleInputs)
+  return async (...inputs: readonly unknown[]): Promise<readonly unknown[]> => graph.run(...inputs)
+}
