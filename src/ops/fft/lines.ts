@@ -1,53 +1,43 @@
 // The primitive of all Fourier transforms: lines of complex numbers in pairs, without a factor. The transforms are composed of it, so that derivatives and vmap follow.
-import { DTypeError, InternalError, ShapeError } from '../../errors/index.ts'
+import { DTypeError, ShapeError } from '../../errors/index.ts'
 import { BoundedCache } from '../../kernels/index.ts'
-import { Tensor, formatShape, windowOf } from '../../tensor/index.ts'
+import { Tensor, formatShape } from '../../tensor/index.ts'
 import { defineOp } from '../define/defineOp.ts'
+import { launch } from '../eager/launch.ts'
 import type { Op } from '../generated/signatures.ts'
 import { sizeAt } from '../shared/shapes.ts'
 import { contiguous } from '../view/reshape.ts'
-import { planOf } from './plan.ts'
-import type { Complex, Plan } from './plan.ts'
+import { putTogether, takeApart } from './kernels.ts'
+import { empty, planOf } from './plan.ts'
+import type { Plan } from './plan.ts'
 
-/** Plans and their working memory, by length. */
-const plans = new BoundedCache<Plan & { readonly x: Complex; readonly work: Complex }>('Fourier transforms', 64 * 2 ** 20)
+/** Plans by length. */
+const plans = new BoundedCache<Plan>('Fourier transforms', 64 * 2 ** 20)
 
-function planFor(n: number): Plan & { readonly x: Complex; readonly work: Complex } {
+function planFor(n: number): Plan {
   const key = String(n)
-  const known = plans.get(key)
-  if (known !== undefined) return known
-  const plan = planOf(n)
-  const numbers = (): Complex => ({ re: new Float64Array(plan.room), im: new Float64Array(plan.room) })
-  const made = { ...plan, x: numbers(), work: numbers() }
-  plans.set(key, made, plan.bytes + 32 * plan.room)
-  return made
+  let plan = plans.get(key)
+  if (plan === undefined) {
+    plan = planOf(n)
+    plans.set(key, plan, plan.bytes)
+  }
+  return plan
 }
 
-/** Where the numbers of a contiguous tensor are. */
-function numbersOf(tensor: Tensor): { readonly data: Float32Array | Float64Array; readonly start: number } {
-  const { data, base } = windowOf(tensor)
-  if (!(data instanceof Float32Array || data instanceof Float64Array)) throw new InternalError(`a Fourier transform of ${tensor.dtype}`)
-  return { data, start: base + tensor.offset }
-}
+/** As many lines go through all stages together as stay in the processor's cache, in complex numbers. */
+const TOGETHER = 2 ** 13
 
-/** Transforms `count` lines of `n` pairs. The way back is the same transform with the parts exchanged. */
+/** Transforms lines of `n` pairs. The way back is the same transform with the parts exchanged. */
 function transformLines(source: Tensor, target: Tensor, n: number, inverse: boolean): void {
-  const { x, work, run } = planFor(n)
-  const [first, second] = inverse ? [x.im, x.re] : [x.re, x.im]
-  const from = numbersOf(source)
-  const to = numbersOf(target)
-  const lines = source.numel / (2 * n)
-  for (let line = 0; line < lines; line++) {
-    const [a, b] = [from.start + 2 * n * line, to.start + 2 * n * line]
-    for (let k = 0; k < n; k++) {
-      first[k] = from.data[a + 2 * k] ?? 0
-      second[k] = from.data[a + 2 * k + 1] ?? 0
-    }
-    run(x, work)
-    for (let k = 0; k < n; k++) {
-      to.data[b + 2 * k] = first[k] ?? 0
-      to.data[b + 2 * k + 1] = second[k] ?? 0
-    }
+  const { room, run } = planFor(n)
+  const dtype = source.dtype === 'float32' ? 'float32' : 'float64'
+  const all = source.numel / (2 * n)
+  const most = Math.min(all, Math.max(1, Math.floor(TOGETHER / room)))
+  const [x, work] = [empty(most * room), empty(most * room)]
+  for (let line = 0; line < all; line += most) {
+    const lines = Math.min(most, all - line)
+    launch(takeApart(dtype, inverse), [...x, source], [2 * n * line, lines, n, room])
+    launch(putTogether(dtype, inverse), [target, ...run(x, work, lines)], [2 * n * line, lines, n, room])
   }
 }
 

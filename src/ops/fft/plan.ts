@@ -1,36 +1,33 @@
-// Plans of discrete Fourier transforms of one length: factors and roots of unity, computed once. Lengths of small factors are transformed stage by stage (Stockham's order, no
-// permutation); others as a convolution of a length of small factors (Bluestein).
+// Plans of discrete Fourier transforms of one length: factors and roots of unity, computed once. Lengths of small factors are transformed stage by stage; others as a convolution of a length
+// of small factors (Bluestein).
+import { present } from '../../errors/index.ts'
+import { Tensor, windowOf } from '../../tensor/index.ts'
+import { launch } from '../eager/launch.ts'
+import { LARGEST_FACTOR, multiply, stageKernel } from './kernels.ts'
 
-/** Numbers in two arrays: the real parts and the imaginary parts. */
-export interface Complex {
-  readonly re: Float64Array
-  readonly im: Float64Array
-}
+/** Complex numbers: the real parts and the imaginary parts, in float64. */
+export type Parts<T> = readonly [re: T, im: T]
 
 /** Transforms of one length. */
 export interface Plan {
   /** Bytes that the plan keeps. */
   readonly bytes: number
-  /** Replaces the first n numbers of `x` by their transform; `work` is as long as the plan's own arrays demand. */
-  run(x: Complex, work: Complex): void
-  /** How many numbers `x` and `work` must have room for. */
+  /** How many numbers each line of `x` and `work` has; what comes after the line's own numbers is 0 at the start. */
   readonly room: number
+  /** Transforms the lines of `x`, with the help of as much memory in `work`; returns which of the two has the results. */
+  run(x: Parts<Tensor>, work: Parts<Tensor>, lines: number): Parts<Tensor>
 }
 
-/** The largest factor that a stage of its own takes. */
-const LARGEST_FACTOR = 31
-
-/** The factors of the stages, 4 before 2; null if one is too large. */
+/** The factors of the stages; null if one is too large. */
 function factorsOf(n: number): readonly number[] | null {
   const factors: number[] = []
   let left = n
-  for (const factor of [4, 2, 3, 5]) for (; left % factor === 0; left /= factor) factors.push(factor)
-  for (let factor = 7; left > 1 && factor <= LARGEST_FACTOR; factor += 2) for (; left % factor === 0; left /= factor) factors.push(factor)
+  for (const factor of [4, 2, 3, 5, 7, 11, LARGEST_FACTOR]) for (; left % factor === 0; left /= factor) factors.push(factor)
   return left === 1 ? factors : null
 }
 
 /** cos and -sin of 2 pi k / n. By symmetry from the first eighth, where both are exact to the last bit or so. */
-function rootsOf(n: number): Complex {
+function rootsOf(n: number): Parts<Float64Array> {
   const [re, im] = [new Float64Array(n), new Float64Array(n)]
   for (let k = 0; k < n; k++) {
     // 8 k = octant * n + rest
@@ -46,162 +43,62 @@ function rootsOf(n: number): Complex {
     re[k] = c
     im[k] = -s
   }
-  return { re, im }
+  return [re, im]
 }
 
-type Stage = (length: number, stride: number, x: Complex, y: Complex) => void
+/** Memory for `n` numbers. */
+export const empty = (n: number): Parts<Tensor> => [Tensor.empty([n], 'float64'), Tensor.empty([n], 'float64')]
 
-/** A stage of two: the halves added and subtracted. */
-const stageOfTwo =
-  (n: number, roots: Complex): Stage =>
-  (length, stride, x, y) => {
-    const m = length / 2
-    const xr = x.re
-    const xi = x.im
-    const yr = y.re
-    const yi = y.im
-    const step = n / length
-    for (let p = 0; p < m; p++) {
-      const c = roots.re[p * step] ?? 1
-      const s = roots.im[p * step] ?? 0
-      for (let q = 0; q < stride; q++) {
-        const a = q + stride * p
-        const b = a + stride * m
-        const ar = xr[a] ?? 0
-        const ai = xi[a] ?? 0
-        const br = xr[b] ?? 0
-        const bi = xi[b] ?? 0
-        const to = q + stride * 2 * p
-        yr[to] = ar + br
-        yi[to] = ai + bi
-        yr[to + stride] = (ar - br) * c - (ai - bi) * s
-        yi[to + stride] = (ar - br) * s + (ai - bi) * c
+/** Copies numbers to where kernels read them. */
+function tensorsOf(parts: Parts<Float64Array>): Parts<Tensor> {
+  const tensors = empty(parts[0].length)
+  parts.forEach((values, i) => {
+    const { data, base } = windowOf(present(tensors[i], 'a part'))
+    for (let k = 0; k < values.length; k++) data[base + k] = values[k] ?? 0
+  })
+  return tensors
+}
+
+interface Stage {
+  readonly radix: number
+  /** How many steps of the stage have roots of their own. */
+  readonly steps: number
+  readonly stride: number
+  readonly roots: Parts<Tensor>
+}
+
+/** The stages of `n` numbers. In a stage of transforms of `length` numbers, result j of step p is multiplied by the root of index p * j of `length`. */
+function stagesOf(n: number, factors: readonly number[]): readonly Stage[] {
+  const [re, im] = rootsOf(n)
+  const stages: Stage[] = []
+  let stride = 1
+  for (const radix of factors) {
+    const steps = n / stride / radix
+    const own: Parts<Float64Array> = [new Float64Array(steps * (radix - 1)), new Float64Array(steps * (radix - 1))]
+    for (let p = 0, to = 0; p < steps; p++) {
+      for (let j = 1; j < radix; j++, to++) {
+        own[0][to] = re[p * j * stride] ?? 1
+        own[1][to] = im[p * j * stride] ?? 0
       }
     }
+    stages.push({ radix, steps, stride, roots: tensorsOf(own) })
+    stride *= radix
   }
-
-/** A stage of four, where the inner roots of unity are 1, -i, -1 and i. */
-const stageOfFour =
-  (n: number, roots: Complex): Stage =>
-  (length, stride, x, y) => {
-    const m = length / 4
-    const xr = x.re
-    const xi = x.im
-    const yr = y.re
-    const yi = y.im
-    const wr = roots.re
-    const wi = roots.im
-    const step = n / length
-    for (let p = 0; p < m; p++) {
-      const k = p * step
-      const c1 = wr[k] ?? 1
-      const s1 = wi[k] ?? 0
-      const c2 = wr[2 * k] ?? 1
-      const s2 = wi[2 * k] ?? 0
-      const c3 = wr[3 * k] ?? 1
-      const s3 = wi[3 * k] ?? 0
-      for (let q = 0; q < stride; q++) {
-        const a = q + stride * p
-        const b = a + stride * m
-        const c = b + stride * m
-        const d = c + stride * m
-        const ar = xr[a] ?? 0
-        const ai = xi[a] ?? 0
-        const br = xr[b] ?? 0
-        const bi = xi[b] ?? 0
-        const cr = xr[c] ?? 0
-        const ci = xi[c] ?? 0
-        const dr = xr[d] ?? 0
-        const di = xi[d] ?? 0
-        const pr = ar + cr
-        const pi = ai + ci
-        const mr = ar - cr
-        const mi = ai - ci
-        const qr = br + dr
-        const qi = bi + di
-        // -i (b - d)
-        const tr = bi - di
-        const ti = dr - br
-        const to = q + stride * 4 * p
-        yr[to] = pr + qr
-        yi[to] = pi + qi
-        const ur = mr + tr
-        const ui = mi + ti
-        yr[to + stride] = ur * c1 - ui * s1
-        yi[to + stride] = ur * s1 + ui * c1
-        const vr = pr - qr
-        const vi = pi - qi
-        yr[to + 2 * stride] = vr * c2 - vi * s2
-        yi[to + 2 * stride] = vr * s2 + vi * c2
-        const wr3 = mr - tr
-        const wi3 = mi - ti
-        yr[to + 3 * stride] = wr3 * c3 - wi3 * s3
-        yi[to + 3 * stride] = wr3 * s3 + wi3 * c3
-      }
-    }
-  }
-
-/** A stage of any factor: a small transform by its definition. */
-function stageOf(factor: number, n: number, roots: Complex): Stage {
-  const { re: ir, im: ii } = rootsOf(factor)
-  const [ar, ai] = [new Float64Array(factor), new Float64Array(factor)]
-  return (length, stride, x, y) => {
-    const m = length / factor
-    const step = n / length
-    for (let p = 0; p < m; p++) {
-      for (let q = 0; q < stride; q++) {
-        for (let k = 0; k < factor; k++) {
-          const from = q + stride * (p + k * m)
-          ar[k] = x.re[from] ?? 0
-          ai[k] = x.im[from] ?? 0
-        }
-        for (let j = 0; j < factor; j++) {
-          let sr = 0
-          let si = 0
-          for (let k = 0; k < factor; k++) {
-            const root = (j * k) % factor
-            const c = ir[root] ?? 1
-            const s = ii[root] ?? 0
-            sr += (ar[k] ?? 0) * c - (ai[k] ?? 0) * s
-            si += (ar[k] ?? 0) * s + (ai[k] ?? 0) * c
-          }
-          const c = roots.re[p * step * j] ?? 1
-          const s = roots.im[p * step * j] ?? 0
-          const to = q + stride * (factor * p + j)
-          y.re[to] = sr * c - si * s
-          y.im[to] = sr * s + si * c
-        }
-      }
-    }
-  }
+  return stages
 }
 
 function stagedPlan(n: number, factors: readonly number[]): Plan {
-  const roots = rootsOf(n)
-  const kinds = new Map<number, Stage>([
-    [2, stageOfTwo(n, roots)],
-    [4, stageOfFour(n, roots)],
-  ])
-  const stages = factors.map((factor): readonly [number, Stage] => {
-    const stage = kinds.get(factor) ?? stageOf(factor, n, roots)
-    kinds.set(factor, stage)
-    return [factor, stage]
-  })
+  const stages = stagesOf(n, factors)
   return {
     room: n,
-    bytes: 16 * n,
-    run(x, work) {
+    bytes: stages.reduce((bytes, { radix, steps }) => bytes + 16 * steps * (radix - 1), 0),
+    run(x, work, lines) {
       let [from, to] = [x, work]
-      let [length, stride] = [n, 1]
-      for (const [factor, stage] of stages) {
-        stage(length, stride, from, to)
-        length /= factor
-        stride *= factor
+      for (const { radix, steps, stride, roots } of stages) {
+        launch(stageKernel(radix, stride === 1), [...to, ...from, ...roots], [lines, n, steps, stride])
         ;[from, to] = [to, from]
       }
-      if (from === x) return
-      x.re.set(from.re.subarray(0, n))
-      x.im.set(from.im.subarray(0, n))
+      return from
     },
   }
 }
@@ -213,50 +110,39 @@ function chirpPlan(n: number): Plan {
   const inner = planOf(m)
   // exp(-i pi k² / n): the squares are taken modulo 2n, where they are exact.
   const double = rootsOf(2 * n)
-  const chirp: Complex = { re: new Float64Array(n), im: new Float64Array(n) }
-  const filter: Complex = { re: new Float64Array(m), im: new Float64Array(m) }
+  const chirp: Parts<Float64Array> = [new Float64Array(n), new Float64Array(n)]
+  const filter: Parts<Float64Array> = [new Float64Array(m), new Float64Array(m)]
   let square = 0
   for (let k = 0; k < n; k++) {
-    const [c, s] = [double.re[square] ?? 1, double.im[square] ?? 0]
-    chirp.re[k] = c
-    chirp.im[k] = s
+    const [c, s] = [double[0][square] ?? 1, double[1][square] ?? 0]
+    chirp[0][k] = c
+    chirp[1][k] = s
     for (const at of k === 0 ? [0] : [k, m - k]) {
-      filter.re[at] = c
-      filter.im[at] = -s
+      filter[0][at] = c
+      filter[1][at] = -s
     }
     square = (square + 2 * k + 1) % (2 * n)
   }
-  const scratch: Complex = { re: new Float64Array(m), im: new Float64Array(m) }
-  inner.run(filter, scratch)
+  const factors = tensorsOf(chirp)
+  const transformed = inner.run(tensorsOf(filter), empty(m), 1)
+  const exchanged = ([re, im]: Parts<Tensor>): Parts<Tensor> => [im, re]
   return {
     room: m,
-    bytes: 16 * (2 * n + 2 * m) + inner.bytes,
-    run(x, work) {
-      for (let k = 0; k < n; k++) {
-        const [a, b, c, s] = [x.re[k] ?? 0, x.im[k] ?? 0, chirp.re[k] ?? 1, chirp.im[k] ?? 0]
-        x.re[k] = a * c - b * s
-        x.im[k] = a * s + b * c
-      }
-      x.re.fill(0, n, m)
-      x.im.fill(0, n, m)
-      inner.run(x, work)
-      // The product, with its parts exchanged: so that the same transform goes back.
-      for (let k = 0; k < m; k++) {
-        const [a, b, c, s] = [x.re[k] ?? 0, x.im[k] ?? 0, filter.re[k] ?? 0, filter.im[k] ?? 0]
-        x.im[k] = a * c - b * s
-        x.re[k] = a * s + b * c
-      }
-      inner.run(x, work)
-      for (let k = 0; k < n; k++) {
-        const [a, b, c, s] = [(x.im[k] ?? 0) / m, (x.re[k] ?? 0) / m, chirp.re[k] ?? 1, chirp.im[k] ?? 0]
-        x.re[k] = a * c - b * s
-        x.im[k] = a * s + b * c
-      }
+    bytes: 16 * (n + m) + inner.bytes,
+    run(x, work, lines) {
+      const other = (parts: Parts<Tensor>): Parts<Tensor> => (parts === x ? work : x)
+      launch(multiply(), [...x, ...factors], [lines, n, m, 1])
+      const there = inner.run(x, work, lines)
+      launch(multiply(), [...there, ...transformed], [lines, m, m, 1])
+      // With its parts exchanged the same transform goes back.
+      const back = exchanged(inner.run(exchanged(there), exchanged(other(there)), lines))
+      launch(multiply(), [...back, ...factors], [lines, n, m, 1 / m])
+      return back
     },
   }
 }
 
-/** A plan for transforms of length `n`. */
+/** A plan for transforms of `n` numbers. */
 export function planOf(n: number): Plan {
   const factors = factorsOf(n)
   return factors === null ? chirpPlan(n) : stagedPlan(n, factors)
