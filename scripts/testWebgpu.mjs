@@ -24,8 +24,10 @@ process.exit(0)
 
 const { values, positionals: chosen } = parseArgs({
   allowPositionals: true,
-  options: { 'if-there': { type: 'boolean', default: false }, pages: { type: 'string', default: 'graphs,scalars,faults,steps,worker' } },
+  options: { 'if-there': { type: 'boolean', default: false }, pages: { type: 'string', default: 'graphs,scalars,operators,faults,steps,worker' } },
 })
+// All drawn cases, but for the part that .ci/run tests.
+if (!values['if-there']) process.env.TENSORFX_FULL = '1'
 const probe = spawnSync(process.execPath, ['--input-type=module', '--eval', PROBE], { encoding: 'utf8' })
 if (probe.status !== 0) {
   const reason = probe.stderr.split('\n').find((line) => /Error/.test(line)) ?? `the process ended with ${probe.status ?? probe.signal}`

@@ -28,6 +28,8 @@ async function script(contents) {
     write: false,
     logLevel: 'error',
     tsconfigRaw: {},
+    // All drawn cases.
+    define: { 'process.env': JSON.stringify({ TENSORFX_FULL: '1' }) },
     // package.json says which modules may be left out; tests are none of them.
     ignoreAnnotations: true,
     alias: { vitest: `${root}test/webgpu/page/vitest.ts` },

@@ -19,9 +19,12 @@ import { Rewrites } from './rewrites.ts'
 import { templateFor } from './templates/index.ts'
 import type { BoundTemplate } from './templates/template.ts'
 
-/** Lowers a functional graph. `inputs` are the placeholders' specs; for a number an example. Throws UnsupportedError for graphs that are not flat calls of operators. */
-export function lower(gm: GraphModule, inputs: readonly (TensorSpec | number)[]): IrGraph {
-  return new Lowering(gm, inputs).run()
+/**
+ * Lowers a functional graph. `inputs` are the placeholders' specs; for a number an example. With `composed` operators whose own kernel is faster become what they decompose into, for engines that do not have that kernel.
+ * Throws UnsupportedError for graphs that are not flat calls of operators.
+ */
+export function lower(gm: GraphModule, inputs: readonly (TensorSpec | number)[], composed = false): IrGraph {
+  return new Lowering(gm, inputs, composed).run()
 }
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
@@ -30,6 +33,7 @@ class Lowering implements DispatchMode {
   readonly name = 'inductor lowering'
   readonly #gm: GraphModule
   readonly #specs: readonly (TensorSpec | number)[]
+  readonly #composed: boolean
   readonly #views = new Map<Tensor, BufferView>()
   readonly #nodes: IrNode[] = []
   readonly #rewrites = new Rewrites()
@@ -37,9 +41,10 @@ class Lowering implements DispatchMode {
   readonly #inputs: (Buffer | null)[] = []
   #origin = ''
 
-  constructor(gm: GraphModule, specs: readonly (TensorSpec | number)[]) {
+  constructor(gm: GraphModule, specs: readonly (TensorSpec | number)[], composed: boolean) {
     this.#gm = gm
     this.#specs = specs
+    this.#composed = composed
   }
 
   run(): IrGraph {
@@ -106,7 +111,7 @@ class Lowering implements DispatchMode {
     if (!op.tags.has('view') && !op.tags.has('takesMemory') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
     const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
     if (template !== null) return this.#template(op, template)
-    const way = loweringWayOf(op)
+    const way = loweringWayOf(op, this.#composed)
     if (way.kind === 'pointwise') return this.#pointwise(opCall, way.rule)
     if (way.kind === 'reduction') return this.#reduction(opCall, way.rule)
     if (way.kind === 'view') return this.#view(opCall)

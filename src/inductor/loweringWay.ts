@@ -14,11 +14,11 @@ export type LoweringWay =
   /** Its eager kernel. */
   | { readonly kind: 'extern' }
 
-/** How calls of a functional operator are lowered. */
-export function loweringWayOf(op: OpDef): LoweringWay {
+/** How calls of a functional operator are lowered. With `composed` those whose own kernel is faster are decomposed, too. */
+export function loweringWayOf(op: OpDef, composed = false): LoweringWay {
   if (op.pointwise !== null) return { kind: 'pointwise', rule: op.pointwise }
   if (op.reduction !== null) return { kind: 'reduction', rule: op.reduction }
   if (op.tags.has('view') || op.tags.has('takesMemory')) return { kind: 'view' }
   if (op.tags.has('fill') || op.tags.has('range')) return { kind: 'fill' }
-  return op.decompose !== null && !op.tags.has('fusedKernel') ? { kind: 'parts', decompose: op.decompose } : { kind: 'extern' }
+  return op.decompose !== null && (composed || !op.tags.has('fusedKernel')) ? { kind: 'parts', decompose: op.decompose } : { kind: 'extern' }
 }

@@ -1,7 +1,7 @@
 // A compiled graph on the GPU. Its tensors lie in the program's memory: inputs are copied to the GPU at each call, all kernels run as one submission, and results are copied back.
 import { runKernel } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
-import { present } from '../../errors/index.ts'
+import { InternalError, present } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { readyEngine, waitingEngine } from '../../gpu/engine.ts'
 import type { Engine } from '../../gpu/engine.ts'
@@ -12,9 +12,9 @@ import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArray } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
-import type { Buffer, BufferView, ExternArg, IrOutput } from '../ir.ts'
+import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.ts'
 import { planGraph } from './plan.ts'
-import type { DevicePlan, PlannedStep } from './plan.ts'
+import type { DevicePlan, IndexCheck, PlannedStep } from './plan.ts'
 import { bytesOf, numberWords, wordsOf } from './words.ts'
 
 /** What a kernel of a compiled graph computes. */
@@ -134,8 +134,13 @@ export class DeviceGraph {
     for (const [i, step] of steps.entries()) {
       if (step.kind === 'device') {
         const wanted = this.#wantedAfter(i).filter((buffer) => !tensors.has(buffer))
-        const reads = wanted.map((buffer): WordRange => ({ start: this.#place(buffer), length: wordsPer(buffer.dtype) * buffer.numel }))
+        const checks = this.#plan.checks.filter((check) => check.step === i)
+        const reads = [...wanted, ...checks.map(({ found }) => found)].map((buffer): WordRange => ({
+          start: this.#place(buffer),
+          length: wordsPer(buffer.dtype) * buffer.numel,
+        }))
         const { words } = yield { kind: 'run', program: this.#program, uploads, numbers, from: step.from, to: step.to, reads }
+        checks.forEach((check, k) => throwIfFound(check, present(words[wanted.length + k], 'what was found of indices')))
         wanted.forEach((buffer, k) => tensors.set(buffer, tensorOf(present(words[k], 'what was read'), buffer)))
         uploads = []
         numbers = []
@@ -180,6 +185,22 @@ export class DeviceGraph {
 /** The memory of an input, from its first element on. */
 const flat = (tensor: Tensor, buffer: Buffer): Tensor => new Tensor([buffer.numel], tensor.dtype, tensor.realize(), [1], tensor.offset)
 
+/** Throws what the eager kernel throws if an index is out of range. */
+function throwIfFound({ node, checked, found }: IndexCheck, words: Uint32Array<ArrayBuffer>): void {
+  const pairs = new BigInt64Array(bytesOf(words, found.dtype).slice().buffer)
+  const at = pairs.findIndex((position, i) => i % 2 === 0 && position !== 0n)
+  if (at < 0) return
+  const { shape, dtype } = checked.indices
+  const indices = Tensor.empty(shape, dtype)
+  indices.realize().writeBytes(new Uint8Array(indices.realize().nbytes))
+  indices
+    .flatten()
+    .narrow(0, Number(pairs[at]) - 1, 1)
+    .fill_(Number(pairs[at + 1]))
+  node.def.indices?.check(...argsOf(node, [], (view) => (view === checked.indices ? indices : Tensor.fake(view))))
+  throw new InternalError(`WebGPU: an index of ${node.def.qualname} at node ${node.origin} is out of range, but its check does not say so.`)
+}
+
 function tensorOf(words: Uint32Array<ArrayBuffer>, buffer: Buffer): Tensor {
   const tensor = Tensor.empty([buffer.numel], buffer.dtype)
   if (buffer.numel > 0) tensor.realize().writeBytes(bytesOf(words, buffer.dtype))
@@ -199,19 +220,24 @@ function readsOf(step: HostStep): readonly Buffer[] {
   return step.step.operands.flatMap((operand) => (operand.kind === 'buffer' && !operand.written ? [operand.buffer] : []))
 }
 
+/** What an operator is called with. */
+function argsOf({ args }: ExternNode, inputs: readonly unknown[], tensorFor: (view: BufferView) => Tensor): readonly Arg[] {
+  const arg = (given: ExternArg): unknown => {
+    if (given.kind === 'view') return tensorFor(given.view)
+    if (given.kind === 'scalarInput') return inputs[given.input.placeholder]
+    return given.kind === 'list' ? given.items.map(arg) : given.value
+  }
+  return args.map((given) => arg(given) as Arg)
+}
+
 function callOperator(
   { node }: Extract<HostStep, { kind: 'operator' }>,
   tensors: ReadonlyMap<Buffer, Tensor>,
   inputs: readonly unknown[],
 ): Map<Buffer, Tensor> {
-  const arg = (given: ExternArg): unknown => {
-    if (given.kind === 'view') return viewOf(given.view, tensors)
-    if (given.kind === 'scalarInput') return inputs[given.input.placeholder]
-    return given.kind === 'list' ? given.items.map(arg) : given.value
-  }
   const result = runKernel(
     node.def,
-    node.args.map((given) => arg(given) as Arg),
+    argsOf(node, inputs, (view) => viewOf(view, tensors)),
   )
   const results = result instanceof Tensor ? [result] : result
   return new Map(node.outs.map((buffer, i) => [buffer, present(results[i], `result ${i} of ${node.op}`)]))

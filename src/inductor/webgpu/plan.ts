@@ -24,6 +24,8 @@ import { placeBuffers } from '../placement.ts'
 import type { Placement } from '../placement.ts'
 import { schedule } from '../scheduler.ts'
 import { product } from '../spaces.ts'
+import { checkGrid, checksFor, operatorGrids } from './operators.ts'
+import type { Checked } from './operators.ts'
 import { templateGrid } from './sums.ts'
 
 /** A number of the call: which input, and where it goes. */
@@ -40,11 +42,21 @@ export type PlannedStep =
   | { readonly kind: 'operator'; readonly node: ExternNode }
   | { readonly kind: 'kernel'; readonly step: Extract<EmittedGroup['step'], { kind: 'kernel' }> }
 
+/** Indices that a step has looked at, and what it found. */
+export interface IndexCheck {
+  readonly step: number
+  readonly node: ExternNode
+  readonly checked: Checked
+  /** A pair for each thread: the flat position of the first index that is out of range, from 1 on, and that index. */
+  readonly found: Buffer
+}
+
 /** Everything that the GPU needs to run a graph. */
 export interface DevicePlan {
   readonly graph: IrGraph
   readonly dispatches: readonly Dispatch[]
   readonly numbers: readonly CallNumber[]
+  readonly checks: readonly IndexCheck[]
   readonly steps: readonly PlannedStep[]
   /** The first word of each buffer. */
   readonly places: ReadonlyMap<Buffer, number>
@@ -60,7 +72,7 @@ const ALIGN = 64
 
 /** Plans a functional graph. Throws UnsupportedError, which names the node, for what has no shader code unless `fallback` is `'wasm'`. */
 export function planGraph(gm: GraphModule, specs: readonly (TensorSpec | number)[], fallback: 'error' | 'wasm'): DevicePlan {
-  const graph = withoutDeadNodes(lower(gm, specs))
+  const graph = withoutDeadNodes(lower(gm, specs, true))
   const groups = schedule(graph, null)
   return new Planner({ graph, groups, placement: placeBuffers(graph, groups, new Map(), specs), fallback, lines: linesOf(gm) }).plan()
 }
@@ -91,6 +103,7 @@ class Planner {
   readonly #lines: ReadonlyMap<string, string>
   readonly #dispatches: Dispatch[] = []
   readonly #numbers: CallNumber[] = []
+  readonly #checks: IndexCheck[] = []
   readonly #steps: PlannedStep[] = []
   readonly #places = new Map<Buffer, number>()
   readonly #extents: ReadonlyMap<Buffer, number>
@@ -113,7 +126,7 @@ class Planner {
       for (const node of nodesOf(group)) for (const buffer of outputsOf(node)) this.#writers.set(buffer, this.#steps.length - 1)
     })
     return {
-      ...{ graph: this.#graph, dispatches: this.#dispatches, numbers: this.#numbers, steps: this.#steps },
+      ...{ graph: this.#graph, dispatches: this.#dispatches, numbers: this.#numbers, steps: this.#steps, checks: this.#checks },
       ...{ places: this.#places, extents: this.#extents, writers: this.#writers, words: this.#words },
     }
   }
@@ -146,6 +159,7 @@ class Planner {
     const where = `at node ${nodes.join(', ')}`
     if (group.kind === 'extern') {
       const { node } = group
+      if (this.#operator(name, node, nodes)) return
       if (node.def.tags.has('mutates'))
         throw new UnsupportedError(`WebGPU: ${node.def.qualname} ${where} writes to its arguments, which graphs on the GPU cannot do.`)
       this.#refuse(`WebGPU: ${node.def.qualname} ${where} has no shader code (${node.reason})`)
@@ -161,6 +175,21 @@ class Planner {
       return
     }
     this.#dispatch(grid, nodes)
+  }
+
+  /** An operator as dispatches; false if it has no shader. */
+  #operator(name: string, node: ExternNode, nodes: readonly string[]): boolean {
+    const made = operatorGrids(name, node)
+    if (made === null) return false
+    const { grids, checked } = made
+    const parts = checked === null ? 0 : checksFor(product(checked.indices.shape))
+    const found: Buffer = { name: `${name}_found`, shape: [parts, 2], dtype: 'int64', numel: 2 * parts, input: -1, producer: null }
+    const all = checked === null || parts === 0 ? grids : [checkGrid(`${name}_check`, checked.indices, checked, found), ...grids]
+    if (all.some(({ grid }) => whyNot(grid) !== null)) return false
+    if (parts > 0) this.#places.set(found, this.#reserve(2 * found.numel))
+    for (const grid of all) this.#dispatch(grid, nodes)
+    if (checked !== null && parts > 0) this.#checks.push({ step: this.#steps.length - 1, node, checked, found })
+    return true
   }
 
   #refuse(message: string): void {

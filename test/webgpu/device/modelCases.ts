@@ -37,14 +37,14 @@ export const cases: Readonly<Record<string, Case>> = {
     x: () => torch.randint(0, 40, [2, 16]),
     y: () => torch.randint(0, 40, [2, 16]),
     loss: (result, y) => F.crossEntropy(result.view(-1, 40), y.view(-1)),
-    dispatches: 17,
+    dispatches: 35,
   },
   UNet: {
     make: () => new UNet(8) as Model,
     x: () => torch.randn([2, 1, 16, 16]),
     y: () => torch.randn([2, 1, 16, 16]),
     loss: (result, y) => F.mseLoss(result, y),
-    dispatches: 33,
+    dispatches: 65,
   },
 }
 

@@ -11,7 +11,7 @@ import type { Case } from './modelCases.ts'
 
 threadEntry.url = bundledUrl('entries/webgpuThread.js')
 
-beforeAll(async () => init({ fallback: 'wasm' }))
+beforeAll(async () => init())
 
 function forward(backend: string, given: Case, noise: number): readonly Tensor[] {
   const { model, input } = prepared(given, noise)

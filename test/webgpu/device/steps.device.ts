@@ -9,7 +9,7 @@ import { compileFx } from '../../../src/inductor/pipeline.ts'
 import { Tensor as AnyTensor } from '../../../src/tensor/index.ts'
 import { NOISE, OPTIMIZERS, cases, prepared, worst } from './modelCases.ts'
 
-beforeAll(async () => init({ fallback: 'wasm', thread: false }))
+beforeAll(async () => init({ thread: false }))
 
 /** A graph, and what it was called with. */
 interface Recorded {
@@ -38,6 +38,7 @@ async function compareGraphs(moved: Tensor): Promise<void> {
   for (const one of recorded) {
     // oxlint-disable-next-line no-await-in-loop -- one GPU
     const graph = await compileGraph(one.gm, one.values)
+    expect(graph.onWasm).toEqual([])
     // oxlint-disable-next-line no-await-in-loop -- as above
     const got = tensorsOf(await graph.run(...one.values))
     graph.release()

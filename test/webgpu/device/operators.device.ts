@@ -1,0 +1,201 @@
+// Operators that have an eager kernel only, on the GPU: bit for bit what that kernel gives, for drawn shapes, layouts and dtypes, and its error for an index that is out of range.
+import { beforeAll, describe, expect, test } from 'vitest'
+import { nn, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { makeFx } from 'tensorfx/aot'
+import { compileGraph, init } from 'tensorfx/webgpu'
+import { randomFrom } from '../../../scripts/fuzz/random.mjs'
+import { third } from '../../helpers/rotation.ts'
+
+const { F } = nn
+beforeAll(async () => init({ thread: false }))
+
+type Fn = (...inputs: Tensor[]) => Tensor | readonly Tensor[]
+
+/** The graph of a function on the GPU: nothing of it on WebAssembly. */
+async function onDevice(fn: Fn, inputs: readonly Tensor[]): Promise<readonly Tensor[]> {
+  const gm = makeFx((...args: Tensor[]) => [fn(...args)].flat() as Tensor[])(...inputs)
+  const graph = await compileGraph(gm, inputs)
+  expect(graph.onWasm).toEqual([])
+  try {
+    return (await graph.run(...inputs)) as Tensor[]
+  } finally {
+    graph.release()
+  }
+}
+
+async function expectSame(fn: Fn, inputs: readonly Tensor[]): Promise<void> {
+  const got = await onDevice(fn, inputs)
+  const want = [fn(...inputs)].flat() as Tensor[]
+  expect(got.map(({ shape, dtype }) => [shape, dtype])).toEqual(want.map(({ shape, dtype }) => [shape, dtype]))
+  got.forEach((tensor, i) => expect(tensor.toArray()).toEqual(want[i]?.toArray()))
+}
+
+const SIZES = [1, 2, 3, 5, 7, 13]
+const DTYPES = ['float32', 'int32', 'int64', 'uint8', 'bool'] as const
+
+/** Draws cases: sizes, dtypes and layouts. */
+class Drawn {
+  readonly #random: ReturnType<typeof randomFrom>
+
+  constructor(seed: number) {
+    this.#random = randomFrom(seed)
+    torch.manualSeed(seed)
+  }
+
+  below(n: number): number {
+    return this.#random.int(n)
+  }
+
+  of<T>(values: readonly T[]): T {
+    const value = values[this.below(values.length)]
+    if (value === undefined) throw new Error('nothing to draw from')
+    return value
+  }
+
+  shape(rank: number): number[] {
+    return Array.from({ length: rank }, () => this.of(SIZES))
+  }
+
+  /** A tensor with NaN, infinities and zeros of both signs among its elements, whose memory is now and then that of a transposed or a larger one. */
+  tensor(shape: readonly number[], dtype: (typeof DTYPES)[number] = 'float32'): Tensor {
+    const [larger, at] = this.below(3) === 0 ? [shape.map((size) => size + 1), 1] : [shape, 0]
+    let made = torch.randn([...larger].reverse()).mul(20)
+    const special = [NaN, Infinity, -Infinity, 0, -0]
+    if (dtype === 'float32') made = torch.where(torch.randn(made.shape).gt(1.5), torch.tensor(this.of(special)), made)
+    const turned = made.to(dtype).permute([...shape.keys()].reverse())
+    return shape.reduce((tensor, size, d) => tensor.narrow(d, at, size), this.below(2) === 0 ? turned : turned.contiguous())
+  }
+
+  indices(shape: readonly number[], count: number): Tensor {
+    return torch.randint(0, count, [...shape]).to(this.of(['int64', 'int32'] as const))
+  }
+}
+
+type Case = (drawn: Drawn) => { readonly fn: Fn; readonly inputs: readonly Tensor[] }
+
+const CASES: Readonly<Record<string, Case>> = {
+  cat: (d) => {
+    const shape = d.shape(1 + d.below(4))
+    const dim = d.below(shape.length)
+    const inputs = Array.from({ length: 1 + d.below(4) }, () =>
+      d.tensor(shape.with(dim, d.of(SIZES)), d.of(['float32', 'int64', 'int32', 'bool'] as const)),
+    )
+    return { fn: (...tensors) => torch.cat(tensors, d.below(2) === 0 ? dim : dim - shape.length), inputs }
+  },
+  stack: (d) => {
+    const shape = d.shape(2)
+    const dtype = d.of(DTYPES)
+    return { fn: (...tensors) => torch.stack(tensors, 1), inputs: [d.tensor(shape, dtype), d.tensor(shape, dtype)] }
+  },
+  gather: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const index = shape.map((size, i) => (i === dim ? d.of(SIZES) : 1 + d.below(size)))
+    return { fn: (a, i) => torch.gather(a, dim, i), inputs: [d.tensor(shape, d.of(DTYPES)), d.indices(index, shape[dim] ?? 1)] }
+  },
+  scatterAdd: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const index = shape.map((size, i) => (i === dim ? d.of(SIZES) : 1 + d.below(size)))
+    const dtype = d.of(['float32', 'int64', 'int32'] as const)
+    const src = d.tensor(
+      index.map((size) => size + d.below(2)),
+      dtype,
+    )
+    return { fn: (a, i, s) => torch.scatterAdd(a, dim, i, s), inputs: [d.tensor(shape, dtype), d.indices(index, shape[dim] ?? 1), src] }
+  },
+  embedding: (d) => {
+    const [rows, width] = [d.of(SIZES), d.of(SIZES)]
+    return { fn: (i, w) => F.embedding(i, w), inputs: [d.indices(d.shape(1 + d.below(2)), rows), d.tensor([rows, width])] }
+  },
+  embeddingBackward: (d) => {
+    const [rows, width, shape] = [d.of(SIZES), d.of(SIZES), d.shape(1 + d.below(2))]
+    const padding = d.below(2) === 0 ? -1 : d.below(rows)
+    // The row of the padding is 0 on the GPU, and 0 times its sum in the eager kernel, so that it may be -0.
+    const fn: Fn = (g, i) => torch.ops.tensorfx.embeddingBackward(g, i, rows, padding).add(0)
+    return { fn, inputs: [torch.randn([...shape, width]), d.indices(shape, rows)] }
+  },
+  selectBackward: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const at = d.below(shape[dim] ?? 1) - (d.below(2) === 0 ? (shape[dim] ?? 1) : 0)
+    return { fn: (g) => torch.ops.tensorfx.selectBackward(g, shape, dim, at), inputs: [d.tensor(shape.toSpliced(dim, 1), d.of(DTYPES))] }
+  },
+  sliceBackward: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const size = shape[dim] ?? 1
+    const [start, step] = [d.below(size), 1 + d.below(2)]
+    const count = Math.ceil((size - start) / step)
+    const from = d.below(2) === 0 ? start : start - size
+    return { fn: (g) => torch.ops.tensorfx.sliceBackward(g, shape, dim, from, size, step), inputs: [d.tensor(shape.with(dim, count))] }
+  },
+  maxPool: (d) => {
+    const kernel: readonly [number, number] = [1 + d.below(3), 1 + d.below(3)]
+    const padding: readonly [number, number] = [d.below(Math.floor(kernel[0] / 2) + 1), d.below(Math.floor(kernel[1] / 2) + 1)]
+    const stride: readonly [number, number] = [1 + d.below(3), 1 + d.below(2)]
+    const shape = [d.of([1, 2, 3]), d.of([1, 3]), 5 + d.below(4), 5 + d.below(4)]
+    const [dilation, ceil] = [1 + d.below(2), d.below(2) === 0]
+    // Windows on the memory of an input are cut by WebAssembly.
+    return { fn: (a) => torch.ops.tensorfx.maxPool2dWithIndices(a.neg(), kernel, stride, padding, dilation, ceil), inputs: [d.tensor(shape)] }
+  },
+  maxPoolBackward: (d) => {
+    const [planes, out, size] = [d.shape(2), d.shape(2), 5 + d.below(4)]
+    const shape = [...planes, ...out]
+    return {
+      fn: (g, i) => torch.ops.tensorfx.maxPool2dBackward(g, i, size, size + 1),
+      inputs: [torch.randn(shape), d.indices(shape, size * (size + 1))],
+    }
+  },
+  argmax: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(3) === 0 ? null : d.below(shape.length)
+    const keepdim = d.below(2) === 0
+    return { fn: (a) => [torch.argmax(a, dim, keepdim), torch.argmin(a, dim, keepdim)], inputs: [d.tensor(shape, d.of(DTYPES))] }
+  },
+  checkedIndices: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    return { fn: (i) => torch.ops.tensorfx.checkedIndices(i, 9, null, 'torch.gather', 'index'), inputs: [d.indices(shape, 9)] }
+  },
+}
+
+describe.each(Object.entries(CASES))('%s on the GPU', (_, draw) => {
+  test.each(third([1, 2, 3, 4, 5, 6]))('is what the eager kernel gives, drawn case %i', async (seed) => {
+    const { fn, inputs } = draw(new Drawn(33_000 + seed))
+    await expectSame(fn, inputs)
+  })
+})
+
+describe('an index out of range on the GPU', () => {
+  const long = torch.zeros([1000], { dtype: 'int64' })
+  const bad = (at: number, value: bigint): Tensor => torch.where(torch.arange(1000).eq(at), torch.tensor(value, { dtype: 'int64' }), long)
+  const cases: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
+    ['embedding', (i, w) => F.embedding(i, w), [bad(700, 5n), torch.randn([5, 3])]],
+    ['embedding, negative', (i, w) => F.embedding(i, w), [bad(0, -1n), torch.randn([5, 3])]],
+    ['gather, beyond 32 bits', (i, a) => torch.gather(a, 0, i), [bad(999, 4294967296n), torch.randn([1000])]],
+    ['scatterAdd', (i, a) => torch.scatterAdd(a, 0, i, torch.onesLike(a)), [bad(3, 1000n), torch.randn([1000])]],
+    ['nllLoss', (i, a) => F.nllLoss(a, i), [bad(512, 4n), torch.randn([1000, 4])]],
+  ]
+  test.each(cases)('%s: the error of the eager kernel', async (_, fn, inputs) => {
+    let message = ''
+    try {
+      fn(...inputs)
+    } catch (error) {
+      message = (error as Error).message
+    }
+    expect(message).toMatch(/index/)
+    const right = inputs.map((input) => (input.dtype === 'int64' ? long : input))
+    const gm = makeFx((...args: Tensor[]) => [fn(...args)].flat() as Tensor[])(...right)
+    const graph = await compileGraph(gm, right)
+    expect(graph.onWasm).toEqual([])
+    await expect(graph.run(...inputs)).rejects.toThrow(message)
+    // The next call has indices that are there.
+    expect((await graph.run(...right)).length).toBe(1)
+    graph.release()
+  })
+
+  test('the index that is ignored is none', async () => {
+    await expectSame((i, a) => F.nllLoss(a, i).mul(0), [bad(512, -100n), torch.randn([1000, 4])])
+  })
+})
