@@ -49,10 +49,20 @@ function symbolsOf(facts: readonly ModuleFacts[], modules: readonly Omit<Module,
   const own = facts.flatMap(({ symbols }) => symbols)
   const byId = new Map(own.map((symbol) => [symbol.id, symbol]))
   return own.map(({ id, module, name, kind, doc, signatures, isRunnable, line, endLine, hash, heritage, throws, isHidden }): ProgramSymbol => ({
-    ...{ id, module, name, kind, doc },
+    id,
+    module,
+    name,
+    kind,
+    doc,
     visibility: visibilityOf({ id, name, isHidden }, doc, exported, byId),
     entries: exported.entries.get(id) ?? [],
-    ...{ signatures, isRunnable, line, endLine, hash, heritage, throws },
+    signatures,
+    isRunnable,
+    line,
+    endLine,
+    hash,
+    heritage,
+    throws,
     tests: sortedTests(uses.get(id) ?? []),
   }))
 }
@@ -65,14 +75,17 @@ interface Exported {
 
 function exportedBy(modules: readonly Omit<Module, 'importers'>[]): Exported {
   const byModule = new Set<string>()
-  const entries = new Map<string, string[]>()
+  const entries = new Map<string, Set<string>>()
   for (const { exports, entries: names } of modules)
     for (const { name, symbol } of exports) {
       if (symbol === null) continue
       byModule.add(symbol)
-      if (names.length > 0) entries.set(symbol, [...(entries.get(symbol) ?? []), ...names.map((entry) => `${entry}#${name}`)])
+      if (names.length === 0) continue
+      const known = entries.get(symbol) ?? new Set()
+      for (const entry of names) known.add(`${entry}#${name}`)
+      entries.set(symbol, known)
     }
-  return { byModule, entries: new Map([...entries].map(([id, names]) => [id, [...new Set(names)].toSorted(byText)])) }
+  return { byModule, entries: new Map([...entries].map(([id, names]) => [id, [...names].toSorted(byText)])) }
 }
 
 function visibilityOf(

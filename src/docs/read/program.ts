@@ -29,6 +29,8 @@ export function hostOf(ts: Compiler, options: ts.CompilerOptions, isDocumented: 
 /** The path of a file from the root of the project, with `/`. */
 export const pathIn = (root: string, file: string): string => relative(root, file).split(sep).join('/')
 
+export const isJavaScript = ({ fileName }: ts.SourceFile): boolean => /\.[cm]?jsx?$/.test(fileName)
+
 /** Where the lines of files begin. */
 const starts = new WeakMap<ts.SourceFile, readonly number[]>()
 

@@ -1,12 +1,13 @@
 // What other modules can see of a module: everything but the bodies of functions that say what they return. While it stays the same, the modules that import it need not be read again.
 import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
+import { isJavaScript } from './program.ts'
 import { hashOf } from './tokens.ts'
 import type { Tokens } from './tokens.ts'
 
 /** The hash of what other modules can see of a file. In JavaScript that is all of it: types are in comments there, and methods declare fields. */
 export function shapeOf(ts: Compiler, file: ts.SourceFile, tokens: Tokens): string {
-  if (/\.[cm]?jsx?$/.test(file.fileName)) return hashOf(file.text)
+  if (isJavaScript(file)) return hashOf(file.text)
   const bodies: (readonly [start: number, end: number])[] = []
   const visit = (node: ts.Node): void => {
     const body = bodyOf(ts, node)

@@ -3,6 +3,7 @@
 import type * as ts from 'typescript6'
 import type { Compiler } from '../compiler.ts'
 import type { Declared } from './declarations.ts'
+import { isJavaScript } from './program.ts'
 import type { Program } from './program.ts'
 
 /** Longer types of values that have no written type are cut. */
@@ -30,7 +31,7 @@ export function signaturesOf(program: Program, declared: Declared): readonly str
 function writtenSignature(ts: Compiler, node: ts.SignatureDeclaration, file: ts.SourceFile): string | null {
   const isConstructor = ts.isConstructorDeclaration(node)
   const isSetter = ts.isSetAccessor(node)
-  if (/\.[cm]?jsx?$/.test(file.fileName) || (node.type === undefined && !isConstructor && !isSetter)) return null
+  if (isJavaScript(file) || (node.type === undefined && !isConstructor && !isSetter)) return null
   const parameters = node.parameters.map(({ name, type, initializer, questionToken, dotDotDotToken }) => {
     const text = type?.getText(file) ?? literalType(ts, initializer)
     const mark = questionToken !== undefined || initializer !== undefined ? '?' : ''

@@ -14,6 +14,8 @@ import { hashOf, normalized } from './tokens.ts'
 
 const GROUP = /(?:describe|suite|context)\b/y
 const TEST = /(?:it|test|specify)\b/y
+/** What a text with a test has: helpers of tests need not be parsed. */
+const MAY_TEST = /\b(?:it|test|specify)\s*(?:[(.<`[!?]|\/[/*])/
 
 /** What is read of a test file. */
 export interface TestFacts {
@@ -58,15 +60,17 @@ export class TestReader {
   read(path: string): ParsedTest {
     const ts = this.#ts
     const text = readFileSync(join(this.#project.root, path), 'utf8')
+    const hash = hashOf(normalized(text))
+    if (!MAY_TEST.test(text)) return { path, hash, deps: [], imported: new Map(), tests: [] }
     const how = { languageVersion: ts.ScriptTarget.ESNext, jsDocParsingMode: ts.JSDocParsingMode.ParseNone }
-    const file = ts.createSourceFile(path, text, how, true)
+    const file = ts.createSourceFile(path, text, how)
     const imported = new Map<string, Imported>()
     for (const [local, { from, name }] of importedNames(ts, file)) {
       const source = this.#sourceOf(path, from)
       if (source !== null) imported.set(local, { from: source, name })
     }
     const deps = [...new Set([...imported.values()].map(({ from }) => from))].toSorted(byText)
-    return { path, hash: hashOf(normalized(text)), deps, imported, tests: testsIn(ts, file, imported) }
+    return { path, hash, deps, imported, tests: imported.size === 0 ? [] : testsIn(ts, file, imported) }
   }
 
   /** The source that a specifier leads to; null for packages and for other tests. */
@@ -138,82 +142,116 @@ class Members {
   }
 }
 
+/** A function or block: where a name may be declared anew. */
+interface Scope {
+  readonly around: Scope | null
+  /** The names of imports that mean something else here. */
+  readonly hides: Set<string>
+}
+
+/** A name that a test says, with the scopes around it. */
+interface Said {
+  readonly names: Set<string>
+  /** `a` of `a.b.c`. */
+  readonly first: string
+  readonly whole: string
+  readonly scope: Scope | null
+}
+
 /** The tests of a file and the names that they say. */
-function testsIn(ts: Compiler, file: ts.SourceFile, imported: ReadonlyMap<string, Imported>): ParsedTest['tests'] {
-  const tests: { readonly line: number; readonly title: string; readonly names: Set<string> }[] = []
-  /** The title of a call that is a test or a group; null for others. */
-  const titleOf = (node: ts.CallExpression, kind: RegExp): string | null => {
-    const [first] = node.arguments
-    if (first === undefined) return null
-    kind.lastIndex = node.expression.getStart(file)
-    if (!kind.test(file.text)) return null
-    if (ts.isStringLiteralLike(first)) return first.text
-    return ts.isTemplateExpression(first) ? first.getText(file).slice(1, -1) : null
+const testsIn = (ts: Compiler, file: ts.SourceFile, imported: ReadonlyMap<string, Imported>): ParsedTest['tests'] => {
+  const finder = new TestFinder(ts, file, imported)
+  finder.visit(file, [], null, null)
+  // Blocks may declare a name after a test has said it.
+  for (const { names, first, whole, scope } of finder.said) if (!isHidden(first, scope)) names.add(whole)
+  return finder.tests
+}
+
+function isHidden(name: string, scope: Scope | null): boolean {
+  for (let at = scope; at !== null; at = at.around) if (at.hides.has(name)) return true
+  return false
+}
+
+/** Finds tests and names from the top of a file down, so that its nodes need no parents. */
+class TestFinder {
+  readonly tests: { readonly line: number; readonly title: string; readonly names: Set<string> }[] = []
+  readonly said: Said[] = []
+  readonly #ts: Compiler
+  readonly #file: ts.SourceFile
+  readonly #imported: ReadonlyMap<string, Imported>
+
+  constructor(compiler: Compiler, file: ts.SourceFile, imported: ReadonlyMap<string, Imported>) {
+    this.#ts = compiler
+    this.#file = file
+    this.#imported = imported
   }
-  const hidden = hidingScopes(ts, file, imported)
-  const isHidden = (node: ts.Identifier): boolean => {
-    const scopes = hidden.get(node.text)
-    if (scopes === undefined) return false
-    let at: ts.Node = node
-    while (!scopes.has(at) && !ts.isSourceFile(at)) at = at.parent
-    return scopes.has(at)
-  }
-  const visit = (node: ts.Node, titles: readonly string[], names: Set<string> | null): void => {
+
+  visit(node: ts.Node, titles: readonly string[], names: Set<string> | null, scope: Scope | null): void {
+    const ts = this.#ts
+    if (ts.isIdentifier(node)) return this.#say([node.text], names, scope)
+    if (node.kind <= ts.SyntaxKind.LastToken) return
+    this.#declare(node, scope)
+    const inside = isScope(ts, node) ? { around: scope, hides: new Set<string>() } : scope
+    if (ts.isPropertyAccessExpression(node)) return this.#member(node, titles, names, inside)
+    // The name of a property is no use of the import of the same name.
+    if (ts.isPropertyAssignment(node) && ts.isIdentifier(node.name)) return this.visit(node.initializer, titles, names, inside)
     let [inner, current] = [titles, names]
     if (ts.isCallExpression(node)) {
-      const group = titleOf(node, GROUP)
-      const title = group === null ? titleOf(node, TEST) : null
+      const group = this.#titleOf(node, GROUP)
+      const title = group === null ? this.#titleOf(node, TEST) : null
       if (group !== null) inner = [...titles, group]
       if (title !== null) {
         current = new Set()
-        tests.push({ line: lineOf(file, node.getStart(file)), title: [...titles, title].join(' > '), names: current })
+        this.tests.push({ line: lineOf(this.#file, node.getStart(this.#file)), title: [...titles, title].join(' > '), names: current })
       }
-    } else if (current !== null && ts.isIdentifier(node) && imported.has(node.text) && !isMemberName(ts, node) && !isHidden(node))
-      current.add(wholeName(ts, node))
-    ts.forEachChild(node, (child) => visit(child, inner, current))
+    }
+    ts.forEachChild(node, (child) => this.visit(child, inner, current, inside))
   }
-  visit(file, [], null)
-  return tests
-}
 
-/** Whether an identifier names a member or a property, which is no use of the import of the same name. */
-const isMemberName = (ts: Compiler, node: ts.Identifier): boolean =>
-  (ts.isPropertyAccessExpression(node.parent) || ts.isPropertyAssignment(node.parent)) && node.parent.name === node
+  /** `a.b.c`: one name, if it begins with one. */
+  #member(node: ts.PropertyAccessExpression, titles: readonly string[], names: Set<string> | null, scope: Scope | null): void {
+    const ts = this.#ts
+    let parts: string[] = []
+    let at: ts.Expression = node
+    for (; ts.isPropertyAccessExpression(at); at = at.expression) {
+      if (ts.isIdentifier(at.name)) parts.push(at.name.text)
+      else parts = []
+    }
+    if (ts.isIdentifier(at)) this.#say([at.text, ...parts.toReversed()], names, scope)
+    else this.visit(at, titles, names, scope)
+  }
 
-/** `a.b.c` around its first name. */
-function wholeName(ts: Compiler, node: ts.Identifier): string {
-  let name = node.text
-  for (
-    let at: ts.Node = node;
-    ts.isPropertyAccessExpression(at.parent) && at.parent.expression === at && ts.isIdentifier(at.parent.name);
-    at = at.parent
-  )
-    name += `.${at.parent.name.text}`
-  return name
-}
+  #say(parts: readonly string[], names: Set<string> | null, scope: Scope | null): void {
+    const [first = ''] = parts
+    if (names !== null && this.#imported.has(first)) this.said.push({ names, first, whole: parts.join('.'), scope })
+  }
 
-/** Where a name of an import means something else: the functions and blocks that declare it anew. */
-function hidingScopes(ts: Compiler, file: ts.SourceFile, imported: ReadonlyMap<string, Imported>): ReadonlyMap<string, ReadonlySet<ts.Node>> {
-  const found = new Map<string, Set<ts.Node>>()
-  const visit = (node: ts.Node): void => {
+  /** Notes a name of an import that a function or block declares anew. */
+  #declare(node: ts.Node, scope: Scope | null): void {
+    const ts = this.#ts
     const isDeclared =
       ts.isParameter(node) ||
       ts.isVariableDeclaration(node) ||
       ts.isBindingElement(node) ||
       ts.isFunctionDeclaration(node) ||
       ts.isClassDeclaration(node)
-    if (isDeclared && node.name !== undefined && ts.isIdentifier(node.name) && imported.has(node.name.text)) {
-      const { text } = node.name
-      let scope = node.parent
-      while (!ts.isFunctionLike(scope) && !ts.isBlock(scope) && !ts.isSourceFile(scope) && !ts.isForStatement(scope) && !ts.isForOfStatement(scope))
-        scope = scope.parent
-      if (!ts.isSourceFile(scope)) found.set(text, (found.get(text) ?? new Set()).add(scope))
-    }
-    ts.forEachChild(node, visit)
+    if (isDeclared && node.name !== undefined && ts.isIdentifier(node.name) && this.#imported.has(node.name.text)) scope?.hides.add(node.name.text)
   }
-  visit(file)
-  return found
+
+  /** The title of a call that is a test or a group; null for others. */
+  #titleOf(node: ts.CallExpression, kind: RegExp): string | null {
+    const ts = this.#ts
+    const [first] = node.arguments
+    if (first === undefined) return null
+    kind.lastIndex = node.expression.getStart(this.#file)
+    if (!kind.test(this.#file.text)) return null
+    if (ts.isStringLiteralLike(first)) return first.text
+    return ts.isTemplateExpression(first) ? first.getText(this.#file).slice(1, -1) : null
+  }
 }
+
+const isScope = (ts: Compiler, node: ts.Node): boolean =>
+  ts.isFunctionLike(node) || ts.isBlock(node) || ts.isForStatement(node) || ts.isForOfStatement(node)
 
 /** The names that a file imports, and from where. */
 function importedNames(ts: Compiler, file: ts.SourceFile): ReadonlyMap<string, Imported> {

@@ -18,9 +18,11 @@ export class Tokens {
     const { text } = file
     // Elements of JSX are nodes; `<` and `/` between them are tokens of their own.
     const scanner = ts.createScanner(ts.ScriptTarget.Latest, true, ts.LanguageVariant.Standard, text)
+    const hasReturns = text.includes('\r')
     const add = (start: number, end: number): void => {
+      const token = text.slice(start, end)
       this.#starts.push(start)
-      this.#texts.push(text.slice(start, end).replaceAll('\r\n', '\n'))
+      this.#texts.push(hasReturns ? token.replaceAll('\r\n', '\n') : token)
     }
     /** Brackets, commas and words between nodes, which the tree does not hold. */
     const between = (from: number, to: number): void => {
@@ -29,7 +31,7 @@ export class Tokens {
       while (scanner.scan() !== ts.SyntaxKind.EndOfFileToken && scanner.getTokenEnd() <= to) add(scanner.getTokenStart(), scanner.getTokenEnd())
     }
     const visit = (node: ts.Node): void => {
-      if (ts.isToken(node) || ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) {
+      if (node.kind <= ts.SyntaxKind.LastToken) {
         if (node.end > node.pos && node.kind !== ts.SyntaxKind.EndOfFileToken) add(node.getStart(file), node.end)
         return
       }

@@ -2,7 +2,7 @@
 import type * as ts from 'typescript6'
 import { byText } from '../model.ts'
 import type { Call, Throw } from '../model.ts'
-import { behind, idOf, lineOf } from './program.ts'
+import { behind, idOf, isJavaScript, lineOf } from './program.ts'
 import type { Program } from './program.ts'
 
 /** What a module does. */
@@ -69,23 +69,27 @@ class UseReader {
   readonly #names: Names
   /** Names that the file gives to what it imports. */
   readonly #renamed: ReadonlySet<string>
+  readonly #isJavaScript: boolean
 
   constructor(program: Program, file: ts.SourceFile, names: Names) {
     this.#program = program
     this.#file = file
     this.#names = names
     this.#renamed = renamedIn(program, file)
+    this.#isJavaScript = isJavaScript(file)
   }
 
   visit(node: ts.Node, around: string): void {
     const { ts, declarations } = this.#program
+    if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) return this.#name(node, around)
+    // Tokens have no parts, and nothing is called in a type.
+    if (node.kind <= ts.SyntaxKind.LastToken || (ts.isTypeNode(node) && !ts.isExpressionWithTypeArguments(node))) return
     const unit = this.#unit(node, declarations.idOf(node)) ?? around
     if (ts.isCallExpression(node) || ts.isNewExpression(node)) this.#call(node, unit)
     else if (ts.isTaggedTemplateExpression(node)) this.#callee(node.tag, 'call', unit)
     else if (ts.isDecorator(node)) this.#callee(node.expression, 'call', unit)
     else if (ts.isJsxOpeningLikeElement(node)) this.#callee(node.tagName, 'call', unit)
     else if (ts.isThrowStatement(node)) this.#thrown(node.expression, unit)
-    else if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) this.#name(node, unit)
     ts.forEachChild(node, (child) => this.visit(child, unit))
   }
 
@@ -177,6 +181,8 @@ class UseReader {
     const isGet = isMember && this.#names.accessors.has(node.text)
     if (!isGet && !this.#names.functions.has(node.text) && !this.#renamed.has(node.text)) return
     const { parent: use } = whole
+    // Names of parameters and variables are those of functions only where JavaScript requires them.
+    if ((ts.isParameter(use) || ts.isVariableDeclaration(use) || ts.isBindingElement(use)) && use.name === node && !this.#isJavaScript) return
     if ((ts.isCallExpression(use) || ts.isNewExpression(use)) && use.expression === whole) return
     if (
       ts.isTypeNode(use) ||

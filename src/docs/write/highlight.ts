@@ -9,48 +9,59 @@ const KEYWORDS = new Set(
   ),
 )
 const TYPES = new Set('any bigint boolean never number object string symbol unknown'.split(' '))
+/** Blanks and marks that begin nothing else are taken together. */
 const TOKEN =
-  /\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|(["'])(?:\\[^]|(?!\1)[^\\\n])*\1?|`(?:\\[^]|[^\\`])*`?|\d(?:[\w.]|(?<=[eE])[-+])*|[\p{ID_Start}$_#@][\p{ID_Continue}$]*|\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*|[^]/gu
+  /\s+|[-(){}[\];,.:<>=+*!?&|~^%]+|\/\/[^\n]*|\/\*[^]*?(?:\*\/|$)|(["'])(?:\\[^]|(?!\1)[^\\\n])*\1?|`(?:\\[^]|[^\\`])*`?|\d(?:[\w.]|(?<=[eE])[-+])*|[\p{ID_Start}$_#@][\p{ID_Continue}$]*|\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*|[^]/gu
+
+/** The kind of a token that is no comment and no regular expression. */
+function kindOf(token: string): Piece[0] {
+  const first = token[0] ?? ''
+  if (first === '"' || first === "'" || first === '`') return 'string'
+  if (first >= '0' && first <= '9') return 'number'
+  return KEYWORDS.has(token) ? 'keyword' : TYPES.has(token) ? 'type' : ''
+}
 
 /** The pieces of a code in order; together they are the code. */
 export function highlight(code: string): readonly Piece[] {
   const pieces: Piece[] = []
   let before = ''
-  const push = (kind: Piece[0], text: string): void => {
-    const last = pieces.at(-1)
-    if (last !== undefined && last[0] === kind) pieces[pieces.length - 1] = [kind, last[1] + text]
-    else pieces.push([kind, text])
-  }
+  let [kind, start]: [Piece[0], number] = ['', 0]
   TOKEN.lastIndex = 0
   for (let found = TOKEN.exec(code); found !== null; found = TOKEN.exec(code)) {
-    const [token] = found
-    const first = token[0] ?? ''
-    const isComment = first === '/' && (token[1] === '/' || token[1] === '*')
-    const isRegex = first === '/' && token.length > 1 && !isComment
+    let [token] = found
+    const isComment = token.startsWith('//') || token.startsWith('/*')
+    let isRegex = token.length > 1 && token.startsWith('/') && !isComment
     if (isRegex && /[\w$)\]}]$/.test(before) && !/^(?:return|typeof|case|in|of|yield|await)$/.test(before)) {
       // It divides.
-      push('', '/')
+      token = '/'
+      isRegex = false
       TOKEN.lastIndex = found.index + 1
-      before = '/'
-      continue
     }
-    if (isComment) push('comment', token)
-    else if (isRegex || first === '"' || first === "'" || first === '`') push('string', token)
-    else if (first >= '0' && first <= '9') push('number', token)
-    else if (KEYWORDS.has(token)) push('keyword', token)
-    else push(TYPES.has(token) ? 'type' : '', token)
+    const now = isComment ? 'comment' : isRegex ? 'string' : kindOf(token)
+    if (now !== kind) {
+      if (found.index > start) pieces.push([kind, code.slice(start, found.index)])
+      kind = now
+      start = found.index
+    }
     if (!isComment && token.trim() !== '') before = token
   }
+  if (start < code.length) pieces.push([kind, code.slice(start)])
   return pieces
 }
 
 /** The pieces of each line. */
 export function highlightedLines(code: string): readonly (readonly Piece[])[] {
-  const lines: Piece[][] = [[]]
-  for (const [kind, text] of highlight(code))
-    text.split('\n').forEach((part, i) => {
-      if (i > 0) lines.push([])
-      if (part !== '') lines.at(-1)?.push([kind, part])
-    })
+  let line: Piece[] = []
+  const lines = [line]
+  for (const [kind, text] of highlight(code)) {
+    let start = 0
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      if (end > start) line.push([kind, text.slice(start, end)])
+      line = []
+      lines.push(line)
+      start = end + 1
+    }
+    if (start < text.length) line.push([kind, text.slice(start)])
+  }
   return lines
 }

@@ -7,7 +7,10 @@ import type { Piece } from './highlight.ts'
 import { addressOf } from './markdown.ts'
 
 /** Text in HTML, quotes included. */
-const escaped = (text: string): string => text.replaceAll(/[&<>"']/g, (mark) => REFERENCES.get(mark) ?? mark)
+const escaped = (text: string): string => (MARK.test(text) ? text.replaceAll(MARKS, (mark) => REFERENCES.get(mark) ?? mark) : text)
+
+const MARK = /[&<>"']/
+const MARKS = /[&<>"']/g
 
 const REFERENCES = new Map([
   ['&', '&amp;'],

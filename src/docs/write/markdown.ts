@@ -16,13 +16,25 @@ export const escapeMarkdown = (text: string): string =>
 export function addressOf(from: string, to: Target, end: string): string {
   if ('url' in to) return to.url
   const anchor = to.anchor === undefined ? '' : `#${encodeURIComponent(to.anchor)}`
-  if (to.page === from && anchor !== '') return anchor
-  const [here, there] = [from.split('/').slice(0, -1), to.page.split('/')]
+  return to.page === from && anchor !== '' ? anchor : `${pathBetween(from, to.page)}${end}${anchor}`
+}
+
+/** The paths from the page that is being written, which leads to most others more than once. */
+const paths = { from: '', to: new Map<string, string>() }
+
+function pathBetween(from: string, to: string): string {
+  if (paths.from !== from) {
+    paths.from = from
+    paths.to.clear()
+  }
+  const known = paths.to.get(to)
+  if (known !== undefined) return known
+  const [here, there] = [from.split('/').slice(0, -1), to.split('/')]
   let same = 0
   while (same < here.length && same < there.length - 1 && here[same] === there[same]) same++
-  const up = here.slice(same).map(() => '..')
-  const path = [...up, ...there.slice(same).map(encodeURIComponent)].join('/')
-  return `${path}${end}${anchor}`
+  const path = [...here.slice(same).map(() => '..'), ...there.slice(same).map(encodeURIComponent)].join('/')
+  paths.to.set(to, path)
+  return path
 }
 
 /** A fence that the code does not contain. */
