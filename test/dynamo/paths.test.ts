@@ -136,6 +136,14 @@ describe.each(['eager', 'inductor'])('on the backend %s', (backend) => {
     expect(breakReasons.map(({ reason }) => reason)).toContain('as_strided sees memory beyond its argument')
   })
 
+  it('an operator whose result has a shape that depends on data runs on its own', () => {
+    const rows = (x: Tensor): Tensor => torch.ops.tensorfx.nonzeroRows(x.mul(2)).add(1)
+    agree(backend, (c) => times(2, () => c(rows)(torch.tensor([0, 3, 0, 4]))))
+    const { breakReasons } = explain(rows)(torch.tensor([0, 3, 0, 4]))
+    expect(breakReasons.map(({ reason }) => reason)).toEqual(['the shape of a result depends on data'])
+    expect(() => compile(rows, { fullgraph: true })(torch.ones([2]))).toThrow('the shape of a result depends on data')
+  })
+
   it('indices that take many steps to compute are checked where the program uses them', () => {
     agree(backend, (c) => {
       const table = torch.arange(4).float()

@@ -78,6 +78,7 @@ export class Capture implements DispatchMode {
     if (!this.#segment.cursor.isCurrent) this.#changeState()
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
     if (op.tags.has('rejectsData') && !this.#call.fullgraph) return this.#runAlone(op, args, breakCauses.rejectsData)
+    if (op.tags.has('dataShape')) return this.#runAlone(op, args, breakCauses.dataShape)
     if (!isWindow(op, args)) return this.#runAlone(op, args, breakCauses.window)
     const step = this.#step(op, args)
     return step === null ? this.#runNow(op, args) : this.#segment.results(step)

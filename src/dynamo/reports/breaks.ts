@@ -16,11 +16,12 @@ export type BreakCause = Pick<BreakReason, 'code' | 'reason'>
 const cause = (code: string, reason: string): BreakCause => ({ code, reason })
 
 export const breakCauses: Readonly<
-  Record<'read' | 'indices' | 'rejectsData' | 'window' | 'sharedMemory' | 'viewChange' | 'standIn' | 'graphBreak', BreakCause>
+  Record<'read' | 'indices' | 'rejectsData' | 'dataShape' | 'window' | 'sharedMemory' | 'viewChange' | 'standIn' | 'graphBreak', BreakCause>
 > = {
   read: cause('read', 'the value of a tensor is read (item(), toArray(), printing)'),
   indices: cause('indices', 'indices that the graph computes are checked'),
   rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
+  dataShape: cause('dataShape', 'the shape of a result depends on data'),
   window: cause('window', 'as_strided sees memory beyond its argument'),
   sharedMemory: cause('sharedMemory', 'an in-place operator on memory that several tensors share'),
   viewChange: cause('viewChange', 'an operator gives a tensor another shape in place (transpose_ of an argument, resize_)'),
