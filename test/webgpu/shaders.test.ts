@@ -7,7 +7,7 @@ import { DeviceError, DeviceLostError } from 'tensorfx/webgpu'
 import { UnsupportedError } from '../../src/errors/index.ts'
 import { errorOf, failureOf } from '../../src/gpu/thread.ts'
 import { planGraph } from '../../src/inductor/webgpu/plan.ts'
-import { bufferParam, call, DTYPES, dtypeInfo, load, at, loopVar, store } from '../../src/kernels/index.ts'
+import { bufferParam, call, cast, DTYPES, dtypeInfo, forLoop, iota, load, at, loopVar, store } from '../../src/kernels/index.ts'
 import { scalarOps } from '../../src/kernels/scalars/rareOps.ts'
 import { isDefinedFor } from '../../src/kernels/scalars/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalars/scalarOps.ts'
@@ -23,6 +23,8 @@ const programs: readonly (readonly [string, Program, readonly Tensor[]])[] = [
   ['convolution', (x, w) => nn.functional.conv2d(x, w, null, { padding: 1, stride: 2 }), [torch.ones([2, 4, 9, 9]), torch.ones([6, 4, 3, 3])]],
   ['int64', (x) => torch.where(x.gt(0), x.mul(3), x.neg()), [torch.ones([5], { dtype: 'int64' })]],
   ['halves', (x) => x.add(1).exp(), [torch.ones([5], { dtype: 'float16' })]],
+  ['embedding', (i, w) => nn.functional.embedding(i, w), [torch.ones([3, 2], { dtype: 'int64' }), torch.ones([5, 7])]],
+  ['gradient of an embedding', (g, i) => torch.ops.tensorfx.embeddingBackward(g, i, 5, 1), [torch.ones([6, 7]), torch.ones([6], { dtype: 'int64' })]],
 ]
 
 /** The shaders of a program, one after the other. */
@@ -69,6 +71,17 @@ describe('the table of scalar operations', () => {
   it('never writes NaN or an infinity as a constant, which no shader compiles', () => {
     for (const [, program, inputs] of programs) expect(shadersOf(program, inputs)).not.toMatch(/bitcast<f32>\(\d+u\)\s*[-+*/]|0x1p|[^\w]nan|inf\b/i)
   })
+})
+
+test('no variable has the name of a type, which it would hide, in a shader of many loops', () => {
+  const [i, out] = [loopVar('i', 8), bufferParam('out', 'float32', 'write')]
+  const body = Array.from({ length: 70 }, (_, k) => {
+    const inner = loopVar(`inner${k}`, 2)
+    return forLoop(inner, 'serial', [store(out, at([i, 2], [inner, 1]), cast(iota(inner), 'float32'))])
+  })
+  const { code } = emitGrid({ name: 'case', params: [out], scratch: [], loops: [i], body })
+  expect(code.match(/for \(/g)?.length).toBe(70)
+  expect(code).not.toMatch(/\b(?:var|let) (?:[iuf]\d+|bool|vec\d)\b/)
 })
 
 describe('a graph', () => {

@@ -245,7 +245,8 @@ class GridEmitter {
   #iterate({ loop, body }: ForStmt): void {
     const { changed } = effectsOf(body)
     for (const variable of changed.keys()) this.#forget(variable)
-    const name = this.#code.name('i')
+    // Not i: the variable i32 would hide the type.
+    const name = this.#code.name('n')
     this.#loops.set(loop, name)
     this.#memos.push(new Map())
     this.#code.block(`for (var ${name} = 0u; ${name} < ${this.#size(loop.extent)}; ${name} += ${loop.step}u)`, () => {

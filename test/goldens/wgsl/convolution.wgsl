@@ -34,27 +34,27 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t5 = t4 % (6u);
   let t6 = t4 / (6u);
   var v7: u32 = k0;
-  for (var i8 = 0u; i8 < 4u; i8 += 1u) {
-    for (var i9 = 0u; i9 < 3u; i9 += 1u) {
-      for (var i10 = 0u; i10 < 3u; i10 += 1u) {
-        let t11 = t0 + t5 * 36u + i8 * 9u + i9 * 3u + i10 + k1 * 0u;
+  for (var n8 = 0u; n8 < 4u; n8 += 1u) {
+    for (var n9 = 0u; n9 < 3u; n9 += 1u) {
+      for (var n10 = 0u; n10 < 3u; n10 += 1u) {
+        let t11 = t0 + t5 * 36u + n8 * 9u + n9 * 3u + n10 + k1 * 0u;
         let t12 = slab[t11];
         let t13 = tfx_floorDiv(t3, k2);
         let t14 = t13 * k3;
-        let t15 = t14 + i9;
+        let t15 = t14 + n9;
         let t16 = t15 - k4;
         let t17 = select(0u, 0xffffffffu, bitcast<i32>(t16) >= bitcast<i32>(k1));
         let t18 = select(0u, 0xffffffffu, bitcast<i32>(t16) < bitcast<i32>(k5));
         let t19 = t17 & t18;
         let t20 = tfx_remainder(t3, k2);
         let t21 = t20 * k3;
-        let t22 = t21 + i10;
+        let t22 = t21 + n10;
         let t23 = t22 - k4;
         let t24 = select(0u, 0xffffffffu, bitcast<i32>(t23) >= bitcast<i32>(k1));
         let t25 = select(0u, 0xffffffffu, bitcast<i32>(t23) < bitcast<i32>(k5));
         let t26 = t24 & t25;
         let t27 = t19 & t26;
-        let t28 = t1 + t6 * 324u + i8 * 81u + k1 * 324u + t16 * 9u + t23;
+        let t28 = t1 + t6 * 324u + n8 * 81u + k1 * 324u + t16 * 9u + t23;
         var m29: u32 = u32();
         if (t27 != 0u) {
           let t30 = slab[t28];

@@ -72,10 +72,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t3 = thread % (7u);
   let t4 = thread / (7u);
   var v5: u32 = k0;
-  for (var i6 = 0u; i6 < 5u; i6 += 1u) {
-    let t7 = t0 + t4 * 5u + i6;
+  for (var n6 = 0u; n6 < 5u; n6 += 1u) {
+    let t7 = t0 + t4 * 5u + n6;
     let t8 = slab[t7];
-    let t9 = t1 + i6 * 7u + t3;
+    let t9 = t1 + n6 * 7u + t3;
     let t10 = slab[t9];
     let t11 = v5;
     let t12 = bitcast<u32>(bitcast<f32>(t8) * bitcast<f32>(t10));

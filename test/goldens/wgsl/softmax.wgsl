@@ -80,8 +80,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t0 = uniforms[0].z;
   let t1 = uniforms[0].w;
   var v2: u32 = k0;
-  for (var i3 = 0u; i3 < 40u; i3 += 1u) {
-    let t4 = t0 + thread * 40u + i3;
+  for (var n3 = 0u; n3 < 40u; n3 += 1u) {
+    let t4 = t0 + thread * 40u + n3;
     let t5 = slab[t4];
     let t6 = tfx_max(v2, t5);
     v2 = t6;
@@ -90,13 +90,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   var v8: u32 = t7;
   var v9: u32 = k1;
   var v9_lacking: u32 = 0u;
-  for (var i10 = 0u; i10 < 40u; i10 += 1u) {
-    let t11 = t0 + thread * 40u + i10;
+  for (var n10 = 0u; n10 < 40u; n10 += 1u) {
+    let t11 = t0 + thread * 40u + n10;
     let t12 = slab[t11];
     let t13 = v8;
     let t14 = bitcast<u32>(bitcast<f32>(t12) - bitcast<f32>(t13));
     let t15 = tfx_exp(t14);
-    let t16 = t1 + thread * 40u + i10;
+    let t16 = t1 + thread * 40u + n10;
     slab[t16] = t15;
     let t17 = tfx_sum(v9, v9_lacking, t15);
     v9_lacking = t17.y;
@@ -107,12 +107,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
   let t20 = v19;
   let t21 = bitcast<u32>(bitcast<f32>(k2) / bitcast<f32>(t20));
   var v22: u32 = t21;
-  for (var i23 = 0u; i23 < 40u; i23 += 1u) {
-    let t24 = t1 + thread * 40u + i23;
+  for (var n23 = 0u; n23 < 40u; n23 += 1u) {
+    let t24 = t1 + thread * 40u + n23;
     let t25 = slab[t24];
     let t26 = v22;
     let t27 = bitcast<u32>(bitcast<f32>(t25) * bitcast<f32>(t26));
-    let t28 = t1 + thread * 40u + i23;
+    let t28 = t1 + thread * 40u + n23;
     slab[t28] = t27;
   }
 }

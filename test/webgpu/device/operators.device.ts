@@ -173,6 +173,11 @@ describe('an index out of range on the GPU', () => {
   const cases: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
     ['embedding', (i, w) => F.embedding(i, w), [bad(700, 5n), torch.randn([5, 3])]],
     ['embedding, negative', (i, w) => F.embedding(i, w), [bad(0, -1n), torch.randn([5, 3])]],
+    [
+      'embedding, the first of many',
+      (i, w) => F.embedding(i, w),
+      [torch.where(torch.arange(1000).ge(700), torch.tensor(5n, { dtype: 'int64' }), long), torch.randn([5, 3])],
+    ],
     ['gather, beyond 32 bits', (i, a) => torch.gather(a, 0, i), [bad(999, 4294967296n), torch.randn([1000])]],
     ['scatterAdd', (i, a) => torch.scatterAdd(a, 0, i, torch.onesLike(a)), [bad(3, 1000n), torch.randn([1000])]],
     ['nllLoss', (i, a) => F.nllLoss(a, i), [bad(512, 4n), torch.randn([1000, 4])]],
