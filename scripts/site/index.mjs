@@ -26,6 +26,8 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const { values } = parseArgs({ options: { out: { type: 'string', default: join(root, 'site') } } })
 const out = resolve(values.out)
 const began = performance.now()
+// esbuild is a process of its own, and needs nothing of the program.
+const bundled = playgroundFiles(root)
 
 // The model of the program is only made anew if sources have changed.
 const modelFolder = join(out, '.model')
@@ -102,7 +104,7 @@ const byHand = new Map([
   ...playgroundPages(frame),
 ])
 for (const [path, html] of byHand) written.set(`${path}.html`, html)
-for (const [name, text] of await playgroundFiles(root)) written.set(name, text)
+for (const [name, text] of await bundled) written.set(name, text)
 written.set('site.css', style())
 written.set('site.js', `${PAGE_SCRIPT}\n`)
 ofProgram.push(...(await fromThread))
