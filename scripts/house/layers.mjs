@@ -128,7 +128,11 @@ export const layers = [
   { place: 'dynamo/reports', holds: 'what compile says: graph breaks, recompilations, failures, errors', imports: dynamo() },
   { place: 'dynamo/backends', holds: 'backends by name, what wraps them, who watches graphs run', imports: dynamo('reports') },
   { place: 'dynamo/tree', holds: 'the trace tree: steps, sizes, what a call must agree in, the budget', imports: dynamo('reports') },
-  { place: 'dynamo/run', holds: 'recorded steps on eager kernels, and rows of launches', imports: dynamo('tree') },
+  {
+    place: 'dynamo/run',
+    holds: 'recorded steps on eager kernels, kernels for any sizes in their place, rows of launches',
+    imports: dynamo('backends', 'tree'),
+  },
   { place: 'dynamo/segment', holds: 'the part of a call between two graph breaks: its values, views, writes, tape', imports: dynamo('tree', 'run') },
   {
     place: 'dynamo/compile',

@@ -20,14 +20,34 @@ import { templateFor } from './templates/index.ts'
 import type { BoundTemplate } from './templates/template.ts'
 
 /**
- * Lowers a functional graph. `inputs` are the placeholders' specs; for a number an example. With `composed` operators whose own kernel is faster become what they decompose into, for engines that do not have that kernel.
- * Throws UnsupportedError for graphs that are not flat calls of operators.
+ * Lowers a functional graph. `inputs` are the placeholders' specs; for a number an example. Throws UnsupportedError for graphs that are not flat calls of operators.
  */
-export function lower(gm: GraphModule, inputs: readonly (TensorSpec | number)[], composed = false): IrGraph {
-  return new Lowering(gm, inputs, composed).run()
+export function lower(gm: GraphModule, inputs: readonly (TensorSpec | number)[], options: LoweringOptions = {}): IrGraph {
+  return new Lowering(gm, inputs, options).run()
+}
+
+export interface LoweringOptions {
+  /** Operators whose own kernel is faster become what they decompose into, for engines that do not have that kernel. */
+  readonly composed?: boolean
+  /** Set if the graph is for other sizes too, so that nothing is chosen by them: neither templates nor rewrites. */
+  readonly sized?: SizedLowering | null
+}
+
+/** What a graph with sizes needs to know while it is lowered for some of them. */
+export interface SizedLowering {
+  /** Whether the number at this placeholder is a size, which operators get as it is. */
+  isSize(position: number): boolean
+  /** A number that follows from sizes, as a kernel computes with it. */
+  valueOf(count: number): Expr
 }
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+
+/** Views whose layouts are the same products of sizes for all sizes: they cut nothing off, as a slice does only for some sizes. */
+const VIEWS_FOR_SIZES = new Set(['view', 'reshape', 'unsqueeze', 'squeeze', 'permute', 'transpose', 'expand', 'detach'])
+
+/** Whether an operator is a view that a kernel for any sizes can contain. */
+export const isViewForSizes = (op: OpDef): boolean => op.tags.has('view') && VIEWS_FOR_SIZES.has(op.name)
 
 class Lowering implements DispatchMode {
   readonly name = 'inductor lowering'
@@ -39,12 +59,14 @@ class Lowering implements DispatchMode {
   readonly #rewrites = new Rewrites()
   readonly #rewritten: string[] = []
   readonly #inputs: (Buffer | null)[] = []
+  readonly #sized: SizedLowering | null
   #origin = ''
 
-  constructor(gm: GraphModule, specs: readonly (TensorSpec | number)[], composed: boolean) {
+  constructor(gm: GraphModule, specs: readonly (TensorSpec | number)[], { composed = false, sized = null }: LoweringOptions) {
     this.#gm = gm
     this.#specs = specs
     this.#composed = composed
+    this.#sized = sized
   }
 
   run(): IrGraph {
@@ -76,6 +98,7 @@ class Lowering implements DispatchMode {
   #input(spec: TensorSpec | number, position: number): unknown {
     if (typeof spec === 'number') {
       this.#inputs.push(null)
+      if (this.#sized?.isSize(position) === true) return spec
       return new ScalarSymbol(position, Number.isInteger(spec))
     }
     const tensor = Tensor.fake({ ...spec, offset: 0 })
@@ -100,7 +123,7 @@ class Lowering implements DispatchMode {
 
   handle(op: OpDef, args: readonly Arg[]): Result {
     const opCall = new OpCall(op, args)
-    const rewritten = this.#rewrites.find(opCall)
+    const rewritten = this.#sized === null ? this.#rewrites.find(opCall) : null
     if (rewritten !== null) {
       this.#rewritten.push(rewritten.name)
       return withMode(this, rewritten.replace)
@@ -109,12 +132,12 @@ class Lowering implements DispatchMode {
       throw new UnsupportedError(`inductor: ${op.qualname} writes in place; functionalize the graph first, as compile() does.`)
     // Loops have at least one step. Eager kernels know what becomes of no elements.
     if (!op.tags.has('view') && !op.tags.has('takesMemory') && touchesEmpty(opCall)) return this.#extern(opCall, 'a tensor has no elements')
-    const template = templateFor(opCall, (tensor) => this.#viewOf(tensor))
+    const template = this.#sized === null ? templateFor(opCall, (tensor) => this.#viewOf(tensor)) : null
     if (template !== null) return this.#template(op, template)
     const way = loweringWayOf(op, this.#composed)
     if (way.kind === 'pointwise') return this.#pointwise(opCall, way.rule)
     if (way.kind === 'reduction') return this.#reduction(opCall, way.rule)
-    if (way.kind === 'view') return this.#view(opCall)
+    if (way.kind === 'view' && (this.#sized === null || isViewForSizes(op))) return this.#view(opCall)
     // The public functions that decompositions call would reject symbols.
     if (!opCall.hasSymbols) {
       if (way.kind === 'fill') return this.#fill(opCall, fillOf(opCall))
@@ -214,7 +237,8 @@ class Lowering implements DispatchMode {
     const reduced = shape.map((_, i) => chosen.size === 0 || chosen.has(i))
     const count = shape.reduce((n, size, i) => (reduced[i] === true ? n * size : n), 1)
     const dtype = accumulatedIn(rule.dtype(inputType))
-    const finish = (acc: Expr): Expr => cast(rule.finish === undefined ? acc : rule.finish(acc, constant(dtype, count)), spec.dtype)
+    const number = this.#sized === null ? constant(dtype, count) : cast(this.#sized.valueOf(count), dtype)
+    const finish = (acc: Expr): Expr => cast(rule.finish === undefined ? acc : rule.finish(acc, number), spec.dtype)
     const map = (x: Expr): Expr => (rule.map === undefined ? x : rule.map(x))
     const read: Access = { buffer: input, strides, offset }
     if (count === 1) {

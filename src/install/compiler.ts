@@ -1,6 +1,7 @@
 // The composition root of all backends: those of backends.ts, and inductor.
 import { installBackends } from '../dynamo/index.ts'
 import { compileFx } from '../inductor/index.ts'
+import { fuseForSizes } from '../inductor/sized/sizedGroups.ts'
 import { installDefaultBackends } from './backends.ts'
 import { installKernels } from './kernels.ts'
 
@@ -12,5 +13,5 @@ export function installCompiler(): void {
   isInstalled = true
   installKernels()
   installDefaultBackends()
-  installBackends({ inductor: { backend: compileFx, options: { staticShapes: true } } })
+  installBackends({ inductor: { backend: compileFx, options: { staticShapes: true }, fuseForSizes } })
 }

@@ -14,6 +14,7 @@ import { checkArgument, checkCount, isPlainObject, nearest, valueText } from '..
 import type { TargetFunction } from '../../protocol/index.ts'
 import { Tensor, dtypes } from '../../tensor/index.ts'
 import { FakeTensorProp } from './fakeTensorProp.ts'
+import { primeAfter } from './primes.ts'
 
 /** A size: a number, a name that stands for any number, or a multiple of one, `'2*h'`. */
 export type NamedSize = number | string
@@ -95,14 +96,6 @@ function numbersFor(count: number): readonly (readonly number[])[] {
     found.push(numbers)
   }
   return found
-}
-
-function primeAfter(n: number): number {
-  for (let candidate = n + 1; ; candidate++) {
-    let divisor = 2
-    while (divisor * divisor <= candidate && candidate % divisor !== 0) divisor++
-    if (divisor * divisor > candidate) return candidate
-  }
 }
 
 /** Stands for a value that is not known, because its node failed. */

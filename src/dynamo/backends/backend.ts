@@ -1,8 +1,9 @@
 // What a backend is, and what one returns.
 import type { CompiledCode } from '../../aot/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
-import type { GraphModule } from '../../fx/index.ts'
+import type { GraphModule, Node } from '../../fx/index.ts'
 import { isCallable, valueText } from '../../protocol/index.ts'
+import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** A function that a backend returns: it takes one value per placeholder. inductor's also carries reports. */
 export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace'> {
@@ -50,8 +51,29 @@ export function runnable(compiled: BackendCode): (...inputs: readonly unknown[])
   return compiled as (...inputs: readonly unknown[]) => unknown
 }
 
+/** What is known of an input of a graph: the layout of a tensor, a size as a number, or a number that differs from call to call and is no size. */
+export type InputSample =
+  | { readonly kind: 'tensor'; readonly spec: Required<Pick<TensorSpec, 'shape' | 'dtype' | 'strides'>> }
+  | { readonly kind: 'size'; readonly value: number }
+  | { readonly kind: 'scalar'; readonly value: number }
+
+/** A kernel for any sizes in the place of several nodes. */
+export interface FusedUnit {
+  /** Computes the values of `outputs` from those of `inputs`; null if it is not for such inputs. */
+  readonly kernel: { readonly run: (inputs: readonly unknown[]) => readonly Tensor[] | null }
+  readonly inputs: readonly Node[]
+  readonly outputs: readonly Node[]
+  /** All nodes that it computes. */
+  readonly computed: ReadonlySet<Node>
+}
+
+/** Finds kernels for any sizes in a graph with sizes. Returns what runs, in order: nodes, and kernels in the place of nodes. `a`, `b`: two samples of its inputs. */
+export type FuseForSizes = (gm: GraphModule, a: readonly InputSample[], b: readonly InputSample[]) => readonly (Node | FusedUnit)[]
+
 /** A registered backend. */
 export interface Entry {
   readonly backend: Backend
   readonly options: BackendOptions
+  /** For graphs with sizes that the backend itself cannot have. */
+  readonly fuseForSizes?: FuseForSizes
 }

@@ -2,7 +2,7 @@
 import { ArgumentError } from '../../errors/index.ts'
 import { checkCount, checkOptions, checkString, isCallable, swappedHint, valueText } from '../../protocol/index.ts'
 import { InvalidBackend } from '../reports/errors.ts'
-import type { Backend, BackendOptions, Entry } from './backend.ts'
+import type { Backend, BackendOptions, Entry, FuseForSizes } from './backend.ts'
 import { defaultBackends } from './builtIn.ts'
 
 const registry = new Map<string, Entry>()
@@ -67,3 +67,7 @@ export function labelOf(backend: Backend): string {
 /** Whether graphs with sizes among their inputs can be given to a backend. */
 export const takesAnySizes = (backend: Backend): boolean =>
   backend.staticShapes !== true && ![...registry.values()].some((entry) => entry.backend === backend && entry.options.staticShapes === true)
+
+/** What fuses graphs with sizes of a backend; null if nothing does. */
+export const fusionOf = (backend: Backend): FuseForSizes | null =>
+  [...registry.values()].find((entry) => entry.backend === backend)?.fuseForSizes ?? null

@@ -13,6 +13,7 @@ import { Tensor } from '../../tensor/index.ts'
 import { resultsOf, runnable } from '../backends/backend.ts'
 import type { Backend, BackendCode } from '../backends/backend.ts'
 import { eagerBackend } from '../backends/builtIn.ts'
+import { fusionOf } from '../backends/registry.ts'
 import { intercepted } from '../backends/interceptors.ts'
 import { Cost } from '../tree/budget.ts'
 import type { Budget } from '../tree/budget.ts'
@@ -25,6 +26,7 @@ import type { Reports } from '../reports/reports.ts'
 import { runWatch } from '../backends/runWatch.ts'
 import type { WatchedGraph } from '../backends/runWatch.ts'
 import type { Segment } from '../segment/segment.ts'
+import { fusingOf } from './fuseGraph.ts'
 import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
 import type { SegmentGraph } from './segmentGraph.ts'
 import { sizedInputs, stepProgram } from '../run/stepProgram.ts'
@@ -68,14 +70,17 @@ export function compileSegment(request: SegmentRequest, context: SegmentContext)
   return inScope({ fn: context.reports.fn, graph: newId('graph') }, () => cost.of(() => compileInScope(request, context, cost)))
 }
 
-/** The backend of a graph: eager kernels for one that takes sizes, if that of the program cannot have it. */
-function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: BackendChoice, { gm, inputSlots }: SegmentGraph): BackendChoice {
+/** The backend of a graph: eager kernels, and the kernels for any sizes that the backend finds, for one that takes sizes, if that of the program cannot have it. */
+function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: BackendChoice, built: SegmentGraph): BackendChoice {
   if (!takesSizes || (choice.takesSizes && choice.backend !== eagerBackend)) return choice
+  const { gm, inputSlots } = built
   const { code } = gm
   const end = segment.cursor
+  const fuseForSizes = fusionOf(choice.backend)
+  const fuse = fuseForSizes === null ? null : fusingOf({ ...built, end, outputs }, fuseForSizes)
   // Whoever sees the graph before may call the backend with another one, or have changed this one.
   const backend: Backend = (graph, examples) =>
-    graph === gm && graph.code === code ? stepProgram(end, outputs, inputSlots) : eagerBackend(graph, examples)
+    graph === gm && graph.code === code ? stepProgram(end, outputs, inputSlots, fuse) : eagerBackend(graph, examples)
   return { ...choice, backend, label: 'eager' }
 }
 

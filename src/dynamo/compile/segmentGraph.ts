@@ -29,6 +29,8 @@ export interface GraphOptions {
 /** A segment as a graph module. */
 export interface SegmentGraph {
   readonly gm: GraphModule
+  /** Which node computes each slot. */
+  readonly nodes: ReadonlyMap<number, Node>
   readonly inputSlots: readonly number[]
 }
 
@@ -73,7 +75,7 @@ export function buildGraph(
   graph.output(outputs.map((slot) => nodeAt(nodes, slot)))
   const gm = new GraphModule({}, graph, className)
   gm.meta['writeBacks'] = writeBackPositions(writeBacks, inputSlots)
-  return { gm, inputSlots }
+  return { gm, nodes, inputSlots }
 }
 
 /** From output positions and input slots to output and input positions; an input whose old value is not read has no position. */

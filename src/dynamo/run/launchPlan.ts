@@ -5,8 +5,8 @@ import type { CompiledKernel } from '../../kernels/index.ts'
 import { scratchMemory } from '../../ops/eager/launch.ts'
 import { Storage, Tensor, asTensor } from '../../tensor/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
-import { argValue, runStep } from './evaluate.ts'
-import type { Step } from '../tree/traceTree.ts'
+import { argValue } from './evaluate.ts'
+import type { Instruction } from './instruction.ts'
 
 /** Memory by its place in the list of a run: 0 is the arena, then come the inputs, then tensors that the run makes. */
 type Base = number
@@ -33,10 +33,10 @@ export interface Allocation {
   readonly room: number
 }
 
-/** Calls the operator of a step. */
+/** Runs an instruction that does more than launch kernels. */
 export interface OperatorCall {
   readonly kind: 'call'
-  readonly step: Step
+  readonly instruction: Instruction
   /** By slot: the tensors that it reads. */
   readonly reads: ReadonlyMap<number, View>
   /** The bases of its results. */
@@ -128,15 +128,12 @@ class PlanRun {
     return this.#set(base, new Tensor(like.sizes, like.dtype, storage, undefined, 0, like), 0)
   }
 
-  #call({ step, reads, results }: OperatorCall): boolean {
+  #call({ instruction, reads, results }: OperatorCall): boolean {
     const at = (slot: number): unknown => {
       const view = reads.get(slot)
       return view === undefined ? undefined : this.#valueOf(view)
     }
-    const made = runStep(
-      step,
-      step.args.map((arg): Arg => argValue(arg, at)),
-    )
+    const made = instruction.run(instruction.args.map((arg): Arg => argValue(arg, at)))
     return results.every((base, i) => this.#set(base, asTensor(made[i], 'a result'), 0))
   }
 

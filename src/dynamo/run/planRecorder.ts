@@ -1,5 +1,5 @@
 // Runs the steps of a graph with sizes on eager kernels, and makes the plan by which a later call with the same sizes launches the same kernels.
-import type { Arg, OpDef } from '../../dispatch/index.ts'
+import type { Arg } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { dtypeInfo, placeSpans } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
@@ -8,24 +8,11 @@ import { launches } from '../../ops/eager/launchLog.ts'
 import type { LaunchListener } from '../../ops/eager/launchLog.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
-import { argValue, runStep } from './evaluate.ts'
+import { argValue } from './evaluate.ts'
+import type { Instruction } from './instruction.ts'
 import type { Allocation, Launch, LaunchPlan, OperatorCall, View } from './launchPlan.ts'
-import { visitSlots, withoutLists } from '../tree/traceTree.ts'
+import { visitSlots } from '../tree/traceTree.ts'
 import type { Step } from '../tree/traceTree.ts'
-
-/** Operators, beside those that compute element by element, reduce, or make views, that do nothing but launch kernels which depend on the layouts of their operands only. */
-const LAUNCHES = new Set([
-  'torch.cat',
-  'torch.mm',
-  'torch.bmm',
-  'torch.nn.functional.linear',
-  'torch.softmax',
-  'torch.log_softmax',
-  'torch.ops.tensorfx.native_layer_norm',
-])
-
-const launchesOnly = ({ tags, qualname }: OpDef): boolean =>
-  tags.has('pointwise') || tags.has('reduction') || tags.has('view') || LAUNCHES.has(qualname)
 
 /** Whether a step can be run twice in one call, to compare a plan with it. */
 const isRepeatable = ({ operator: { tags } }: Step): boolean =>
@@ -34,9 +21,9 @@ const isRepeatable = ({ operator: { tags } }: Step): boolean =>
 /** Whether steps may have a plan. */
 export const mayHavePlan = (steps: readonly Step[]): boolean => steps.length > 0 && steps.every((step) => isRepeatable(step) && !step.beyondLimit)
 
-/** What runs: the steps, the slots of the placeholders, and those of what is returned. */
+/** What runs: the instructions, the slots of the placeholders, and those of what is returned. */
 export interface RecordedProgram {
-  readonly steps: readonly Step[]
+  readonly instructions: readonly Instruction[]
   readonly inputSlots: readonly number[]
   readonly outputs: readonly number[]
 }
@@ -142,30 +129,29 @@ class PlanRecorder implements LaunchListener {
   // ---- the run ----
 
   run(): readonly unknown[] {
-    for (const step of this.#program.steps) this.#step(step)
+    for (const instruction of this.#program.instructions) this.#instruction(instruction)
     return this.#program.outputs.map((slot) => this.#values[slot])
   }
 
-  #step(step: Step): void {
+  #instruction(instruction: Instruction): void {
     const at = (slot: number): unknown => this.#values[slot]
-    const args = step.args.map((arg): Arg => argValue(arg, at))
+    const args = instruction.args.map((arg): Arg => argValue(arg, at))
     this.#pending = []
     this.#scratch = null
-    // A number that differs from call to call is none that a plan can hold.
-    this.#isLaunchesOnly = launchesOnly(step.operator) && !hasNumbers(step)
+    this.#isLaunchesOnly = instruction.launchesOnly
     let results: readonly Tensor[]
     const outer = launches.listener
     launches.listener = this
     try {
-      results = runStep(step, args)
+      results = instruction.run(args)
     } finally {
       launches.listener = outer
     }
     if (this.#scratch !== null) this.#isLaunchesOnly = false
-    results.forEach((result, i) => (this.#values[step.firstSlot + i] = result))
+    results.forEach((result, i) => (this.#values[instruction.results[i] ?? 0] = result))
     if (!this.#isPossible) return
     if (this.#isLaunchesOnly) this.#noteLaunches(results)
-    else this.#noteCall(step, results)
+    else this.#noteCall(instruction, results)
   }
 
   #noteLaunches(results: readonly Tensor[]): void {
@@ -187,10 +173,10 @@ class PlanRecorder implements LaunchListener {
     return this.#memory.get(storage) ?? this.#know(new Memory(this.#next(), storage, 0, null, true))
   }
 
-  #noteCall(step: Step, results: readonly Tensor[]): void {
+  #noteCall(instruction: Instruction, results: readonly Tensor[]): void {
     const at = this.#actions.length
     const reads = new Map<number, View>()
-    for (const arg of step.args)
+    for (const arg of instruction.args)
       visitSlots(arg, (slot) => {
         const view = this.#viewOf(slot, at)
         if (view !== null) reads.set(slot, view)
@@ -200,7 +186,7 @@ class PlanRecorder implements LaunchListener {
       if (this.#memory.has(storage) || storage.block.ptr === 0) this.#isPossible = false
       return this.#know(new Memory(this.#next(), storage, 0, result, false)).base
     })
-    this.#actions.push({ kind: 'call', step, reads, results: bases })
+    this.#actions.push({ kind: 'call', instruction, reads, results: bases })
   }
 
   /** A slot's value as an operator, or the caller, reads it. */
@@ -256,7 +242,5 @@ class PlanRecorder implements LaunchListener {
 /** Whether the tensor of a base has all of its memory, from the start. */
 const isWhole = ({ tensor, storage }: Memory): boolean =>
   tensor !== null && tensor.offset === 0 && storage.nbytes === tensor.numel * dtypeInfo[tensor.dtype].size
-
-const hasNumbers = (step: Step): boolean => withoutLists(step.args).some((arg) => arg.kind === 'scalar' && arg.number !== 'size')
 
 const fakeLike = (tensor: Tensor, offset: number): Tensor => new Tensor(tensor.sizes, tensor.dtype, null, undefined, offset, tensor)

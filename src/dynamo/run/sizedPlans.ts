@@ -1,8 +1,6 @@
 // The plans of a graph with sizes, one for each list of them that comes often. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
-import { observed } from '../../dispatch/index.ts'
 import { announce } from '../../events/index.ts'
 import { PerEngine, heapBytes, sameBytes } from '../../kernels/index.ts'
-import { launches } from '../../ops/eager/launchLog.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { config } from '../../config.ts'
 import { runPlan } from './launchPlan.ts'
@@ -51,8 +49,6 @@ export class SizedPlans {
 
   /** The outputs for the values of the placeholders. */
   run(inputs: readonly unknown[]): readonly unknown[] {
-    // Who watches operators is to see them.
-    if (observed.observer !== null || launches.listener !== null) return this.#eagerly(inputs)
     const sizes = this.#sizesOf(inputs)
     const plans = this.#plans.current
     const found = plans.get(sizes)

@@ -1,63 +1,152 @@
 // A graph with sizes, as eager kernels run it: its recorded steps one after the other, without the checks of the functions that the graph's code would call, since the walk has made them. It holds no shapes, so it is
-// for any sizes.
+// for any sizes. A graph that comes again gets kernels for any sizes in the place of several steps each.
+import { observed } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import type { CompiledCode } from '../../aot/index.ts'
-import { argValue, runStep } from './evaluate.ts'
+import { config } from '../../config.ts'
+import { launches } from '../../ops/eager/launchLog.ts'
+import { argValue } from './evaluate.ts'
+import { instructionOf } from './instruction.ts'
+import type { Instruction } from './instruction.ts'
+import type { FusionEvents } from './fusedSteps.ts'
 import { mayHavePlan } from './planRecorder.ts'
+import { SeenSizes } from './sampleSizes.ts'
 import { SizedPlans } from './sizedPlans.ts'
 import type { SizedLayout } from '../tree/sizes.ts'
 import { neededSteps, visitSlots, withoutLists } from '../tree/traceTree.ts'
-import type { ArgStep, Step } from '../tree/traceTree.ts'
+import type { Step } from '../tree/traceTree.ts'
 
-/** One step, and the slots that no later one reads. */
-interface Instruction {
-  readonly step: Step
-  readonly args: readonly ArgStep[]
+/**
+ * For how many lists of sizes a graph runs before its steps are fused: with fewer it is not known how its sizes depend on each other. To find the kernels takes as long as many calls, and most graphs of a program whose
+ * sizes change once come once or twice.
+ */
+const LISTS_BEFORE = 3
+
+/** From the values of the placeholders to those of the outputs. */
+type Run = (inputs: readonly unknown[]) => readonly unknown[]
+
+/** The instructions with kernels in the place of steps, where there are some, for sizes like those that were seen; null if it takes other lists of sizes to find them. */
+export type FuseSteps = (seen: SeenSizes, events: FusionEvents) => readonly Instruction[] | null
+
+/** One instruction, and the slots that no later one reads. */
+interface Line {
+  readonly instruction: Instruction
   readonly ends: readonly number[]
 }
 
-function instructionsOf(steps: readonly Step[], outputs: readonly number[]): readonly Instruction[] {
+function linesOf(instructions: readonly Instruction[], outputs: readonly number[]): readonly Line[] {
   const read = new Set(outputs)
-  return steps
+  return instructions
     .toReversed()
-    .map((step) => {
+    .map((instruction) => {
       const ends: number[] = []
       const see = (slot: number): void => {
         if (!read.has(slot)) ends.push(slot)
         read.add(slot)
       }
-      for (const arg of step.args) visitSlots(arg, see)
-      step.results.forEach((_, i) => see(step.firstSlot + i))
-      return { step, args: step.args, ends }
+      for (const arg of instruction.args) visitSlots(arg, see)
+      instruction.results.forEach(see)
+      return { instruction, ends }
     })
     .reverse()
 }
 
-/** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. */
-export function stepProgram(end: Step, outputs: readonly number[], inputSlots: readonly number[]): CompiledCode {
-  const { steps } = neededSteps(end, outputs)
-  const instructions = instructionsOf(steps, outputs)
-  const count = end.nextSlot
-  const eagerly = (inputs: readonly unknown[]): readonly unknown[] => {
-    const values = new Array<unknown>(count)
+/** Runs instructions one after the other. */
+function runnerOf(instructions: readonly Instruction[], outputs: readonly number[], inputSlots: readonly number[], slots: number): Run {
+  const lines = linesOf(instructions, outputs)
+  return (inputs) => {
+    const values = new Array<unknown>(slots)
     const at = (slot: number): unknown => values[slot]
     for (let i = 0; i < inputSlots.length; i++) values[inputSlots[i] ?? 0] = inputs[i]
-    for (const { step, args, ends } of instructions) {
+    for (const { instruction, ends } of lines) {
+      const { args, results } = instruction
       const given = new Array<Arg>(args.length)
       for (let i = 0; i < args.length; i++) {
         const arg = args[i]
         if (arg !== undefined) given[i] = argValue(arg, at)
       }
-      const results = runStep(step, given)
-      for (let i = 0; i < results.length; i++) values[step.firstSlot + i] = results[i]
+      const made = instruction.run(given)
+      for (let i = 0; i < made.length; i++) values[results[i] ?? 0] = made[i]
       // A value that is not needed any more may be collected while the program still runs.
       for (const slot of ends) values[slot] = undefined
     }
     return outputs.map(at)
   }
-  if (!mayHavePlan(steps)) return (...inputs) => eagerly(inputs)
-  const plans = new SizedPlans({ steps, inputSlots, outputs }, sizedInputs(end, inputSlots), eagerly)
-  return (...inputs) => plans.run(inputs)
+}
+
+class StepProgram {
+  readonly #end: Step
+  readonly #outputs: readonly number[]
+  readonly #inputSlots: readonly number[]
+  readonly #sized: readonly (SizedLayout | 'size' | null)[]
+  readonly #hasPlans: boolean
+  /** Calls the operators. */
+  readonly #eagerly: Run
+  readonly #unfused: Run
+  #run: Run
+  readonly #fuse: FuseSteps | null
+  /** The sizes for which there were no kernels. */
+  #seen: SeenSizes | null = null
+  #fusions = 0
+  /** Whether there are no kernels for the sizes of the last call. */
+  #isWaiting = true
+
+  constructor(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null) {
+    const { steps } = neededSteps(end, outputs)
+    this.#end = end
+    this.#outputs = outputs
+    this.#inputSlots = inputSlots
+    this.#fuse = fuse
+    this.#sized = sizedInputs(end, inputSlots)
+    this.#hasPlans = mayHavePlan(steps)
+    const instructions = steps.map(instructionOf)
+    this.#eagerly = this.#runnerOf(instructions)
+    this.#unfused = this.#withPlans(instructions, this.#eagerly)
+    this.#run = this.#unfused
+  }
+
+  run(inputs: readonly unknown[]): readonly unknown[] {
+    // Who watches operators is to see them.
+    if (observed.observer !== null || launches.listener !== null) return this.#eagerly(inputs)
+    if (this.#fuse === null || this.#fusions > config.recompileLimit) return this.#run(inputs)
+    const outputs = this.#run(inputs)
+    if (this.#isWaiting) this.#note(this.#fuse, inputs)
+    return outputs
+  }
+
+  /** Notes the sizes of a call for which there are no kernels, and looks for some. */
+  #note(fuse: FuseSteps, inputs: readonly unknown[]): void {
+    this.#seen ??= new SeenSizes(inputs, (position) => this.#sized[position] === 'size')
+    const before = this.#seen.count
+    this.#seen.note(inputs)
+    if (this.#seen.count === before || this.#seen.count < (config.verifySizes ? 2 : LISTS_BEFORE)) return
+    this.#fusions++
+    const failed = (): void => {
+      this.#fusions = Infinity
+      this.#run = this.#unfused
+    }
+    const instructions = fuse(this.#seen, { missed: () => (this.#isWaiting = true), failed })
+    if (instructions === null) return
+    this.#isWaiting = false
+    this.#run = this.#withPlans(instructions, this.#runnerOf(instructions))
+  }
+
+  #runnerOf(instructions: readonly Instruction[]): Run {
+    return runnerOf(instructions, this.#outputs, this.#inputSlots, this.#end.nextSlot)
+  }
+
+  #withPlans(instructions: readonly Instruction[], eagerly: Run): Run {
+    if (!this.#hasPlans) return eagerly
+    const program = { instructions, inputSlots: this.#inputSlots, outputs: this.#outputs }
+    const plans = new SizedPlans(program, this.#sized, eagerly)
+    return (inputs) => plans.run(inputs)
+  }
+}
+
+/** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. `fuse`: what finds kernels for any sizes; null: nothing does. */
+export function stepProgram(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null = null): CompiledCode {
+  const program = new StepProgram(end, outputs, inputSlots, fuse)
+  return (...inputs) => program.run(inputs)
 }
 
 /** Of each input: which of its positions are sizes, or that it is one. */

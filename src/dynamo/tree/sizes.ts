@@ -3,8 +3,8 @@
 // then on: the walk notes its present value, and what is recorded of the results gives way to what `meta` says of the present arguments. 0, 1 and more are three kinds, since broadcasting,
 // emptiness and contiguity depend on them: a size is at least 2, and 0 and 1 stay constants.
 //
-// The compiler has no symbols yet. So a path with sizes runs on eager kernels (for sizes that came before from a row of launches, see sizedPlans.ts), or on a backend that takes any sizes, and a list of sizes that comes often gets a graph of its own, compiled for
-// these numbers. With symbols in aot/ and inductor/, a compiled end will have guards on sizes, and OftenSeen goes.
+// The compiled kernels of a path with sizes are for any of them where operators can be fused so (see fusedSteps.ts). All else runs on eager kernels (for sizes that came before from a row of launches, see sizedPlans.ts), or on a backend that takes
+// any sizes, and a list of sizes that comes often gets a graph of its own, compiled for these numbers.
 import type { OpDef } from '../../dispatch/index.ts'
 import { contiguousStrides, sameShape } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'

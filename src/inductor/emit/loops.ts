@@ -20,13 +20,13 @@ import {
   scratch,
   store,
 } from '../../kernels/index.ts'
-import type { Expr, Grid, Index, Kernel, Memory, Scratch, Stmt } from '../../kernels/index.ts'
+import type { Expr, Grid, Index, Kernel, Memory, Scratch, Size, SizeParam, Stmt } from '../../kernels/index.ts'
 import { collapseDims, contiguousStrides } from '../../tensor/index.ts'
 import type { Collapsed } from '../../tensor/index.ts'
 import { accessStrides } from '../groups.ts'
 import type { LoopGroup, LoopMember } from '../groups.ts'
 import type { Access, Buffer, PointwiseNode } from '../ir.ts'
-import { known, nth } from '../known.ts'
+import { known as present, nth } from '../known.ts'
 import type { Placement } from '../placement.ts'
 import { product, sizesOf } from '../spaces.ts'
 import { Operands, indexOver, indicesOf } from './operands.ts'
@@ -38,8 +38,19 @@ export interface LoopKernel {
   readonly operands: readonly Operand[]
 }
 
+/** What the sizes of a group are to its kernel. */
+export interface KernelSizes {
+  of(size: number): Size
+  /** The parameters among those that were asked for. */
+  params(): readonly SizeParam[]
+}
+
+/** A kernel for the sizes of its group. */
+const known: KernelSizes = { of: (size) => size, params: () => [] }
+
 /** Emits a group of loops. */
-export const emitLoops = (name: string, group: LoopGroup, placement: Placement): LoopKernel => new LoopEmitter(name, group, placement, false).emit()
+export const emitLoops = (name: string, group: LoopGroup, placement: Placement, sizes: KernelSizes = known): LoopKernel =>
+  new LoopEmitter(name, group, placement, { isGrid: false, sizes }).emit()
 
 /** A group as a grid, whose loops are independent, and what each of its parameters stands for, in order. */
 export interface GroupGrid {
@@ -48,7 +59,8 @@ export interface GroupGrid {
 }
 
 /** A group of loops as a grid: its kept loops are independent, and one iteration of theirs computes everything inside. */
-export const loopGrid = (name: string, group: LoopGroup, placement: Placement): GroupGrid => new LoopEmitter(name, group, placement, true).grid()
+export const loopGrid = (name: string, group: LoopGroup, placement: Placement): GroupGrid =>
+  new LoopEmitter(name, group, placement, { isGrid: true, sizes: known }).grid()
 
 /** Elements further apart than this share no cache line: gathering lanes from them costs more than it gains. */
 const NEAR = 16
@@ -87,6 +99,7 @@ class LoopEmitter {
   readonly #placement: Placement
   /** Whether each iteration of the kept loops runs on its own, and not in lanes of the innermost one. */
   readonly #isGrid: boolean
+  readonly #sizes: KernelSizes
   readonly #operands = new Operands()
   readonly #plan: readonly Planned[]
   readonly #byBuffer = new Map<Buffer, Planned>()
@@ -100,11 +113,12 @@ class LoopEmitter {
   /** Stores to the memory of inputs, which come last. */
   readonly #deferred: Stmt[] = []
 
-  constructor(name: string, group: LoopGroup, placement: Placement, isGrid: boolean) {
+  constructor(name: string, group: LoopGroup, placement: Placement, { isGrid, sizes }: { readonly isGrid: boolean; readonly sizes: KernelSizes }) {
     this.#name = name
     this.#group = group
     this.#placement = placement
     this.#isGrid = isGrid
+    this.#sizes = sizes
     this.#plan = group.members.map((member) => this.#planned(member))
     this.#findLastReads()
     for (const planned of this.#plan) if (planned.readBack && !placement.stored.has(planned.member.node.out)) planned.host = this.#hostOf(planned)
@@ -112,11 +126,11 @@ class LoopEmitter {
     const reduced = group.space.map((dim) => dim.reduced)
     const operandStrides = [...walks.values()]
     const needsIndices = group.members.some(({ node }) => node.kind === 'pointwise' && node.usesIndices)
-    const sizes = sizesOf(group.space)
-    const layout = needsIndices ? { dims: sizes, strides: operandStrides, reduced } : this.#collapsed(collapseDims(sizes, operandStrides, reduced))
+    const dims = sizesOf(group.space)
+    const layout = needsIndices ? { dims, strides: operandStrides, reduced } : this.#collapsed(collapseDims(dims, operandStrides, reduced))
     this.#loops = layout.dims.map((size, i) => {
       const isReduced = layout.reduced[i] === true
-      return { variable: loopVar(`${isReduced ? 'r' : 'i'}${i}`, size), size, reduced: isReduced }
+      return { variable: loopVar(`${isReduced ? 'r' : 'i'}${i}`, sizes.of(size)), size, reduced: isReduced }
     })
     this.#strides = new Map([...walks.keys()].map((key, i) => [key, nth(layout.strides, i)]))
   }
@@ -127,7 +141,8 @@ class LoopEmitter {
 
   emit(): LoopKernel {
     const body = this.#outerBody()
-    const [name, params, operands] = [this.#name, this.#operands.params(), this.#operands.operands()]
+    const [name, operands] = [this.#name, this.#operands.operands()]
+    const params = [...this.#operands.params(), ...this.#sizes.params()]
     if (this.#loops.length > 0 && !this.#loops.some((loop) => loop.reduced)) {
       const loops = this.#loops.map((loop) => loop.variable)
       return { kernel: pointwiseKernel({ name, params, loops, body }, true), operands }
@@ -212,7 +227,7 @@ class LoopEmitter {
   }
 
   #stridesOf(key: Access | Buffer): readonly number[] {
-    return known(this.#strides, key, 'the strides of an access')
+    return present(this.#strides, key, 'the strides of an access')
   }
 
   #isStored({ member, readBack }: Planned): boolean {
@@ -235,14 +250,22 @@ class LoopEmitter {
     const { out } = (host ?? { member }).member.node
     if (this.#placement.stored.has(out)) {
       const param = isWritten ? this.#operands.writing(out) : this.#operands.reading(out)
-      return [param, indexOver(this.#loops, this.#stridesOf(out), 0)]
+      return [param, this.#index(this.#loops, this.#stridesOf(out), 0)]
     }
     // Lanes run over the innermost loop: if it is a kept one, each of its iterations has values of its own.
     const inside = this.#loops.filter((loop, i) => loop.reduced || (!this.#isGrid && i === this.#loops.length - 1))
     const sizes = inside.map((loop) => loop.size)
-    const row = this.#rows.get(out) ?? scratch(`row${this.#rows.size}`, out.dtype, product(sizes))
+    const row = this.#rows.get(out) ?? scratch(`row${this.#rows.size}`, out.dtype, this.#sizes.of(product(sizes)))
     this.#rows.set(out, row)
-    return [row, indexOver(inside, contiguousStrides(sizes), 0)]
+    return [row, this.#index(inside, contiguousStrides(sizes), 0)]
+  }
+
+  #index(loops: readonly Loop[], strides: readonly number[], base: number): Index {
+    return indexOver(
+      loops,
+      strides.map((stride) => this.#sizes.of(stride)),
+      this.#sizes.of(base),
+    )
   }
 
   /** Declares a local with the value, and returns a read of it. */
@@ -298,7 +321,7 @@ class LoopEmitter {
   }
 
   #load(access: Access): Expr {
-    return load(this.#operands.reading(access.buffer), indexOver(this.#loops, this.#stridesOf(access), access.offset))
+    return load(this.#operands.reading(access.buffer), this.#index(this.#loops, this.#stridesOf(access), access.offset))
   }
 
   #keyOf(access: Access): string {
@@ -358,6 +381,7 @@ class LoopEmitter {
     return indicesOf(
       node.iter,
       this.#loops.filter((loop) => isInner || !loop.reduced),
+      (size) => this.#sizes.of(size),
     )
   }
 }

@@ -1,6 +1,6 @@
 // Collects the parameters of a kernel while it is written, and what each of them stands for in the program.
-import { bufferParam, call, constant, iota, scalar, scalarParam } from '../../kernels/index.ts'
-import type { BufferParam, DType, Expr, Index, LoopVar, Param, ScalarParam } from '../../kernels/index.ts'
+import { bufferParam, call, constant, iota, scalar, scalarParam, sizeOf } from '../../kernels/index.ts'
+import type { BufferParam, DType, Expr, Index, LoopVar, Param, ScalarParam, Size } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { Buffer, ScalarInput } from '../ir.ts'
 import { split } from '../spaces.ts'
@@ -75,13 +75,13 @@ export interface Loop {
 }
 
 /** The index of an access, from its strides over the loops. */
-export function indexOver(loops: readonly Loop[], strides: readonly number[], base: number): Index {
+export function indexOver(loops: readonly Loop[], strides: readonly Size[], base: Size): Index {
   const terms = loops.map(({ variable }, i) => ({ loop: variable, stride: strides[i] ?? 0 }))
   return { base, terms: terms.filter((term) => term.stride !== 0), dynamic: [] }
 }
 
-/** The index in each dimension of `iter`, as int32 values. The loops must refine `iter`. */
-export function indicesOf(iter: readonly number[], loops: readonly Loop[]): Expr[] {
+/** The index in each dimension of `iter`, as int32 values. The loops must refine `iter`. `sizeIn`: what a size is in the kernel. */
+export function indicesOf(iter: readonly number[], loops: readonly Loop[], sizeIn: (size: number) => Size = (size) => size): Expr[] {
   const rest = [...loops]
   const parts = split(
     iter,
@@ -89,7 +89,7 @@ export function indicesOf(iter: readonly number[], loops: readonly Loop[]): Expr
   )
   return parts.map((sizes) => {
     const steps = contiguousStrides(sizes)
-    const terms = rest.splice(0, sizes.length).map(({ variable }, i) => call('mul', iota(variable), constant('int32', steps[i] ?? 1)))
+    const terms = rest.splice(0, sizes.length).map(({ variable }, i) => call('mul', iota(variable), sizeOf(sizeIn(steps[i] ?? 1))))
     return terms.reduceRight<Expr | null>((sum, term) => (sum === null ? term : call('add', sum, term)), null) ?? constant('int32', 0)
   })
 }

@@ -72,7 +72,7 @@ const ALIGN = 64
 
 /** Plans a functional graph. Throws UnsupportedError, which names the node, for what has no shader code unless `fallback` is `'wasm'`. */
 export function planGraph(gm: GraphModule, specs: readonly (TensorSpec | number)[], fallback: 'error' | 'wasm'): DevicePlan {
-  const graph = withoutDeadNodes(lower(gm, specs, true))
+  const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
   const groups = schedule(graph, null)
   return new Planner({ graph, groups, placement: placeBuffers(graph, groups, new Map(), specs), fallback, lines: linesOf(gm) }).plan()
 }

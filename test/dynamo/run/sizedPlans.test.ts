@@ -4,6 +4,7 @@ import { compile, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { withConfig } from 'tensorfx/compile'
 import { counters } from 'tensorfx/debug'
+import { instructionOf } from '../../../src/dynamo/run/instruction.ts'
 import { runPlan } from '../../../src/dynamo/run/launchPlan.ts'
 import type { Launch, LaunchPlan } from '../../../src/dynamo/run/launchPlan.ts'
 import { recordPlan } from '../../../src/dynamo/run/planRecorder.ts'
@@ -41,7 +42,7 @@ function program(x: Tensor): RecordedProgram {
     parent = step
     return step
   })
-  return { steps, inputSlots: [0], outputs: [5, 7] }
+  return { instructions: steps.map(instructionOf), inputSlots: [0], outputs: [5, 7] }
 }
 
 const input = (rows: number): Tensor => torch.randn([rows, 4])
@@ -126,8 +127,8 @@ describe('a plan', () => {
     const x = input(6)
     const cat = stepOf(null, 'torch.add', [slot(0), slot(1), value(1)], [x], 2)
     const parts = [x.narrow(0, 0, 3), x.narrow(0, 3, 3)]
-    expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, parts).plan).toBeNull()
-    expect(recordPlan({ steps: [cat], inputSlots: [0, 1], outputs: [2] }, [input(3), input(3)]).plan).not.toBeNull()
+    expect(recordPlan({ instructions: [instructionOf(cat)], inputSlots: [0, 1], outputs: [2] }, parts).plan).toBeNull()
+    expect(recordPlan({ instructions: [instructionOf(cat)], inputSlots: [0, 1], outputs: [2] }, [input(3), input(3)]).plan).not.toBeNull()
   })
 })
 

@@ -1,0 +1,130 @@
+// A kernel for any sizes in the place of several steps. It is verified, not trusted: the steps run beside it in the first call, in the second, the fourth and so on.
+import { sameStrides } from '../../aot/meta/layout.ts'
+import { config } from '../../config.ts'
+import type { Arg } from '../../dispatch/index.ts'
+import { announce } from '../../events/index.ts'
+import { allclose } from '../../ops/index.ts'
+import { launches } from '../../ops/eager/launchLog.ts'
+import { Tensor, exactElements, sameShape } from '../../tensor/index.ts'
+import type { FusedUnit } from '../backends/backend.ts'
+import type { ArgStep, Step } from '../tree/traceTree.ts'
+import { visitSlots } from '../tree/traceTree.ts'
+import { argValue, runStep } from './evaluate.ts'
+import { hasNumbers } from './instruction.ts'
+import type { Instruction } from './instruction.ts'
+
+/** By how much a kernel may differ from its operators, in proportion to the largest result: both round, at other places. */
+const TOLERANCE: Readonly<Partial<Record<Tensor['dtype'], number>>> = { float64: 1e-9, float32: 1e-4, float16: 2e-2, bfloat16: 1e-1 }
+
+/** What becomes of a kernel while it is used. */
+export interface FusionEvents {
+  /** It was not for the sizes of a call. */
+  readonly missed: () => void
+  /** It gave wrong results. */
+  readonly failed: () => void
+}
+
+export class FusedSteps implements Instruction {
+  readonly args: readonly ArgStep[]
+  readonly results: readonly number[]
+  readonly launchesOnly: boolean
+  readonly #kernel: FusedUnit['kernel']
+  /** What it stands for. */
+  readonly #steps: readonly Step[]
+  readonly #events: FusionEvents
+  #calls = 0
+  #isWrong = false
+
+  /** `end`: the last step of the segment; `args`, `results`: the slots of what the kernel reads and returns. */
+  constructor(kernel: FusedUnit['kernel'], end: Step, { args, results }: Pick<Instruction, 'args' | 'results'>, events: FusionEvents) {
+    this.#kernel = kernel
+    this.args = args
+    this.results = results
+    this.launchesOnly = !hasNumbers(args)
+    this.#steps = stepsBetween(end, args, results)
+    this.#events = events
+  }
+
+  run(args: readonly Arg[]): readonly Tensor[] {
+    const got = this.#isWrong ? null : this.#kernel.run(args)
+    if (got === null) {
+      if (!this.#isWrong) this.#events.missed()
+      // What these operators launch depends on more than the layouts of the operands.
+      launches.listener?.runsOnCopies()
+      return this.#eagerly(args)
+    }
+    const calls = ++this.#calls
+    return config.verifySizes || (calls & (calls - 1)) === 0 ? this.#verified(got, args) : got
+  }
+
+  /** What the kernel gave, if that is what the operators give. */
+  #verified(got: readonly Tensor[], args: readonly Arg[]): readonly Tensor[] {
+    const outer = launches.listener
+    launches.listener = null
+    try {
+      const expected = this.#eagerly(args)
+      if (got.every((one, i) => isClose(one, expected[i]))) return got
+      this.#isWrong = true
+      this.#events.failed()
+      outer?.runsOnCopies()
+      announce({ kind: 'limit', what: 'verifySizes' }, () => ({
+        kind: 'limit',
+        what: 'verifySizes',
+        name: 'a kernel for any sizes',
+        reason: `it gave other results than ${this.#steps.map(({ operator }) => operator.name).join(', ')}, which run instead`,
+      }))
+      return expected
+    } finally {
+      launches.listener = outer
+    }
+  }
+
+  #eagerly(args: readonly Arg[]): readonly Tensor[] {
+    const values = new Map<number, unknown>()
+    this.args.forEach((arg, i) => visitSlots(arg, (slot) => values.set(slot, args[i])))
+    const at = (slot: number): unknown => values.get(slot)
+    for (const step of this.#steps) {
+      const made = runStep(
+        step,
+        step.args.map((arg) => argValue(arg, at)),
+      )
+      made.forEach((value, i) => values.set(step.firstSlot + i, value))
+    }
+    return this.results.flatMap((slot) => {
+      const value = at(slot)
+      return value instanceof Tensor ? [value] : []
+    })
+  }
+}
+
+/** The steps that compute `results` from the slots of `args`, in order. */
+function stepsBetween(end: Step, args: readonly ArgStep[], results: readonly number[]): readonly Step[] {
+  const given = new Set<number>()
+  for (const arg of args) visitSlots(arg, (slot) => given.add(slot))
+  const needed = new Set(results)
+  const steps = end
+    .path()
+    .reverse()
+    .filter((step) => {
+      if (!step.gives(needed)) return false
+      for (const arg of step.args)
+        visitSlots(arg, (slot) => {
+          if (!given.has(slot)) needed.add(slot)
+        })
+      return true
+    })
+  return steps.reverse()
+}
+
+/** Whether results have the same layouts (the strides of single elements are no part of them) and, but for rounding, the same values. */
+export function isClose(one: Tensor, other: Tensor | undefined): boolean {
+  if (other === undefined || one.dtype !== other.dtype || !sameShape(one.sizes, other.sizes) || !sameStrides(one, other)) return false
+  const rtol = TOLERANCE[one.dtype] ?? 0
+  let largest = 0
+  const elements = rtol > 0 ? exactElements(other) : []
+  for (let i = 0; i < elements.length; i++) {
+    const size = Math.abs(Number(elements[i]))
+    if (size > largest && size < Infinity) largest = size
+  }
+  return allclose(one, other, { rtol, atol: rtol * largest, equalNan: true })
+}

@@ -1,0 +1,40 @@
+// What the program of a graph with sizes consists of: recorded steps, and kernels for any sizes in the place of several of them.
+import type { Arg, OpDef } from '../../dispatch/index.ts'
+import type { Tensor } from '../../tensor/index.ts'
+import { runStep } from './evaluate.ts'
+import { withoutLists } from '../tree/traceTree.ts'
+import type { ArgStep, Step } from '../tree/traceTree.ts'
+
+export interface Instruction {
+  readonly args: readonly ArgStep[]
+  /** The slots of its results. */
+  readonly results: readonly number[]
+  /** Whether it does nothing but launch kernels that depend on the layouts of their operands only. */
+  readonly launchesOnly: boolean
+  readonly run: (args: readonly Arg[]) => readonly Tensor[]
+}
+
+/** Operators, beside those that compute element by element, reduce, or make views, that do nothing but launch kernels which depend on the layouts of their operands only. */
+const LAUNCHES = new Set([
+  'torch.cat',
+  'torch.mm',
+  'torch.bmm',
+  'torch.nn.functional.linear',
+  'torch.softmax',
+  'torch.log_softmax',
+  'torch.ops.tensorfx.native_layer_norm',
+])
+
+const launchesOnly = ({ tags, qualname }: OpDef): boolean =>
+  tags.has('pointwise') || tags.has('reduction') || tags.has('view') || LAUNCHES.has(qualname)
+
+/** Whether one of the arguments is a number that differs from call to call and is no size: none that a plan can hold. */
+export const hasNumbers = (args: readonly ArgStep[]): boolean => withoutLists(args).some((arg) => arg.kind === 'scalar' && arg.number !== 'size')
+
+/** A step as an instruction. */
+export const instructionOf = (step: Step): Instruction => ({
+  args: step.args,
+  results: step.results.map((_, i) => step.firstSlot + i),
+  launchesOnly: launchesOnly(step.operator) && !hasNumbers(step.args),
+  run: (args) => runStep(step, args),
+})

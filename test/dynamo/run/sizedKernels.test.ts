@@ -1,0 +1,212 @@
+// Kernels for any sizes in the place of several steps: drawn programs with drawn sizes against the operators, and planted faults, which must be found.
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { compile, noGrad, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { withConfig } from 'tensorfx/compile'
+import { counters } from 'tensorfx/debug'
+import { FusedSteps, isClose } from '../../../src/dynamo/run/fusedSteps.ts'
+import { BEGINNINGS, SeenSizes } from '../../../src/dynamo/run/sampleSizes.ts'
+import { Step } from '../../../src/dynamo/tree/traceTree.ts'
+import { present } from '../../../src/errors/index.ts'
+import { Layouts } from '../../../src/inductor/sized/layouts.ts'
+import { SizedKernel } from '../../../src/inductor/sized/sizedKernel.ts'
+import { opByName } from '../../../src/ops/index.ts'
+
+/** Numbers from 0 up to 1, the same for the same seed. */
+function drawing(seed: number): (below: number) => number {
+  let state = seed * 2654435761 + 1
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+type Piece = (y: Tensor, x: Tensor, w: Tensor) => Tensor
+
+const pieces: readonly Piece[] = [
+  (y, x) => y.add(x),
+  (y, _, w) => y.mul(w),
+  (y) => y.tanh(),
+  (y) => y.relu().sub(0.25),
+  (y) => y.sub(y.mean(-1, true)),
+  (y) => y.div(y.mul(y).mean(-1, true).add(0.1).sqrt()),
+  (y) => y.softmax(-1),
+  (y) => y.sub(y.mul(0.1).sum([0], true)),
+  (y, x) => y.t().exp().t().mul(x),
+  (y, x) => y.reshape([-1]).sigmoid().reshape(x.shape),
+  (y, x) =>
+    y
+      .unsqueeze(0)
+      .expand([2, ...x.shape])
+      .sum(0),
+]
+
+/** The sizes of the calls: 0 and 1 are among them. */
+const SIZES = [5, 7, 9, 2, 33, 64, 100, 3, 1, 0, 65]
+
+const limits = (): number => counters.limits['verifySizes'] ?? 0
+
+describe('a program whose sizes change', () => {
+  /** Of each call of a kernel: whether it was for its inputs. */
+  let runs: boolean[] = []
+  const { run } = SizedKernel.prototype
+  beforeEach(() => {
+    runs = []
+    SizedKernel.prototype.run = function (this: SizedKernel, inputs) {
+      const results = run.call(this, inputs)
+      runs.push(results !== null)
+      return results
+    }
+  })
+  afterEach(() => {
+    SizedKernel.prototype.run = run
+  })
+
+  it.each(Array.from({ length: 12 }, (_, i) => i))('gives what the operators give, drawn program %i', (seed) => {
+    const draw = drawing(seed + 1)
+    const chosen = Array.from({ length: 4 + draw(4) }, () => present(pieces[draw(pieces.length)], 'a piece'))
+    const program = (x: Tensor, w: Tensor): Tensor[] => {
+      const y = chosen.reduce((value, piece) => piece(value, x, w), x.mul(0.5).add(w))
+      return [y, y.sum(-1)]
+    }
+    const compiled = compile(program, { dynamic: true })
+    const before = limits()
+    withConfig({ verifySizes: true }, () =>
+      noGrad(() => {
+        for (let call = 0; call < 20; call++) {
+          const size = (): number => present(SIZES[draw(call < 4 ? 7 : SIZES.length)], 'a size')
+          const [n, m] = [size(), Math.max(1, size())]
+          const [x, w] = [torch.randn([n, m]), torch.randn([m])]
+          compiled(x, w).forEach((got, i) => expect([n, m, i, isClose(got, program(x, w)[i])]).toEqual([n, m, i, true]))
+        }
+      }),
+    )
+    expect(limits()).toBe(before)
+    expect(runs.filter(Boolean).length).toBeGreaterThan(10)
+  })
+
+  it('has no kernel for sizes that it is not for: the operators run, and a new kernel is found', () => {
+    const program = (x: Tensor): Tensor => x.mul(2).add(1).tanh()
+    const compiled = compile(program, { dynamic: true })
+    noGrad(() => {
+      for (const [n, m] of [
+        [50, 80],
+        [60, 80],
+        [70, 80],
+        [90, 80],
+        [90, 110],
+        [100, 120],
+        [130, 140],
+      ] as const) {
+        const x = torch.randn([n, m])
+        expect(isClose(compiled(x), program(x))).toBe(true)
+      }
+    })
+    expect(runs).toEqual([true, false, true, true])
+  })
+})
+
+/** The steps `x * 3 + x`, whose last has its result at slot 2. */
+function chain(x: Tensor): Step {
+  const op = (name: string) => present(opByName(name), name)
+  const call = { results: [x], single: true, stack: null, recording: false, sourceOffset: 0, isSized: true }
+  const mul = new Step(null, {
+    ...call,
+    op: op('torch.mul'),
+    args: [
+      { kind: 'slot', slot: 0 },
+      { kind: 'const', value: 3 },
+    ],
+    firstSlot: 1,
+  })
+  const alpha = { kind: 'const', value: 1 } as const
+  return new Step(mul, { ...call, op: op('torch.add'), args: [{ kind: 'slot', slot: 1 }, { kind: 'slot', slot: 0 }, alpha], firstSlot: 2 })
+}
+
+describe('a kernel that is wrong', () => {
+  const x = torch.arange(35).reshape([5, 7]).float()
+  const right = x.mul(3).add(x)
+  const faults: Readonly<Record<string, () => Tensor>> = {
+    'reads with a stride that is off by one': () => torch.asStrided(right, [5, 6], [6, 1]).contiguous(),
+    'reads one element further': () => torch.cat([right.reshape([-1]).narrow(0, 1, 34), torch.zeros([1])]).reshape([5, 7]),
+    'has the extent of other sizes': () => torch.cat([right.narrow(0, 0, 4), torch.zeros([1, 7])]),
+    'leaves out the last column': () => torch.cat([right.narrow(1, 0, 6), torch.zeros([5, 1])], 1),
+    'has another shape': () => right.reshape([7, 5]),
+    'has another layout': () => right.t().contiguous().t(),
+    'has another dtype': () => right.double(),
+    'divides by another count': () => right.mul(1 + 1 / 35),
+    'gives NaN': () => right.mul(Number.NaN),
+    'lacks a step': () => x.mul(3),
+  }
+
+  it.each(Object.keys(faults))('%s: it is found in its first call, and the operators run', (name) => {
+    const wrong = present(faults[name], 'a fault')()
+    const events: string[] = []
+    const steps = new FusedSteps(
+      { run: () => [wrong] },
+      chain(x),
+      { args: [{ kind: 'slot', slot: 0 }], results: [2] },
+      {
+        missed: () => events.push('missed'),
+        failed: () => events.push('failed'),
+      },
+    )
+    const before = limits()
+    for (let call = 0; call < 3; call++) expect(steps.run([x]).map((result) => isClose(result, right))).toEqual([true])
+    expect(events).toEqual(['failed'])
+    expect(limits()).toBe(before + 1)
+  })
+
+  it('is not called wrong where it only rounds', () => {
+    const failed = vi.fn()
+    const steps = new FusedSteps(
+      { run: () => [right.mul(1 + 1e-6)] },
+      chain(x),
+      { args: [{ kind: 'slot', slot: 0 }], results: [2] },
+      { missed: failed, failed },
+    )
+    steps.run([x])
+    expect(failed).not.toHaveBeenCalled()
+  })
+})
+
+describe('the numbers of a kernel', () => {
+  const tensor = (shape: readonly number[], strides: readonly number[]) => ({ kind: 'tensor', spec: { shape, strides, dtype: 'float32' } }) as const
+  const two = present(Layouts.of([tensor([1009, 8], [8, 1]), tensor([1009], [1])], [tensor([1019, 8], [8, 1]), tensor([1019], [1])]), 'layouts')
+
+  it('are products of what the inputs have, and constants', () => {
+    expect(two.productOf(1009 * 24, 0)).toEqual(two.productOf(1019 * 24, 1))
+    expect(two.productOf(24, 0)).toEqual({ constant: 24, atoms: [] })
+    // By chance a multiple of a size, or a sum of sizes.
+    expect(two.productOf(2018, 0)).not.toEqual(two.productOf(2018, 1))
+    expect(two.productOf(1009 + 500, 0)).not.toEqual(two.productOf(1019 + 500, 1))
+  })
+
+  it('are for inputs only whose layouts depend on each other as in the samples', () => {
+    expect(two.valuesOf([torch.zeros([5, 8]), torch.zeros([5])])).not.toBeNull()
+    for (const wrong of [
+      [torch.zeros([5, 8]), torch.zeros([6])],
+      [torch.zeros([5, 9]), torch.zeros([5])],
+      [torch.zeros([8, 5]).t(), torch.zeros([5])],
+      [torch.zeros([5, 8]), torch.zeros([10]).slice(0, 0, 10, 2)],
+      [torch.zeros([5, 8]), 5],
+    ])
+      expect(two.valuesOf(wrong)).toBeNull()
+  })
+
+  it('follow from sizes that were seen: equal, multiples, sums, products', () => {
+    const seen = new SeenSizes([torch.zeros([3, 4]), 0, 0, 0, 0], () => true)
+    for (const [n, m] of [
+      [3, 4],
+      [5, 4],
+      [7, 9],
+    ] as const)
+      seen.note([torch.zeros([n, m]), n, n + 1, 2 * m, n * m])
+    const samples = present(seen.samples(present(BEGINNINGS[0], 'a beginning')), 'samples')
+    for (const [input, ...numbers] of samples) {
+      const [n = 0, m = 0] = input?.kind === 'tensor' ? input.spec.shape : []
+      expect(numbers.map((sample) => (sample.kind === 'size' ? sample.value : null))).toEqual([n, n + 1, 2 * m, n * m])
+      expect(input?.kind === 'tensor' ? input.spec.strides : null).toEqual([m, 1])
+    }
+  })
+})
