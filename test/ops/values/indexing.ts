@@ -71,6 +71,25 @@ export default {
     },
   ],
   'torch.ops.tensorfx.embedding_backward': [
+    // The row of the padding gets nothing, a NaN or an infinity neither.
+    {
+      args: [
+        t([
+          [Number.NaN, -1],
+          [1, 2],
+          [Infinity, 3],
+        ]),
+        ints([1, 0, 1]),
+        2,
+        1,
+      ],
+      gives: t([
+        [1, 2],
+        [0, 0],
+      ]),
+      readsValues: true,
+      noGradient: 'NaN',
+    },
     {
       args: [sample([3, 2], 1), ints([2, 0, 2]), 4, -1],
       gives: (g: Plain, at: Plain) => build([4, 2], (r, d) => sumOf(3, (i) => (at.at(i) === r ? g.at(i, d) : 0))),

@@ -14,6 +14,7 @@ import { ones } from '../../create/creation.ts'
 import { div } from '../../pointwise/arithmetic.ts'
 import { to } from '../../pointwise/cast.ts'
 import { copy_ } from '../../pointwise/fill.ts'
+import { maskedFill } from '../../pointwise/select.ts'
 import { renorm } from '../../reduction/counts.ts'
 import { checkOperand, pairOf, sizeAt } from '../../shared/shapes.ts'
 import { indexSelect } from '../../view/indexing.ts'
@@ -120,11 +121,11 @@ export const embeddingBackward: Op['embeddingBackward'] = defineOp({
     const out = Tensor.empty([numWeights, width], grad.dtype)
     launch(backwardKernel(grad.dtype), [out, contiguous(grad), rows], [numWeights * width, indices.numel, width])
     if (paddingIdx < 0) return out
-    return out.mul(oneHotMask(numWeights, paddingIdx).logicalNot().to(grad.dtype).unsqueeze(1))
+    return maskedFill(out, oneHotMask(numWeights, paddingIdx).unsqueeze(1), 0)
   },
   derivative: ([g], { args: [, indices, , paddingIdx] }) => {
     const rows = embedding(indices, g)
-    return [paddingIdx < 0 ? rows : rows.mul(to(indices.ne(paddingIdx), rows.dtype).unsqueeze(-1)), null, null, null]
+    return [paddingIdx < 0 ? rows : maskedFill(rows, indices.eq(paddingIdx).unsqueeze(-1), 0), null, null, null]
   },
 })
 
