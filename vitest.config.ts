@@ -100,7 +100,7 @@ const projects = [
   { name: 'long', include: [...longShared], exclude: excluded, ...sharing, ...later },
   { name: 'longOwn', include: [...longOwn], exclude: excluded, ...later },
   // `npm run test:webgpu`: one card, so that one file runs after the other.
-  { name: 'webgpu', include: ['test/webgpu/device/*.device.ts'], ...later, maxWorkers: 1 },
+  { name: 'webgpu', include: ['test/webgpu/device/*.device.ts'], ...later, maxWorkers: 1, sequence: { groupOrder: 2 } },
 ].map((test) => ({ ...modules, test: { ...running, ...test } }))
 
 export default defineConfig({
