@@ -87,7 +87,6 @@ export default {
         [1, 2],
         [0, 0],
       ]),
-      readsValues: true,
       noGradient: 'NaN',
     },
     {
