@@ -63,7 +63,7 @@ export async function checkActions(playground, own) {
 
   await page.fill('#source', ENDLESS)
   await page.click('#run')
-  await page.getByText('begins').waitFor()
+  await page.locator('#output').getByText('begins').waitFor()
   await page.click('#stop')
   check('an endless loop stops', (await playground.status()) === 'stopped')
   await page.fill('#source', 'console.log(6 * 7)')
