@@ -111,6 +111,7 @@ export type {
 } from './ir/loopIr.ts'
 export { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from './ir/sizes.ts'
 export { scratchBytes } from './ir/scratchLayout.ts'
+export { from as indexFrom } from './schedules/notation.ts'
 export { SPAN_ALIGN, placeSpans } from './memory/spans.ts'
 export { scalarOperation } from './scalars/scalarOps.ts'
 export { scalarOps } from './scalars/rareOps.ts'

@@ -39,7 +39,7 @@ function shadersOf(program: Program, inputs: readonly Tensor[]): string {
 }
 
 test.each(programs)('the shaders of a program (%s) are those of the golden', async (name, program, inputs) => {
-  await expect(shadersOf(program, inputs)).toMatchFileSnapshot(`../goldens/wgsl/${name}.wgsl`)
+  await expect(shadersOf(program, inputs)).toMatchFileSnapshot(`../goldens/wgsl/${name.replaceAll(' ', '-')}.wgsl`)
 })
 
 describe('the table of scalar operations', () => {

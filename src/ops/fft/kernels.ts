@@ -2,13 +2,13 @@
 // permutation, each from one pair of buffers into another.
 import { present } from '../../errors/index.ts'
 import {
-  at,
   bufferParam,
   call,
   cast,
   compileKernel,
   constant,
   forLoop,
+  indexFrom,
   load,
   loopVar,
   scalar,
@@ -20,7 +20,7 @@ import {
   sizeSum,
   store,
 } from '../../kernels/index.ts'
-import type { BufferParam, CompiledKernel, Expr, Index, LoopVar, Size, Stmt } from '../../kernels/index.ts'
+import type { BufferParam, CompiledKernel, Expr, Index, Stmt } from '../../kernels/index.ts'
 import { kernelCache } from '../eager/launch.ts'
 
 /** A complex number. */
@@ -58,8 +58,6 @@ class Pair {
     return [store(re, index, value.re), store(im, index, value.im)]
   }
 }
-
-const from = (base: Size, ...terms: readonly (readonly [LoopVar, Size])[]): Index => ({ ...at(...terms), base })
 
 const ofTwo = (a: Complex, b: Complex): readonly Complex[] => [plus(a, b), minus(a, b)]
 
@@ -108,11 +106,11 @@ export const stageKernel: (radix: number, isFirst: boolean) => CompiledKernel = 
   const [y, x, roots] = [new Pair('y', 'write'), new Pair('x'), new Pair('root')]
   const [lines, n, m, stride] = [sizeParam('lines'), sizeParam('n'), sizeParam('m'), sizeParam('stride')]
   const [line, step, k] = [loopVar('line', lines), loopVar('step', m), loopVar('k', stride)]
-  const legs = Array.from({ length: radix }, (_, j) => x.at(from(sizeProduct(j, sizeProduct(m, stride)), [line, n], [step, stride], [k, 1])))
+  const legs = Array.from({ length: radix }, (_, j) => x.at(indexFrom(sizeProduct(j, sizeProduct(m, stride)), [line, n], [step, stride], [k, 1])))
   const body = small(legs).flatMap((leg, j) =>
     y.set(
-      from(sizeProduct(j, stride), [line, n], [step, sizeProduct(radix, stride)], [k, 1]),
-      j === 0 ? leg : times(leg, roots.at(from(j - 1, [step, radix - 1]))),
+      indexFrom(sizeProduct(j, stride), [line, n], [step, sizeProduct(radix, stride)], [k, 1]),
+      j === 0 ? leg : times(leg, roots.at(indexFrom(j - 1, [step, radix - 1]))),
     ),
   )
   const [outer, lanes] = isFirst ? [k, step] : [step, k]
@@ -133,7 +131,7 @@ export const takeApart: (dtype: 'float32' | 'float64', inverse: boolean) => Comp
     const [x, pairs] = [new Pair('x', 'write'), bufferParam('pairs', dtype)]
     const [first, lines, n, room] = [sizeParam('first'), sizeParam('lines'), sizeParam('n'), sizeParam('room')]
     const [line, k, rest] = [loopVar('line', lines), loopVar('k', n), loopVar('rest', sizeDifference(room, n))]
-    const part = (i: number): Expr => cast(load(pairs, from(sizeSum(first, i), [line, sizeProduct(2, n)], [k, 2])), 'float64')
+    const part = (i: number): Expr => cast(load(pairs, indexFrom(sizeSum(first, i), [line, sizeProduct(2, n)], [k, 2])), 'float64')
     const [re, im] = inverse ? [1, 0] : [0, 1]
     return compileKernel({
       name: 'fft_take_apart',
@@ -141,8 +139,8 @@ export const takeApart: (dtype: 'float32' | 'float64', inverse: boolean) => Comp
       body: serialLoops(
         [line],
         [
-          forLoop(k, 'simd', [...x.set(from(0, [line, room], [k, 1]), { re: part(re), im: part(im) })]),
-          forLoop(rest, 'simd', [...x.set(from(n, [line, room], [rest, 1]), { re: number(0), im: number(0) })]),
+          forLoop(k, 'simd', [...x.set(indexFrom(0, [line, room], [k, 1]), { re: part(re), im: part(im) })]),
+          forLoop(rest, 'simd', [...x.set(indexFrom(n, [line, room], [rest, 1]), { re: number(0), im: number(0) })]),
         ],
       ),
     })
@@ -159,7 +157,7 @@ export const putTogether: (dtype: 'float32' | 'float64', inverse: boolean) => Co
     const [x, pairs] = [new Pair('x'), bufferParam('pairs', dtype, 'write')]
     const [first, lines, n, room] = [sizeParam('first'), sizeParam('lines'), sizeParam('n'), sizeParam('room')]
     const [line, k] = [loopVar('line', lines), loopVar('k', n)]
-    const { re, im } = x.at(from(0, [line, room], [k, 1]))
+    const { re, im } = x.at(indexFrom(0, [line, room], [k, 1]))
     const parts = inverse ? [im, re] : [re, im]
     return compileKernel({
       name: 'fft_put_together',
@@ -170,7 +168,7 @@ export const putTogether: (dtype: 'float32' | 'float64', inverse: boolean) => Co
           forLoop(
             k,
             'simd',
-            parts.map((part, i) => store(pairs, from(sizeSum(first, i), [line, sizeProduct(2, n)], [k, 2]), cast(part, dtype))),
+            parts.map((part, i) => store(pairs, indexFrom(sizeSum(first, i), [line, sizeProduct(2, n)], [k, 2]), cast(part, dtype))),
           ),
         ],
       ),
@@ -187,10 +185,10 @@ export const multiply: () => CompiledKernel = kernelCache((): CompiledKernel => 
   const [x, factors] = [new Pair('x', 'readwrite'), new Pair('factor')]
   const [lines, n, room, scale] = [sizeParam('lines'), sizeParam('n'), sizeParam('room'), scalarParam('scale', 'float64')]
   const [line, k] = [loopVar('line', lines), loopVar('k', n)]
-  const index = from(0, [line, room], [k, 1])
+  const index = indexFrom(0, [line, room], [k, 1])
   return compileKernel({
     name: 'fft_multiply',
     params: [...x.params, ...factors.params, lines, n, room, scale],
-    body: serialLoops([line], [forLoop(k, 'simd', [...x.set(index, scaled(times(x.at(index), factors.at(from(0, [k, 1]))), scalar(scale)))])]),
+    body: serialLoops([line], [forLoop(k, 'simd', [...x.set(index, scaled(times(x.at(index), factors.at(indexFrom(0, [k, 1]))), scalar(scale)))])]),
   })
 })
