@@ -2,6 +2,9 @@
 /** What an endless loop is, as a program. */
 const ENDLESS = "console.log('begins')\nfor (;;) {}\n"
 
+/** The exceptions to what a check says; nothing without any. */
+export const butNot = (names) => (names.length === 0 ? '' : `, but not ${names.join(', ')}`)
+
 /** The line of a text, from 1. */
 const lineOf = (source, text) => source.split('\n').findIndex((line) => line.includes(text)) + 1
 
@@ -147,6 +150,6 @@ export async function checkExamples(playground, guides, chosen) {
     ),
   )
   const silent = others.filter(({ name, why }) => said[name] !== why)
-  check(`examples that need Node say so, but not ${silent.map(({ name }) => name).join(', ')}`, silent.length === 0)
+  check(`examples that need Node say so${butNot(silent.map(({ name }) => name))}`, silent.length === 0)
   check(`${tried.length} of ${runnable.length} examples of the guides that need no Node run`, true, `${others.length} say that they need Node`)
 }

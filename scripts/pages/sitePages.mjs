@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { playgroundExamples } from '../site/playground.mjs'
-import { Playground, checkActions, checkExamples, checkMore } from './playgroundPages.mjs'
+import { Playground, butNot, checkActions, checkExamples, checkMore } from './playgroundPages.mjs'
 
 const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true },
@@ -153,7 +153,7 @@ async function checkNames(page, { root, site, addressOf, check, chosen }) {
     return !(pagesOf.get(name) ?? []).some((file) => textOf(file).includes(`source/${module}.html#L${line}"`))
   })
   check(
-    `every export has a page that leads to its source, but not ${without.map(({ name, symbol }) => `${name} of ${symbol}`).join(', ')}`,
+    `every export has a page that leads to its source${butNot(without.map(({ name, symbol }) => `${name} of ${symbol}`))}`,
     without.length === 0,
     `${exported.length} exports of ${entries.length} entries`,
   )
@@ -164,7 +164,7 @@ async function checkNames(page, { root, site, addressOf, check, chosen }) {
   )
   const names = [...new Set([...exported.map(({ name }) => name), ...surface])].toSorted()
   const missing = names.filter((name) => !pagesOf.has(name))
-  check(`the search knows every public name, but not ${missing.join(', ')}`, missing.length === 0)
+  check(`the search knows every public name${butNot(missing)}`, missing.length === 0)
   const typed = names.filter(chosen)
   const lost = await page.evaluate((all) => {
     const field = document.getElementById('search')
@@ -174,5 +174,5 @@ async function checkNames(page, { root, site, addressOf, check, chosen }) {
       return ![...document.querySelectorAll('#results a')].some((link) => link.firstChild.textContent === name)
     })
   }, typed)
-  check(`a public name that is typed is found, but not ${lost.join(', ')}`, lost.length === 0, `${typed.length} of ${names.length} were typed`)
+  check(`a public name that is typed is found${butNot(lost)}`, lost.length === 0, `${typed.length} of ${names.length} were typed`)
 }

@@ -2,8 +2,11 @@
 import { moduleOf } from './model.ts'
 import type { ProgramSymbol } from './model.ts'
 import type { Lookup } from './pages/lookup.ts'
+import { parseMarkdown } from './pages/markdownText.ts'
+import type { Resolve } from './pages/markdownText.ts'
 import { purposeOf } from './pages/modulePage.ts'
 import type { LinkFinding } from './pages/site.ts'
+import { docBlocks } from './pages/symbolBlocks.ts'
 
 export type Level = 'error' | 'warning'
 
@@ -33,6 +36,39 @@ function namesError({ doc }: ProgramSymbol, error: string): boolean {
   return doc.tags.some(({ name }) => name === 'throws') || new RegExp(`\\b${error.replaceAll('$', String.raw`\$`)}\\b`).test(all)
 }
 
+/** What tags such as `{@link name}` in a text name that has no place on a page. The text is read as pages read it, so that a tag in code is none. */
+function deadTags(names: Resolve, read: (resolve: Resolve) => unknown): readonly string[] {
+  const dead = new Set<string>()
+  read((name, of) => {
+    const target = names(name, of)
+    if (of === 'tag' && target === null) dead.add(name)
+    return target
+  })
+  return [...dead]
+}
+
+function tagFindings(lookup: Lookup): readonly Finding[] {
+  const finding = (file: string, line: number, name: string): Finding => ({
+    ...{ rule: 'dead-link', level: LEVELS['dead-link'], file, line },
+    text: `links ${name}, which has no place in the documentation`,
+  })
+  const { modules, symbols } = lookup.model
+  return [
+    ...modules.flatMap(({ path, header }) =>
+      header === null
+        ? []
+        : deadTags(
+            (name) => lookup.resolve(path, name),
+            (resolve) => parseMarkdown(header, resolve),
+          ).map((name) => finding(path, 1, name)),
+    ),
+    ...symbols.flatMap((symbol) => {
+      const { module, line, doc } = symbol
+      return doc === null ? [] : deadTags(lookup.namesIn(symbol), (resolve) => docBlocks(doc, resolve)).map((name) => finding(module, line, name))
+    }),
+  ]
+}
+
 /** Checks a model, and adds what was found about links. */
 export function lint(lookup: Lookup, links: readonly LinkFinding[]): readonly Finding[] {
   const { model } = lookup
@@ -43,6 +79,7 @@ export function lint(lookup: Lookup, links: readonly LinkFinding[]): readonly Fi
     line: 0,
     text: rule === 'dead-link' ? `leads to ${target}, which is not there` : `has the place ${target} twice`,
   }))
+  found.push(...tagFindings(lookup))
   for (const module of model.modules)
     if (module.lines > 0 && purposeOf(lookup, module) === null)
       found.push({

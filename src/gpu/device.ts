@@ -2,7 +2,7 @@
 import { UnsupportedError } from '../errors/index.ts'
 import { DeviceLostError } from './errors.ts'
 
-/** Options of {@link init}. */
+/** Options of `init`. */
 export interface InitOptions {
   /** Which GPU, where there are several. Default: the browser's choice. */
   readonly powerPreference?: 'low-power' | 'high-performance'

@@ -97,7 +97,7 @@ export class DeviceThread {
     return this.#isClosed
   }
 
-  /** Sends a request and waits for the answer. Throws the errors of {@link DeviceHost.answer}, and DeviceLostError if there is no answer in time. */
+  /** Sends a request and waits for the answer. Throws the errors of `DeviceHost.answer`, and DeviceLostError if there is no answer in time. */
   ask(request: DeviceRequest): DeviceAnswer {
     if (this.#isClosed) throw new DeviceLostError('WebGPU: the thread of the GPU has ended. Call await init() again.', 'destroyed')
     const number = ++this.#asked

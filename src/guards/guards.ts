@@ -12,7 +12,7 @@ import { ModuleThen, TensorThen, agreesInProcess } from './quick.ts'
 
 /** What a call used. */
 export interface Used extends Together {
-  /** See {@link ModuleWatch}. */
+  /** See `ModuleWatch`. */
   readonly modules: readonly Module[]
 }
 

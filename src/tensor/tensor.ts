@@ -156,7 +156,7 @@ export class Tensor {
     return this.#contiguous
   }
 
-  /** {@link sizes} as rules of operators read them that hold for symbols too (see {@link SymbolicTensor}). @internal */
+  /** {@link sizes} as rules of operators read them that hold for symbols too (see `SymbolicTensor`). @internal */
   get symSizes(): readonly Size[] {
     return this.#sizes
   }

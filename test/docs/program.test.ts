@@ -225,7 +225,8 @@ describe('the pages', () => {
 
   it('say for each module what it is, what is in it, who uses it, its tests, errors and related modules', () => {
     const lookup = new Lookup(read.model, null)
-    const page = filesOf(lookup, writePages(lookup, read.sources, options), options).get('modules/src/shape.ts.md') ?? ''
+    const written = filesOf(lookup, writePages(lookup, read.sources, options), options)
+    const page = written.get('modules/src/shape.ts.md') ?? ''
     for (const part of [
       'A shape.',
       '## <a id=".glance"></a>At a glance',
@@ -239,11 +240,17 @@ describe('the pages', () => {
     ])
       expect(page).toContain(part)
     expect(page).toContain('[`Square.area`](#Square-area)')
+    const links = written.get('modules/src/links.ts.md') ?? ''
+    for (const part of ['Has [`other`](#Linked-other)', 'As [`one`](#Linked-one), and no `one`', '[the first](#Linked-one) and [`other`](#Linked-other)'])
+      expect(links).toContain(part)
   })
 
-  it('find public names without docs, modules without a header, and errors that docs do not name', () => {
+  it('find public names without docs, modules without a header, tags that lead nowhere, and errors that docs do not name', () => {
     const findings = lint(new Lookup(read.model, null), []).map(({ rule, file, line, text }) => `${rule} ${file}:${line} ${text}`)
     expect(findings).toEqual([
+      'dead-link src/links.ts:1 links nowhere, which has no place in the documentation',
+      'dead-link src/links.ts:5 links Other.one, which has no place in the documentation',
+      'dead-link src/links.ts:13 links fourth, which has no place in the documentation',
       expect.stringMatching(/^purpose src\/Case\.ts:0 /),
       expect.stringMatching(/^purpose src\/legacy\/whole\.cjs:0 /),
       expect.stringMatching(/^purpose src\/merged\.ts:0 /),

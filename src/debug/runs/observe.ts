@@ -78,7 +78,7 @@ export function tensorsOf(module: Module): Named {
   return { parameters, buffers }
 }
 
-/** Runs a model once, inside of {@link contained}, whose `trace` says what it has written to. */
+/** Runs a model once, inside of `contained`, whose `trace` says what it has written to. */
 export function observe(model: Runnable, inputs: readonly unknown[], setup: Setup, trace: Trace): Seen {
   const own = isolated(model, inputs)
   const givenInputs = tensorsIn(own.inputs)

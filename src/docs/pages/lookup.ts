@@ -1,6 +1,7 @@
 // A model with what its pages ask for: symbols by module, callers, where everything is.
 import { byText, folderOf } from '../model.ts'
 import type { Call, Model, Module, ProgramSymbol } from '../model.ts'
+import type { Resolve } from './markdownText.ts'
 import type { Target } from './page.ts'
 
 /** Makes a map of lists. */
@@ -120,6 +121,23 @@ export class Lookup {
     }
     const id = this.#byName.get(bare)
     return id === undefined || id === null ? null : this.targetOf(id)
+  }
+
+  /** Where names in the doc of a symbol lead. Its tags may name members of the declaration around it, too, and those that it inherits. */
+  namesIn(symbol: ProgramSymbol): Resolve {
+    return (name, of) => this.resolve(symbol.module, name) ?? (of === 'tag' ? this.#member(symbol.id, name) ?? this.#member(parentOf(symbol), name) : null)
+  }
+
+  /** Where a member of a class or interface is described, or the one that it inherits. */
+  #member(id: string | null, name: string, depth = 0): Target | null {
+    if (id === null || depth > 8) return null
+    const own = this.targetOf(`${id}.${name.replace(/\(.*\)$/, '')}`)
+    if (own !== null) return own
+    for (const base of this.symbols.get(id)?.heritage ?? []) {
+      const inherited = this.#member(base, name, depth + 1)
+      if (inherited !== null) return inherited
+    }
+    return null
   }
 }
 

@@ -2,8 +2,8 @@
 // Markdown stays text; HTML is text, too.
 import type { Block, Inline, Target } from './page.ts'
 
-/** Where a name in a code span or `{@link}` leads; null where it is not known. */
-export type Resolve = (name: string) => Target | null
+/** Where a name in a code span, a tag such as `{@link name}` or a Markdown link leads; null where it is not known. */
+export type Resolve = (name: string, of: 'code' | 'tag' | 'link') => Target | null
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w.+-]*).*$/
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])(?: +|$)(.*)$/
@@ -146,7 +146,7 @@ export function parseInline(source: string, resolve: Resolve): readonly Inline[]
       const end = new RegExp(`(?<!\`)${ticks}(?!\`)`).exec(rest.slice(ticks.length))
       if (end !== null) {
         const text = rest.slice(ticks.length, ticks.length + end.index).replace(/^ (.*) $/, '$1')
-        const to = resolve(text)
+        const to = resolve(text, 'code')
         push(to === null ? { kind: 'code', text } : { kind: 'link', text: [{ kind: 'code', text }], to })
         i += 2 * ticks.length + end.index
       } else {
@@ -173,7 +173,7 @@ function special(rest: string, before: string, resolve: Resolve): { readonly pie
   const tag = TAG.exec(rest)
   if (tag !== null) {
     const [whole, name = '', label = ''] = tag
-    const to = isAddress(name) ? { url: name } : resolve(name)
+    const to = isAddress(name) ? { url: name } : resolve(name, 'tag')
     const shown: Inline = label.trim() === '' ? { kind: 'code', text: name } : label.trim()
     return { piece: to === null ? shown : { kind: 'link', text: [shown], to }, length: whole.length }
   }
@@ -181,7 +181,7 @@ function special(rest: string, before: string, resolve: Resolve): { readonly pie
   if (link !== null) {
     const [whole, label = '', url = ''] = link
     const inner = parseInline(label, () => null)
-    const to: Target | null = isAddress(url) ? { url } : resolve(url)
+    const to: Target | null = isAddress(url) ? { url } : resolve(url, 'link')
     return { piece: to === null ? { kind: 'soft', text: inner } : { kind: 'link', text: inner, to }, length: whole.length }
   }
   const address = /\w/.test(before) ? null : ADDRESS.exec(rest)

@@ -16,8 +16,8 @@ export function crumbsOf(lookup: Lookup, path: string): Page['crumbs'] {
 }
 
 /** The first sentence about a symbol, with its links. */
-export const summaryOf = (lookup: Lookup, { module, doc }: ProgramSymbol): readonly Inline[] =>
-  doc === null ? [] : parseInline(firstSentence(doc.text), (name) => lookup.resolve(module, name))
+export const summaryOf = (lookup: Lookup, symbol: ProgramSymbol): readonly Inline[] =>
+  symbol.doc === null ? [] : parseInline(firstSentence(symbol.doc.text), lookup.namesIn(symbol))
 
 /** What a module is for: its header, or the doc of its only or default export. */
 export function purposeOf(lookup: Lookup, { path, header, exports }: Module): string | null {

@@ -201,7 +201,8 @@ function errorBlocks(lookup: Lookup, symbol: ProgramSymbol): readonly Block[] {
 /** What is said about a symbol, below its name. */
 export function symbolBlocks(lookup: Lookup, symbol: ProgramSymbol, level: number): readonly Block[] {
   const { id, module, name, kind, visibility, entries, signatures, doc, line, heritage, tests } = symbol
-  const resolve: Resolve = (word) => (word === name ? null : lookup.resolve(module, word))
+  const names = lookup.namesIn(symbol)
+  const resolve: Resolve = (word, of) => (word === name ? null : names(word, of))
   const exported = visibility === 'public' ? entries : []
   const about = [
     kind,

@@ -82,7 +82,7 @@ export interface RecordedCall {
   readonly recording: boolean
   /** For a view operator: the offset of the tensor that the recorded views are of. */
   readonly sourceOffset: number
-  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and {@link Segment.likeOf} has those of the present one. */
+  /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and `Segment.likeOf` has those of the present one. */
   readonly isSized: boolean
 }
 

@@ -285,7 +285,7 @@ function planFor(name: string, gm: GraphModule, exampleInputs: readonly unknown[
 
 /**
  * Compiles a functional graph of operators for the GPU: the stages of inductor, each fused group as a shader. Calls of the result are asynchronous, so that it works in a page, too. The GPU is
- * asked for if {@link init} was not called. `exampleInputs` give the specs of the placeholders; they are not read.
+ * asked for if `init` was not called. `exampleInputs` give the specs of the placeholders; they are not read.
  *
  *     const gm = makeFx((x) => x.mul(2))(x)
  *     const graph = await compileGraph(gm, [x])

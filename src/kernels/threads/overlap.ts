@@ -105,7 +105,7 @@ function areDistinct(written: Memory, other: Memory, { byMemory }: LoopSites, va
   return a[1] <= b[0] || b[1] <= a[0]
 }
 
-/** What {@link canDivide} found: whether iterations are apart, and whether one may be run a second time. */
+/** What `canDivide` found: whether iterations are apart, and whether one may be run a second time. */
 export interface Division {
   readonly apart: boolean
   readonly repeatable: boolean
