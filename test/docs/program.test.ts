@@ -241,7 +241,11 @@ describe('the pages', () => {
       expect(page).toContain(part)
     expect(page).toContain('[`Square.area`](#Square-area)')
     const links = written.get('modules/src/links.ts.md') ?? ''
-    for (const part of ['Has [`other`](#Linked-other)', 'As [`one`](#Linked-one), and no `one`', '[the first](#Linked-one) and [`other`](#Linked-other)'])
+    for (const part of [
+      'Has [`other`](#Linked-other)',
+      'As [`one`](#Linked-one), and no `one`',
+      '[the first](#Linked-one) and [`other`](#Linked-other)',
+    ])
       expect(links).toContain(part)
   })
 

@@ -125,7 +125,8 @@ export class Lookup {
 
   /** Where names in the doc of a symbol lead. Its tags may name members of the declaration around it, too, and those that it inherits. */
   namesIn(symbol: ProgramSymbol): Resolve {
-    return (name, of) => this.resolve(symbol.module, name) ?? (of === 'tag' ? this.#member(symbol.id, name) ?? this.#member(parentOf(symbol), name) : null)
+    return (name, of) =>
+      this.resolve(symbol.module, name) ?? (of === 'tag' ? (this.#member(symbol.id, name) ?? this.#member(parentOf(symbol), name)) : null)
   }
 
   /** Where a member of a class or interface is described, or the one that it inherits. */
