@@ -29,7 +29,12 @@ export interface DeviceLimits {
   readonly workgroups?: number
   /** Bytes of one binding, which are those of a compiled graph. */
   readonly bytes?: number
+  /** Kernels that stay compiled (default 1,024). Beyond it the graphs that ran longest ago give up their memory and kernels, and take them again at their next call. */
+  readonly kernels?: number
 }
+
+/** The default of {@link DeviceLimits.kernels}. */
+const KERNELS = 1024
 
 /** What has been done on the GPU since it was asked for. */
 export interface DeviceStats {
@@ -69,6 +74,7 @@ export class Device {
   readonly description: string
   readonly workgroups: number
   readonly bytes: number
+  readonly kernels: number
   /** Why it was lost; null while it is there. */
   lost: GPUDeviceLostInfo | null = null
   /** The kernels of the last submission. */
@@ -83,6 +89,7 @@ export class Device {
     const { limits } = gpu
     this.workgroups = Math.min(options.limits?.workgroups ?? Infinity, limits.maxComputeWorkgroupsPerDimension)
     this.bytes = Math.min(options.limits?.bytes ?? Infinity, limits.maxStorageBufferBindingSize, limits.maxBufferSize)
+    this.kernels = options.limits?.kernels ?? KERNELS
     const visibility = 4
     this.layout = gpu.createBindGroupLayout({
       entries: [

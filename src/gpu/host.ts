@@ -31,8 +31,7 @@ export class DeviceHost {
         await this.#ready()
         return NONE
       case 'create':
-        this.#sources.set(request.program, request)
-        await this.#programOf(request.program)
+        await this.#create(request)
         return NONE
       case 'run':
         return this.#run(request)
@@ -58,15 +57,47 @@ export class DeviceHost {
     return this.#device
   }
 
+  async #create(request: CreateRequest): Promise<void> {
+    this.#sources.set(request.program, request)
+    try {
+      await this.#programOf(request.program)
+    } catch (error) {
+      this.#sources.delete(request.program)
+      throw error
+    }
+  }
+
   async #programOf(number: number): Promise<DeviceProgram> {
     const device = await this.#ready()
     const known = this.#programs.get(number)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      // The map is in the order of last use.
+      this.#programs.delete(number)
+      this.#programs.set(number, known)
+      return known
+    }
     const source = this.#sources.get(number)
     if (source === undefined) throw new InternalError(`the GPU was asked for program ${number}, which was not made`)
+    this.#makeRoom(device, source.dispatches.length)
     const made = await DeviceProgram.create(device, source.dispatches, source.words)
     this.#programs.set(number, made)
     return made
+  }
+
+  /**
+   * Drops the programs that ran longest ago, so that with `kernels` more no more than the GPU may keep are there; their next run makes them again. A program holds its pipelines, and a driver
+   * that computes on the CPU has a megabyte of code for each, while the graphs that a program drops are only collected when it yields.
+   */
+  #makeRoom(device: Device, kernels: number): void {
+    let kept = kernels
+    for (const program of this.#programs.values()) kept += program.dispatches.length
+    for (const [number, program] of this.#programs) {
+      if (kept <= device.kernels) return
+      if (program.isWithinCall) continue
+      kept -= program.dispatches.length
+      program.destroy()
+      this.#programs.delete(number)
+    }
   }
 
   async #run({ program: number, uploads, numbers, from, to, reads }: RunRequest): Promise<DeviceAnswer['words']> {

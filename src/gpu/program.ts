@@ -18,9 +18,6 @@ interface Pipeline {
   readonly workgroups: readonly [number, number, number]
 }
 
-/** Pipelines that a GPU keeps; the first made go first. */
-const MOST_PIPELINES = 512
-
 function named({ name, nodes, lines }: Dispatch): string {
   const where = lines.length === 0 ? '' : `, at ${lines.join(', ')}`
   return `kernel ${name}${nodes.length === 0 ? '' : ` (of ${nodes.join(', ')}${where})`}`
@@ -29,11 +26,13 @@ function named({ name, nodes, lines }: Dispatch): string {
 /** The pipeline of a shader. Throws DeviceError with the place in the shader if it does not compile. */
 async function pipelineOf(device: Device, dispatch: Dispatch): Promise<GPUComputePipeline> {
   const known = device.pipelines.get(dispatch.code)
-  if (known !== undefined) return known
+  // The map is in the order of last use.
+  if (known !== undefined) device.pipelines.delete(dispatch.code)
   const [first] = device.pipelines.keys()
-  if (device.pipelines.size >= MOST_PIPELINES && first !== undefined) device.pipelines.delete(first)
-  const made = createPipeline(device, dispatch)
+  if (device.pipelines.size >= device.kernels && first !== undefined) device.pipelines.delete(first)
+  const made = known ?? createPipeline(device, dispatch)
   device.pipelines.set(dispatch.code, made)
+  if (known !== undefined) return known
   made.catch(() => device.pipelines.delete(dispatch.code))
   return made
 }
@@ -83,6 +82,8 @@ export class DeviceProgram {
   readonly #starts: readonly number[]
   readonly #pipelines: readonly Pipeline[]
   #staging: GPUBuffer | null = null
+  /** Whether a call has run some of the dispatches, and will run the rest on what these left in memory. */
+  isWithinCall = false
 
   private constructor(device: Device, dispatches: readonly Dispatch[], parts: Pick<DeviceParts, 'slab' | 'uniforms' | 'starts' | 'pipelines'>) {
     this.device = device
@@ -147,6 +148,7 @@ export class DeviceProgram {
   /** Runs the dispatches from `from` up to `to` as one submission, and returns the words of `reads`. Throws DeviceError, which names the kernel, and DeviceLostError. */
   async run(from: number, to: number, reads: readonly WordRange[]): Promise<readonly Uint32Array<ArrayBuffer>[]> {
     const { device } = this
+    this.isWithinCall = to < this.dispatches.length
     device.lastKernels = this.dispatches.slice(from, to).map(({ name }) => name)
     try {
       if (device.options.check === 'kernel') {

@@ -40,6 +40,14 @@ declare module './tensor.ts' {
      * Throws ArgumentError for any other number of elements, and for an int64 that has no exact number. PyTorch's `Tensor.item`.
      */
     item<T extends number | boolean | ComplexNumber = number>(): T
+    /**
+     * {@link item} as a promise, in the form in which results of a graphics card are read, so that a program can read all its results in one way. Rejects with what `item` throws.
+     */
+    itemAsync<T extends number | boolean | ComplexNumber = number>(): Promise<T>
+    /** {@link toArray} as a promise, as {@link itemAsync}. */
+    toArrayAsync(): Promise<NestedArray>
+    /** {@link toTypedArray} as a promise, as {@link itemAsync}. */
+    toTypedArrayAsync(): Promise<TypedArray>
     /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
     toJSON(): TensorJson
     /** The shape, or the size of one dimension. */
@@ -124,6 +132,18 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
         `item: a tensor of shape ${formatShape(this.sizes)} has ${this.numel} elements, not one; use toArray(), or reduce it first.`,
       )
     return onlyElement(this)
+  },
+  async itemAsync(this: Tensor): Promise<unknown> {
+    checkMethod(this, 'itemAsync', arguments, 0)
+    return this.item()
+  },
+  async toArrayAsync(this: Tensor): Promise<unknown> {
+    checkMethod(this, 'toArrayAsync', arguments, 0)
+    return this.toArray()
+  },
+  async toTypedArrayAsync(this: Tensor): Promise<TypedArray> {
+    checkMethod(this, 'toTypedArrayAsync', arguments, 0)
+    return this.toTypedArray()
   },
   toJSON(this: Tensor): TensorJson {
     const numbers = readElements(this)

@@ -1,7 +1,7 @@
 // Values in and out of tensors; what JavaScript's operators do to them.
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { torch } from 'tensorfx'
+import { compile, torch } from 'tensorfx'
 import { ArgumentError, ShapeError } from '../../src/errors/index.ts'
 import { heapGuard, heapStats, setSoftLimit } from '../../src/kernels/index.ts'
 import { Storage, Tensor, tensorFromBytes } from '../../src/tensor/index.ts'
@@ -48,6 +48,24 @@ describe('tensor()', () => {
 })
 
 describe('reading', () => {
+  test('the awaited reads give what the others do, and reject with what these throw', async () => {
+    const x = arange(6).reshape([2, 3]).t()
+    expect(await x.toArrayAsync()).toEqual(x.toArray())
+    expect(await x.toTypedArrayAsync()).toEqual(x.toTypedArray())
+    expect(await tensor(true).itemAsync<boolean>()).toBe(true)
+    await expect(x.itemAsync()).rejects.toThrow(/item: a tensor of shape \[3, 2\] has 6 elements/)
+    await expect(Tensor.fake({ shape: [2], dtype: 'float32' }).toArrayAsync()).rejects.toThrow(/this tensor is fake/)
+  })
+  test('an awaited read of what a compiled function computes late is computed', async () => {
+    const read: unknown[] = []
+    const f = compile((x: Tensor) => {
+      const y = x.mul(2)
+      read.push(y.toArrayAsync())
+      return y.add(1)
+    })
+    expect(f(tensor([1, 2])).toArray()).toEqual([3, 5])
+    expect(await Promise.all(read)).toEqual([[2, 4]])
+  })
   test('toArray and toTypedArray follow strides', () => {
     const x = tensor([
       [1, 2, 3],

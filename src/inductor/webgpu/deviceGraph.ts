@@ -78,18 +78,29 @@ export class DeviceGraph {
   call(...inputs: readonly unknown[]): unknown[] {
     const engine = waitingEngine()
     const requests = this.#requests(engine, inputs)
-    let next = requests.next()
-    while (next.done !== true) next = requests.next(engine.askNow(next.value))
-    return next.value
+    try {
+      let next = requests.next()
+      while (next.done !== true) next = requests.next(engine.askNow(next.value))
+      return next.value
+    } catch (error) {
+      // The rest of the call will not come for what lies in its memory.
+      this.release()
+      throw error
+    }
   }
 
   async #run(inputs: readonly unknown[]): Promise<unknown[]> {
     const engine = await readyEngine()
     const requests = this.#requests(engine, inputs)
-    let next = requests.next()
-    // oxlint-disable-next-line no-await-in-loop -- one request after the other
-    while (next.done !== true) next = requests.next(await engine.ask(next.value))
-    return next.value
+    try {
+      let next = requests.next()
+      // oxlint-disable-next-line no-await-in-loop -- one request after the other
+      while (next.done !== true) next = requests.next(await engine.ask(next.value))
+      return next.value
+    } catch (error) {
+      this.release()
+      throw error
+    }
   }
 
   /** Compiles the shaders, which otherwise the first call does. */
