@@ -30,7 +30,8 @@ const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 const api = await loadApi((name) => import(`${dist}/${name}.js`))
 if (values.backend === 'webgpu') {
   const { init } = await import(`${dist}/entries/webgpu.js`)
-  await init({ fallback: 'wasm' })
+  // Hundreds of graphs are made between two times that the program yields, and a driver on the CPU holds a megabyte for each kernel.
+  await init({ fallback: 'wasm', limits: { kernels: 256 } })
 }
 if (values.debugger && values.with !== 'compile') throw new Error('--debugger compares compiled programs')
 const count = Number(positionals[0] ?? 500)
