@@ -199,6 +199,8 @@ class PlanRecorder implements LaunchListener {
       this.#isPossible = false
       return null
     }
+    // No launch wrote it, as for a tensor without elements, so that none says where it is to be made.
+    if (memory.isTemporary && memory.first === NEVER) this.#isPossible = false
     memory.isTensor = true
     if (at > memory.last) memory.last = at
     if (tensor === value) return { base: memory.base, like: null }
@@ -213,7 +215,7 @@ class PlanRecorder implements LaunchListener {
     if (!this.#isPossible || bases.includes(-1) || new Set(bases).size < bases.length) return null
     const temporaries = this.#all.filter(({ isTemporary, first }) => isTemporary && first < NEVER)
     const made = temporaries.filter(({ isTensor }) => isTensor)
-    if (!made.every(isWhole) || this.#all.some(({ isTemporary, isTensor, first }) => isTemporary && isTensor && first === NEVER)) return null
+    if (!made.every(isWhole)) return null
     const inArena = temporaries.filter(({ isTensor }) => !isTensor)
     const { offsets, bytes } = placeSpans(inArena.map(({ storage, first, last }) => ({ bytes: storage.block.nbytes, first, last })))
     const placed = new Map(inArena.map(({ base }, i) => [base, present(offsets[i], 'the place of a temporary')]))

@@ -132,6 +132,18 @@ describe('a plan', () => {
   })
 })
 
+it('a program whose tensor without elements is read by an operator before a kernel reads it runs at each call', () => {
+  const f = compile(
+    (x: Tensor) => {
+      const norm = x.norm()
+      const sum = torch.addcmul(norm, x, norm, { value: 0 })
+      return [sum.cumsum(0).sum(), sum.norm()]
+    },
+    { dynamic: true },
+  )
+  for (let i = 0; i < 5; i++) expect(f(torch.zeros([0, 5, 1])).map((y) => y.item())).toEqual([0, 0])
+})
+
 describe('a planted fault', () => {
   beforeEach(() => counters.clear())
 
