@@ -1,5 +1,5 @@
 // npm run bench:dynamic [-- --only text]: programs whose sizes change, eager, compiled for each shape, and compiled with `dynamic: true`. Ratios are eager's time as a multiple of the candidate's: of the first round, in a
-// fresh process, with all that is compiled in it; of the second, in which every list of sizes comes once more and gets its plan; and of later rounds, the median of seven, in turns. TENSORFX_BENCH_CPU=1 takes the time of the process instead of the clock's, for a busy machine.
+// fresh process, with all that is compiled in it; of the second in that process, in which every list of sizes comes once more; and of later rounds of all candidates in one process, the median of seven, in turns. TENSORFX_BENCH_CPU=1 takes the time of the process instead of the clock's, for a busy machine.
 import { fork } from 'node:child_process'
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
@@ -33,13 +33,15 @@ async function measureRow({ name, graphs: most, aims }) {
   for (const one of later)
     if (!agree(one.outcome, eager.outcome)) throw new Error(`${name}: ${one.candidate} gives ${one.outcome}, eager ${eager.outcome}`)
   const [first] = await measured('row.mjs', [name, 'eager'])
-  console.log(`  ${'eager'.padEnd(20)} first ${first.first.toFixed(0)} ms   later ${eager.later.toFixed(1)} ms`)
-  for (const { candidate, second, later: ms, graphs } of later.slice(1)) {
+  console.log(
+    `  ${'eager'.padEnd(20)} first ${first.first.toFixed(0)} ms   second ${first.second.toFixed(0)} ms   later ${eager.later.toFixed(1)} ms`,
+  )
+  for (const { candidate, later: ms, graphs } of later.slice(1)) {
     const [own] = await measured('row.mjs', [name, candidate])
     const isAimed = candidate === 'dynamic'
     const times = [
       `first ${ratio(first.first / own.first, isAimed ? aims.first : undefined)}`,
-      `second ${ratio(eager.later / second, isAimed ? aims.second : undefined)}`,
+      `second ${ratio(first.second / own.second, isAimed ? aims.second : undefined)}`,
       `later ${ratio(eager.later / ms, isAimed ? aims.later : undefined)}`,
     ]
     console.log(`  ${candidate.padEnd(20)} ${times.join('   ')}   graphs ${graphs}${isAimed ? verdict(graphs <= most, most) : ''}`)

@@ -1,4 +1,4 @@
-// Measures one row of bench:dynamic, in a process of its own. Arguments: the name of the row, the name of a candidate, or 'all'. One candidate does its first round, with all that it compiles; of all, the later rounds
+// Measures one row of bench:dynamic, in a process of its own. Arguments: the name of the row, the name of a candidate, or 'all'. One candidate does its first round, with all that it compiles, and its second; of all, the later rounds
 // are timed in turns, so that a busy machine slows all of them. The parent process gets milliseconds, graphs and outcomes.
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
 import { median } from '../../examples/demo/terminal.mjs'
@@ -44,13 +44,13 @@ async function timed({ round, times }) {
 
 const first = []
 for (const one of candidates) first.push(await timed(one))
-if (only === 'all') for (let i = 0; i <= ROUNDS; i++) for (const one of candidates) await timed(one)
+for (let i = 0; i <= (only === 'all' ? ROUNDS : 0); i++) for (const one of candidates) await timed(one)
 process.send(
   candidates.map(({ candidate, times, graphs }, i) => ({
     candidate,
     outcome: first[i],
     first: times[0],
-    second: only === 'all' ? times[1] : null,
+    second: times[1],
     later: only === 'all' ? median(times.slice(2)) : null,
     graphs: graphs(),
   })),

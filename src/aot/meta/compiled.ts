@@ -17,6 +17,8 @@ export interface CompiledCode {
   readonly kernels?: readonly KernelSummary[]
   /** Positions of outputs that it has already written into the inputs that they overwrite. */
   readonly writtenInPlace?: ReadonlySet<number>
+  /** Whether it does what the program would: it calls its operators one by one, with the same bits. */
+  readonly isProgram?: () => boolean
 }
 
 /** Compiles one graph; inputs may be fake. */

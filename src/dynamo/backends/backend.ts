@@ -6,7 +6,7 @@ import { isCallable, valueText } from '../../protocol/index.ts'
 import type { Tensor, TensorSpec } from '../../tensor/index.ts'
 
 /** A function that a backend returns: it takes one value per placeholder. inductor's also carries reports. */
-export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace'> {
+export interface BackendCode extends Pick<CompiledCode, 'kernels' | 'writtenInPlace' | 'isProgram'> {
   (...inputs: never[]): unknown
 }
 

@@ -70,6 +70,11 @@ export class Capture implements DispatchMode {
     return new Segment(root.now(), (segment, storage) => this.#read(segment, storage), this.#call.tree.policy)
   }
 
+  /** Whether the call, which has ended, ran nothing but the operators of the program, one by one, on paths that were known. */
+  get isProgram(): boolean {
+    return !this.isEager && !this.isFresh && this.ended.every(({ compiled }) => compiled === null || compiled.isProgram())
+  }
+
   // ---- one operator ----
 
   handle(op: OpDef, args: readonly Arg[]): Result {

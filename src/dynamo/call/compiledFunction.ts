@@ -31,6 +31,7 @@ import type { CapturedCall } from './capture.ts'
 import type { BackendChoice } from '../compile/compileSegment.ts'
 import { config } from '../../config.ts'
 import { placeholderNames } from './placeholderNames.ts'
+import { ProgramCalls } from './programCalls.ts'
 import { Reports } from '../reports/reports.ts'
 import { Shortcut, Shortcuts } from './shortcut.ts'
 import { hasDynamicMarks } from '../tree/marks.ts'
@@ -54,6 +55,8 @@ export interface CompiledFunctionOptions extends BackendChoice {
 interface FunctionTree extends TraceTree {
   /** Calls that can be answered without running the function; only with skipReplay. */
   readonly shortcuts: Shortcuts
+  /** Calls of paths with sizes that the program answers itself; null: none. */
+  readonly program: ProgramCalls | null
   /** Its number among those of the function. */
   readonly index: number
   /** The arguments that it is for. */
@@ -121,6 +124,12 @@ export class CompiledFunction {
       watch?.answered('shortcut', tree.index)
       return hit.result
     }
+    const timed = watch === null && tree.program !== null ? tree.program.meet(leaves) : null
+    if (timed !== null) {
+      const result = timed.isProgram ? this.#run(self, args) : this.#capture(tree, self, args, null)
+      timed.end()
+      return result
+    }
     if (!this.#budget.mayCapture) return this.#budget.eagerly(() => this.#run(self, args))
     return this.#options.skipReplay ? this.#remember(tree, self, args, leaves, watch) : this.#capture(tree, self, args, watch)
   }
@@ -165,6 +174,7 @@ export class CompiledFunction {
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
     this.#budget.end(start, outcomeOf(capture))
+    tree.program?.note(capture.isProgram)
     if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
     onEnd?.(capture)
     return result
@@ -201,7 +211,9 @@ export class CompiledFunction {
       if (!isAllowed) return null
     }
     const policy = rule === null ? null : new SizePolicy(rule)
-    tree = { root: Step.root(), branches: 0, policy, shortcuts: new Shortcuts(policy !== null), index, leavesText, state }
+    const { fullgraph, skipReplay } = this.#options
+    const program = policy === null || fullgraph || skipReplay ? null : new ProgramCalls()
+    tree = { root: Step.root(), branches: 0, policy, shortcuts: new Shortcuts(policy !== null), program, index, leavesText, state }
     this.#trees.set(key, tree)
     return tree
   }

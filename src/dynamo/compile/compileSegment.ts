@@ -119,6 +119,7 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
     tape: request.tape,
     nodeOf: (slot) => traced?.nodes.get(slot),
     writtenInPlace: run.writtenInPlace ?? new Set(),
+    isProgram: run.isProgram ?? (() => false),
     cost,
   }
 }
@@ -257,6 +258,6 @@ function asFunction(compiled: BackendCode, graph: WatchedGraph | null = null): C
   }
   const call = graph === null ? plain : watched(graph)
   if (compiled instanceof GraphModule) return call
-  const { kernels, writtenInPlace } = compiled
-  return Object.assign(call, kernels === undefined ? {} : { kernels }, writtenInPlace === undefined ? {} : { writtenInPlace })
+  const { kernels, writtenInPlace, isProgram } = compiled
+  return Object.assign(call, kernels && { kernels }, writtenInPlace && { writtenInPlace }, isProgram && { isProgram })
 }

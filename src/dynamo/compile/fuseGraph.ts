@@ -34,13 +34,12 @@ function isWorthwhile(steps: readonly Step[]): boolean {
 /** What fuses the steps of a graph with sizes. */
 export function fusingOf(graph: SizedGraph, fuse: FuseForSizes): FuseSteps {
   const { steps } = neededSteps(graph.end, graph.outputs)
-  const unfused = (): readonly Instruction[] => steps.map(instructionOf)
-  if (!steps.every(isPure)) return unfused
+  if (!steps.every(isPure)) return () => 'none'
   return (seen, events) => {
-    if (!isWorthwhile(steps)) return unfused()
+    if (!isWorthwhile(steps)) return 'none'
     const units = withoutModes(() => unitsFor(graph, fuse, seen))
     if (units === null) return null
-    return units.some((unit) => 'kernel' in unit) ? instructionsOf(graph, steps, units, events) : unfused()
+    return units.some((unit) => 'kernel' in unit) ? instructionsOf(graph, steps, units, events) : 'none'
   }
 }
 

@@ -25,8 +25,8 @@ const LISTS_BEFORE = 3
 /** From the values of the placeholders to those of the outputs. */
 type Run = (inputs: readonly unknown[]) => readonly unknown[]
 
-/** The instructions with kernels in the place of steps, where there are some, for sizes like those that were seen; null if it takes other lists of sizes to find them. */
-export type FuseSteps = (seen: SeenSizes, events: FusionEvents) => readonly Instruction[] | null
+/** The instructions with kernels in the place of steps, where there are some, for sizes like those that were seen; 'none' if there are none for any sizes, null if it takes other lists of sizes to find them. */
+export type FuseSteps = (seen: SeenSizes, events: FusionEvents) => readonly Instruction[] | 'none' | null
 
 /** One instruction, and the slots that no later one reads. */
 interface Line {
@@ -90,6 +90,8 @@ class StepProgram {
   #fusions = 0
   /** Whether there are no kernels for the sizes of the last call. */
   #isWaiting = true
+  /** Whether there are none for any. */
+  #isUnfused = false
 
   constructor(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null) {
     const { steps } = neededSteps(end, outputs)
@@ -105,10 +107,15 @@ class StepProgram {
     this.#run = this.#unfused
   }
 
+  /** Whether no kernels stand in the place of steps, and none will. */
+  get isProgram(): boolean {
+    return this.#isUnfused
+  }
+
   run(inputs: readonly unknown[]): readonly unknown[] {
     // Who watches operators is to see them.
     if (observed.observer !== null || launches.listener !== null) return this.#eagerly(inputs)
-    if (this.#fuse === null || this.#fusions > config.recompileLimit) return this.#run(inputs)
+    if (this.#fuse === null || this.#isUnfused || this.#fusions > config.recompileLimit) return this.#run(inputs)
     const outputs = this.#run(inputs)
     if (this.#isWaiting) this.#note(this.#fuse, inputs)
     return outputs
@@ -122,11 +129,12 @@ class StepProgram {
     if (this.#seen.count === before || this.#seen.count < (config.verifySizes ? 2 : LISTS_BEFORE)) return
     this.#fusions++
     const failed = (): void => {
-      this.#fusions = Infinity
+      this.#isUnfused = true
       this.#run = this.#unfused
     }
     const instructions = fuse(this.#seen, { missed: () => (this.#isWaiting = true), failed })
     if (instructions === null) return
+    if (instructions === 'none') return failed()
     this.#isWaiting = false
     this.#run = this.#withPlans(instructions, this.#runnerOf(instructions))
   }
@@ -146,7 +154,7 @@ class StepProgram {
 /** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. `fuse`: what finds kernels for any sizes; null: nothing does. */
 export function stepProgram(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null = null): CompiledCode {
   const program = new StepProgram(end, outputs, inputSlots, fuse)
-  return (...inputs) => program.run(inputs)
+  return Object.assign((...inputs: readonly unknown[]) => program.run(inputs), { isProgram: () => program.isProgram })
 }
 
 /** Of each input: which of its positions are sizes, or that it is one. */

@@ -63,6 +63,8 @@ export interface CompiledSegment {
   readonly nodeOf: (slot: number) => Node | undefined
   /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
+  /** Whether it does what the program would: it calls its operators one by one, with the same bits. */
+  readonly isProgram: () => boolean
   readonly cost: Cost
 }
 

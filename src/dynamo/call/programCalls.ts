@@ -1,0 +1,109 @@
+// Calls that the program answers itself. A graph with sizes for which there are no kernels runs the operators of the program one by one, for the same bits: to follow the call and to run them afterwards mostly takes longer
+// than the program does. What is kept for a list of sizes that comes often, a plan of launches, may be faster: that is tried, with one list.
+import { config } from '../../config.ts'
+import { Tensor } from '../../tensor/index.ts'
+import { clock } from '../tree/budget.ts'
+
+/** So often the program answers calls with one list of sizes. To make a plan takes as long as some six calls, which it has to win back. */
+const PROGRAM_CALLS = 8
+
+/** So often a list of sizes is captured, to see how long its calls take then: the first ones have no plan, and run code that is new to the engine. */
+const TRIED_CALLS = 24
+
+/** A list that has come this often is captured even if the program is faster: those that are then captured as often get graphs of their own. */
+const OFTEN = 50
+
+/** For this many lists of sizes calls are counted; that which was met first goes first. */
+const MOST_LISTS = 1024
+
+/** What is known of a list of sizes: its calls, those that were captured to time them, and the fastest of either kind in milliseconds. */
+class SizeList {
+  calls = 0
+  tried = 0
+  program = Infinity
+  captured = Infinity
+}
+
+/** Which calls of a trace tree the program answers. */
+export class ProgramCalls {
+  /** Whether the latest captured call ran nothing but the operators of the program. */
+  #isProgram = false
+  #isProgramFaster: boolean | null = null
+  #onTrial: SizeList | null = null
+  readonly #lists = new Map<string, SizeList>()
+  readonly #often = new Set<SizeList>()
+  /** How many calls it would have answered. */
+  #answered = 0
+
+  /** Notes a call with these arguments; null if it is captured and nothing is to be learnt of it. */
+  meet(leaves: readonly unknown[]): TimedCall | null {
+    if (!this.#isProgram || config.verifySizes || config.reproAfter !== null) return null
+    const list = this.#listOf(leaves)
+    list.calls++
+    if (this.#isForProgram(list)) return new TimedCall(true, (ms) => (list.program = Math.min(list.program, ms)))
+    return list === this.#onTrial ? new TimedCall(false, (ms) => this.#tried(list, ms)) : null
+  }
+
+  /** Notes whether a captured call ran nothing but the operators of the program. */
+  note(isProgram: boolean): void {
+    this.#isProgram = isProgram
+  }
+
+  #isForProgram(list: SizeList): boolean {
+    if (list.calls <= PROGRAM_CALLS) {
+      // A capture now and then sees whether there still is a path without kernels.
+      const answered = ++this.#answered
+      return (answered & (answered - 1)) !== 0
+    }
+    if (this.#isProgramFaster === null) {
+      this.#onTrial ??= list
+      return list !== this.#onTrial
+    }
+    return this.#isProgramFaster && !this.#comesOften(list)
+  }
+
+  #comesOften(list: SizeList): boolean {
+    if (list.calls > OFTEN && this.#often.size < config.recompileLimit) this.#often.add(list)
+    return this.#often.has(list)
+  }
+
+  #tried(list: SizeList, ms: number): void {
+    list.captured = Math.min(list.captured, ms)
+    if (++list.tried < TRIED_CALLS) return
+    this.#isProgramFaster = list.program < list.captured
+    this.#onTrial = null
+  }
+
+  #listOf(leaves: readonly unknown[]): SizeList {
+    let sizes = ''
+    for (const leaf of leaves) if (leaf instanceof Tensor) sizes += `${leaf.sizes.join()};`
+    const known = this.#lists.get(sizes)
+    if (known !== undefined) return known
+    const list = new SizeList()
+    this.#lists.set(sizes, list)
+    const [oldest] = this.#lists.size > MOST_LISTS ? this.#lists : []
+    if (oldest === undefined) return list
+    this.#lists.delete(oldest[0])
+    this.#often.delete(oldest[1])
+    if (this.#onTrial === oldest[1]) this.#onTrial = null
+    return list
+  }
+}
+
+/** A call whose time is noted. */
+class TimedCall {
+  /** Whether the program answers it. */
+  readonly isProgram: boolean
+  readonly #note: (ms: number) => void
+  readonly #start = clock.now()
+
+  constructor(isProgram: boolean, note: (ms: number) => void) {
+    this.isProgram = isProgram
+    this.#note = note
+  }
+
+  /** The call is over. */
+  end(): void {
+    this.#note(clock.now() - this.#start)
+  }
+}

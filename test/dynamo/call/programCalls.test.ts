@@ -1,0 +1,130 @@
+// Calls with sizes that change are answered by the program itself where capturing them gains nothing: which, by times of a clock of the test's own.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { compile, noGrad, torch } from 'tensorfx'
+import type { Tensor } from 'tensorfx'
+import { withConfig } from 'tensorfx/compile'
+import { onEvent } from 'tensorfx/debug'
+import { dispatchState } from '../../../src/dispatch/index.ts'
+import { clock } from '../../../src/dynamo/tree/budget.ts'
+
+let time = 0
+const { now } = clock
+beforeEach(() => {
+  time = 0
+  clock.now = () => time
+})
+afterEach(() => {
+  clock.now = now
+})
+
+/** Milliseconds that a call takes. */
+interface Speed {
+  program: number
+  captured: number
+}
+
+/** A function that is compiled with sizes, and how its latest calls were answered. */
+class Subject {
+  readonly speed: Speed = { program: 1, captured: 1 }
+  answers: ('program' | 'captured')[] = []
+  readonly call: (x: Tensor) => Tensor
+
+  constructor(options: { fullgraph?: boolean; skipReplay?: boolean; backend?: string } = {}, body = (x: Tensor): Tensor => x.mul(2).sum()) {
+    const step = (x: Tensor): Tensor => {
+      const answer = dispatchState.mode === null ? 'program' : 'captured'
+      this.answers.push(answer)
+      time += this.speed[answer]
+      return body(x)
+    }
+    this.call = compile(step, { dynamic: true, ...options })
+  }
+
+  /** How calls with so many rows were answered, in turn. */
+  with(...rows: readonly number[]): readonly string[] {
+    this.answers = []
+    for (const n of rows) expect(this.call(torch.ones([n, 2])).item()).toBe(4 * n)
+    return this.answers
+  }
+}
+
+const times = <T>(n: number, value: T): readonly T[] => new Array<T>(n).fill(value)
+
+describe('calls with sizes that change', () => {
+  it('are captured until it is known that there are no kernels for any sizes; then the program answers those with new sizes', () => {
+    const subject = new Subject()
+    expect(subject.with(2, 3, 4)).toEqual(times(3, 'captured'))
+    // One now and then is captured: the first, the second, the fourth ...
+    const later = subject.with(...Array.from({ length: 64 }, (_, i) => 5 + i))
+    expect(later.flatMap((answer, i) => (answer === 'captured' ? [i + 1] : []))).toEqual([1, 2, 4, 8, 16, 32, 64])
+  })
+
+  it('are captured where the graph has kernels of its own', () => {
+    const chain = (x: Tensor): Tensor => {
+      let y = x.expand([x.shape[0] ?? 0, 2]).repeat([1, 512])
+      for (let i = 0; i < 8; i++) y = y.mul(2).mul(0.5)
+      return y.sum().div(256)
+    }
+    const subject = new Subject({}, chain)
+    expect(subject.with(...Array.from({ length: 24 }, (_, i) => 2 + i))).toEqual(times(24, 'captured'))
+  })
+
+  it.each([{ fullgraph: true }, { skipReplay: true }, { backend: 'eager' }])('are captured with %o, which asks for it', (options) => {
+    expect(new Subject(options).with(...Array.from({ length: 24 }, (_, i) => 2 + i))).toEqual(times(24, 'captured'))
+  })
+
+  it('are captured while someone listens, and with verifySizes', () => {
+    const subject = new Subject()
+    subject.with(2, 3, 4, 5, 6, 7)
+    const off = onEvent(() => undefined)
+    expect(subject.with(8, 9, 10)).toEqual(times(3, 'captured'))
+    off()
+    expect(withConfig({ verifySizes: true }, () => subject.with(11, 12, 13))).toEqual(times(3, 'captured'))
+  })
+
+  it('are captured again when a call takes a path of its own', () => {
+    let factor = 2
+    const subject = new Subject({}, (x) => (factor === 2 ? x.mul(2).sum() : x.add(1).sum()))
+    subject.with(2, 3, 4, 5, 6)
+    factor = 1
+    // The third and the fourth are those that the program answers and that which is captured to see whether its path is known.
+    expect(subject.with(7, 8)).toEqual(['program', 'captured'])
+    expect(subject.with(9, 10)).toEqual(times(2, 'captured'))
+  })
+
+  it.each(['program', 'captured'] as const)('that come again are timed, with one list of sizes: the %s is faster', (faster) => {
+    const subject = new Subject()
+    subject.with(2, 3, 4)
+    subject.speed[faster] = 0.5
+    subject.with(...times(8, 50))
+    expect(subject.with(...times(24, 50))).toEqual(times(24, 'captured'))
+    subject.with(...times(8, 60))
+    expect(subject.with(50, 60, 50, 60)).toEqual(times(4, faster))
+  })
+
+  it('are timed with one list only', () => {
+    const subject = new Subject()
+    subject.with(2, 3, 4)
+    for (let i = 0; i < 8; i++) subject.with(50, 60, 70)
+    expect(subject.with(50, 60, 70, 50, 60, 70)).toEqual(['captured', 'program', 'program', 'captured', 'program', 'program'])
+  })
+
+  it('that come often are captured in any case, so that they get graphs of their own, for so many lists as graphs are allowed', () => {
+    const subject = new Subject()
+    subject.speed.captured = 2
+    subject.with(2, 3, 4, ...times(32, 50))
+    expect(subject.with(...times(18, 50))).toEqual(times(18, 'program'))
+    subject.with(...times(8, 60))
+    expect(withConfig({ recompileLimit: 1 }, () => subject.with(50, ...times(50, 60)))).toEqual(['captured', ...times(50, 'program')])
+  })
+
+  it('leave gradients as they are', () => {
+    const w = torch.ones([2], { requiresGrad: true })
+    const step = compile((x: Tensor) => x.mul(w).sum(), { dynamic: true })
+    for (let n = 2; n < 20; n++) {
+      step(torch.ones([n, 2])).backward()
+      expect(w.grad?.toArray()).toEqual([n, n])
+      w.grad = null
+    }
+    expect(noGrad(() => step(torch.ones([30, 2]))).requiresGrad).toBe(false)
+  })
+})
