@@ -245,7 +245,7 @@ class StatementEmitter {
     const { x, f } = this
     const counter = x.code.tempI32()
     const scope = x.addressing.enter(stmt.loop, counter)
-    const simd = stmt.mode === 'simd' && x.simd === null
+    const simd = stmt.mode === 'simd'
     const code = f.fragment(() => {
       if (simd) this.lanes(stmt, scope, effects)
       else this.once(stmt)

@@ -82,13 +82,12 @@ export class RegisterArrays {
   reduced(array: LocalArray, place: ArrayElement, combine: (a: Val, b: Val) => Val): Val {
     const { elements } = this.#code
     const { vectors, rows } = this.#registers(array)
-    const registers = rows[this.#at(array, place.indices).row]?.map((register): Val => [register]) ?? []
-    const inPairs = (from: number, to: number): Val | null => {
-      if (to - from <= 1) return registers[from] ?? null
+    const { row } = this.#at(array, place.indices)
+    const inPairs = (from: number, to: number): Val => {
+      if (to - from === 1) return [this.#register(rows, row, from)]
       const middle = (from + to) >> 1
-      return combined(inPairs(from, middle), inPairs(middle, to))
+      return combine(inPairs(from, middle), inPairs(middle, to))
     }
-    const combined = (a: Val | null, b: Val | null): Val | null => (a === null || b === null ? (a ?? b) : combine(a, b))
     let sum = vectors === 0 ? null : inPairs(0, vectors)
     for (let width = elements / 2; sum !== null && width >= 1; width /= 2) {
       const { [0]: all } = sum
@@ -97,7 +96,10 @@ export class RegisterArrays {
         this.#shuffled(all, all, (at) => at ^ width),
       )
     }
-    for (const single of registers.slice(vectors)) sum = combined(sum, single)
+    for (let slot = vectors; slot < (rows[row]?.length ?? 0); slot++) {
+      const single: Val = [this.#register(rows, row, slot)]
+      sum = sum === null ? single : combine(sum, single)
+    }
     if (sum === null) throw new InternalError(`the array ${array.name} has no elements`)
     return sum
   }

@@ -1,7 +1,7 @@
 // Every schedule on 300 drawn problems, a tenth of them in each run, with every tile of its list and on both engines: against what plain loops compute, and against the reference interpreter
 // on the same kernel, which has at most 8 KB. A schedule without problems fails by its name: draw them in problems/, and name them here. The bytes of some kernels, and of their
-// scratch memory, are recorded: what takes more fails, so that longer code than before is noticed. TENSORFX_RECORD=1 records them anew, for a reason that the commit says.
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+// scratch memory, are recorded: what takes more fails, so that longer code than before is noticed: see recordedBytes.ts.
+import { readFileSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { hashOf, randomFrom } from '../../../scripts/fuzz/random.mjs'
 import { processEngine, withStrict } from '../../../src/kernels/engine/engine.ts'
@@ -15,12 +15,12 @@ import { emitKernel } from '../../../src/kernels/emit/emit.ts'
 import { tenth } from '../../helpers/rotation.ts'
 import { runOracle, runWasm, valuesOf } from '../harness.ts'
 import { problemsOf } from '../problems/all.ts'
+import { expectNoMore, recordedBytes } from '../recordedBytes.ts'
 
 const PROBLEMS = 300
 /** The most bytes of a kernel, on any problem. */
 const MOST_BYTES = 8192
 
-const recordedBytes = new URL('../../goldens/kernelBytes.json', import.meta.url)
 /** How many problems of each schedule have recorded bytes. */
 const RECORDED = 6
 
@@ -55,31 +55,19 @@ describe('every schedule', () => {
     expect(Object.keys(problemsOf).toSorted()).toEqual(schedules.toSorted())
   })
 
-  test('has kernels that take no more bytes than is recorded, nor does their scratch memory', () => {
-    const found = Object.fromEntries(
-      Object.entries(problemsOf).map(([name, draw]) => [
-        name,
-        (['wasm-relaxed', 'wasm'] satisfies EngineName[]).map((engine) =>
-          Array.from({ length: RECORDED }, (_, i) => {
-            const { kernels, args } = draw(randomFrom(hashOf(`bytes of ${name} ${i}`)))
-            return kernels(engine).flatMap(({ kernel }) => [
-              withStrict(engine === 'wasm', () => emitKernel(kernel)).length,
-              scratchBytes(kernel, (param) => Number(args[param.name])),
-            ])
-          }),
-        ),
-      ]),
+  test.each(Object.entries(problemsOf))('has kernels that take no more bytes than is recorded, nor does their scratch memory: %s', (name, draw) => {
+    const found = (['wasm-relaxed', 'wasm'] satisfies EngineName[]).map((engine) =>
+      Array.from({ length: RECORDED }, (_, i) => {
+        const { kernels, args } = draw(randomFrom(hashOf(`bytes of ${name} ${i}`)))
+        return kernels(engine).flatMap(({ kernel }) => [
+          withStrict(engine === 'wasm', () => emitKernel(kernel)).length,
+          scratchBytes(kernel, (param) => Number(args[param.name])),
+        ])
+      }),
     )
-    if (process.env['TENSORFX_RECORD'] === '1') writeFileSync(recordedBytes, `${JSON.stringify(found, null, 1)}\n`)
-    const recorded = JSON.parse(readFileSync(recordedBytes, 'utf8')) as typeof found
-    expect(Object.keys(recorded)).toEqual(Object.keys(found))
-    for (const [name, engines] of Object.entries(found)) {
-      // Without relaxed SIMD there is plain code alone, which is longer.
-      const own = (lists: typeof engines): readonly number[] => (processEngine() === 'wasm-relaxed' ? lists.flat(2) : (lists[1]?.flat() ?? []))
-      const [now, before] = [own(engines), own(recorded[name] ?? [])]
-      expect(now, `kernels of ${name}`).toHaveLength(before.length)
-      now.forEach((bytes, i) => expect(bytes, `bytes of ${name}, number ${i}`).toBeLessThanOrEqual(before[i] ?? NaN))
-    }
+    // Without relaxed SIMD there is plain code alone, which is longer.
+    const own = (lists: typeof found): readonly number[] => (processEngine() === 'wasm-relaxed' ? lists.flat(2) : (lists[1]?.flat() ?? []))
+    expectNoMore(own(found), own(recordedBytes(name, found)), `bytes of ${name}`)
   })
 
   test.each(schedules.filter((name) => Object.hasOwn(problemsOf, name)))('computes what plain loops and the reference interpreter do: %s', (name) => {
