@@ -1,7 +1,7 @@
 // From a graph with sizes to kernels for any sizes: what the backend fuses for two choices of sizes.
 import { config } from '../../config.ts'
 import { withoutModes } from '../../dispatch/index.ts'
-import { ShapeError, UnsupportedError, messageOf, present } from '../../errors/index.ts'
+import { InternalError, TensorfxError, UnsupportedError, messageOf, present } from '../../errors/index.ts'
 import { announce } from '../../events/index.ts'
 import type { Node } from '../../fx/index.ts'
 import type { FuseForSizes, FusedUnit } from '../backends/backend.ts'
@@ -58,7 +58,8 @@ function unitsFor({ gm }: SizedGraph, fuse: FuseForSizes, seen: SeenSizes): Unit
       return fuse(gm, ...samples)
     } catch (error) {
       if (error instanceof UnsupportedError) return []
-      if (error instanceof ShapeError) continue
+      // The operators do not take these sizes.
+      if (error instanceof TensorfxError && !(error instanceof InternalError)) continue
       announce({ kind: 'limit', what: 'verifySizes' }, () => ({
         kind: 'limit',
         what: 'verifySizes',

@@ -133,7 +133,10 @@ class StepProgram {
       this.#run = this.#unfused
     }
     const instructions = fuse(this.#seen, { missed: () => (this.#isWaiting = true), failed })
-    if (instructions === null) return
+    if (instructions === null) {
+      this.#isUnfused = this.#fusions > config.recompileLimit && this.#run === this.#unfused
+      return
+    }
     if (instructions === 'none') return failed()
     this.#isWaiting = false
     this.#run = this.#withPlans(instructions, this.#runnerOf(instructions))

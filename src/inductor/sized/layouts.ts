@@ -43,6 +43,9 @@ export class Layouts {
   /** What holds of the inputs of every call: it is checked, since the kernel relies on it. */
   readonly #checks: { readonly place: Place; readonly product: Product }[] = []
 
+  /** The atoms that are sizes, or follow from sizes, in what the kernel is made of. */
+  #sizes: readonly number[] = []
+
   private constructor() {}
 
   /** The numbers of inputs that have two samples; null if one differs in more than numbers. */
@@ -100,9 +103,16 @@ export class Layouts {
     return { constant: rest, atoms }
   }
 
+  /** Says which numbers the kernel is made of. It is not for calls in which one of their sizes is 0 or 1: these broadcast, are left out by `squeeze`, or have nothing to reduce. */
+  relyOn(products: readonly Product[]): void {
+    const used = new Set([...products, ...this.#checks.map(({ product }) => product)].flatMap(({ atoms }) => atoms))
+    this.#sizes = [...used].filter((atom) => nth(this.#atoms, atom).what !== 'stride')
+  }
+
   /** The values of the atoms in a call; null if its inputs are not what the kernel is for. */
   valuesOf(inputs: readonly unknown[]): readonly number[] | null {
     const values = this.#atoms.map((atom) => numberAt(inputs, atom) + atom.plus)
+    for (const atom of this.#sizes) if (nth(values, atom) < 2) return null
     for (const { place, product } of this.#checks) if (numberAt(inputs, place) !== valueOf(product, values)) return null
     return values
   }

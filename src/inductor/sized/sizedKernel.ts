@@ -93,6 +93,7 @@ export class SizedKernel {
     this.#operands = operands
     this.#results = results
     this.#products = products
+    layouts.relyOn([...products, ...results.flatMap(({ shape }) => shape)])
     this.#hasScratch = (kernel.scratch ?? []).length > 0
   }
 

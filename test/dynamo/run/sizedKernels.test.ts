@@ -85,6 +85,45 @@ describe('a program whose sizes change', () => {
     expect(runs.filter(Boolean).length).toBeGreaterThan(10)
   })
 
+  it.each([
+    ['half of a size', (x: Tensor) => x.slice(0, 0, null, 2)],
+    ['a size without an end', (x: Tensor) => x.slice(0, 1).mul(1)],
+    ['a window in the middle', (x: Tensor) => x.narrow(0, 1, (x.shape[0] ?? 0) - 1)],
+  ] as const)('is not one kernel where %s is 1, which squeeze leaves out and which broadcasts', (_, part) => {
+    const programs = [
+      (x: Tensor) => part(x).squeeze().clamp(-1, 0.5).mul(2),
+      (x: Tensor, w: Tensor) =>
+        part(x)
+          .add(w.slice(0, 0, part(x).shape[0]))
+          .mul(2)
+          .tanh(),
+    ]
+    for (const program of programs) {
+      const compiled = compile(program, { dynamic: true })
+      const before = limits()
+      withConfig({ verifySizes: true }, () => {
+        for (const n of [9, 12, 7, 2, 31, 2, 8]) {
+          const [x, w] = [torch.randn([n]), torch.randn([64])]
+          const [expected, got] = [program(x, w), compiled(x, w)]
+          expect(got.shape).toEqual(expected.shape)
+          expect(torch.allclose(got, expected)).toBe(true)
+        }
+      })
+      expect(limits() - before).toBe(0)
+    }
+    expect(runs.includes(true)).toBe(true)
+  })
+
+  it('is not called wrong where the sizes that it is tried with are no sizes of its operators', () => {
+    const program = (x: Tensor): Tensor => x.select(0, (x.shape[0] ?? 0) >> 1).sign()
+    const compiled = compile(program, { dynamic: true })
+    const before = limits()
+    withConfig({ verifySizes: true }, () => {
+      for (const n of [5, 7, 4, 9]) expect(compiled(torch.ones([n])).item()).toBe(1)
+    })
+    expect(limits() - before).toBe(0)
+  })
+
   it('has no kernel for sizes that it is not for: the operators run, and a new kernel is found', () => {
     const program = (x: Tensor): Tensor => x.mul(2).add(1).tanh()
     const compiled = compile(program, { dynamic: true })
