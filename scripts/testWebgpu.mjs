@@ -24,7 +24,10 @@ process.exit(0)
 
 const { values, positionals: chosen } = parseArgs({
   allowPositionals: true,
-  options: { 'if-there': { type: 'boolean', default: false }, pages: { type: 'string', default: 'graphs,scalars,operators,faults,steps,worker' } },
+  options: {
+    'if-there': { type: 'boolean', default: false },
+    pages: { type: 'string', default: 'graphs,scalars,operators,faults,steps,late,worker' },
+  },
 })
 // All drawn cases, but for the part that .ci/run tests.
 if (!values['if-there']) process.env.TENSORFX_FULL = '1'

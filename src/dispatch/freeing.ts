@@ -17,7 +17,15 @@ declare module '../tensor/tensor.ts' {
 export function freeStorage(storage: Storage, mayWait: boolean): void {
   let waits = false
   for (const mode of dispatchState.modes) waits = mode.beforeFree?.(storage, mayWait) === true || waits
-  if (!waits) disposeBlock(storage.block)
+  if (!waits) disposeData(storage)
+}
+
+/** Frees the memory of `storage`; what is not here yet, when it comes. */
+export function disposeData(storage: Storage): void {
+  const { lateData } = storage
+  const free = (): void => disposeBlock(storage.block)
+  if (lateData === null) free()
+  else lateData.arrive().then(free, () => undefined)
 }
 
 function dispose(this: Tensor): void {

@@ -5,7 +5,7 @@ export type { AutocastHandler, AutogradHandler, ComplexHandler, DispatchMode } f
 export { decomposed } from './decomposed.ts'
 export { FakeTensorMode, dataValue, fakeLike, specsOf } from './fakeMode.ts'
 export type { DataSymbols } from './fakeMode.ts'
-export { freeStorage, freeingMethods } from './freeing.ts'
+export { disposeData, freeStorage, freeingMethods } from './freeing.ts'
 export { observed } from './observed.ts'
 export type { ObservedKernel, OperatorObserver } from './observed.ts'
 export { RecordMode } from './recordMode.ts'

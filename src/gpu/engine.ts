@@ -27,6 +27,11 @@ export class Engine {
     this.#here = isThread ? null : new DeviceHost()
   }
 
+  /** Whether this thread can wait for answers. */
+  get canWait(): boolean {
+    return this.#thread !== null
+  }
+
   /** Whether {@link ask} has ended for good: its thread has. */
   get isClosed(): boolean {
     return this.#thread?.isClosed === true
@@ -92,10 +97,10 @@ export async function readyEngine(): Promise<Engine> {
   return engine
 }
 
-/** The same, while this thread waits. Throws DeviceReadError where it cannot. @internal */
-export function waitingEngine(): Engine {
+/** The same for a call that returns at once: where this thread can wait, the GPU is there; elsewhere it is asked for by the first graph. @internal */
+export function engineNow(): Engine {
   const engine = open(lastOptions)
-  if (engine.last === null) engine.askNow({ kind: 'open', options: engine.options })
+  if (engine.last === null && engine.canWait) engine.askNow({ kind: 'open', options: engine.options })
   return engine
 }
 

@@ -33,9 +33,9 @@ export class DeviceLostError extends TensorfxError {
 }
 
 /**
- * Results are on the GPU, and this thread cannot wait for them: a browser's page can only `await`, and so can a program that called `init({ thread: false })`.
+ * A value is on the GPU, and this thread cannot wait for it: a browser's page can only `await`, and so can a program that called `init({ thread: false })`.
  *
- * Fix: `const graph = await compileGraph(gm, inputs)` and `await graph.run(...inputs)`; in Node call `init()` without `thread: false`.
+ * Fix: `await y.itemAsync()`, `await y.toArrayAsync()` or `await y.toTypedArrayAsync()`; after one of them, operators and other reads of that tensor work, too. In Node call `init()` without `thread: false`.
  */
 export class DeviceReadError extends TensorfxError {
   constructor(message: string) {

@@ -41,12 +41,13 @@ declare module './tensor.ts' {
      */
     item<T extends number | boolean | ComplexNumber = number>(): T
     /**
-     * {@link item} as a promise, in the form in which results of a graphics card are read, so that a program can read all its results in one way. Rejects with what `item` throws.
+     * {@link item}, once the value is here: a result of a graphics card comes late, and a page cannot wait for it. Takes every tensor, so that a program can read all its results in one way. Rejects
+     * with what `item` throws, and with what kept the value from coming.
      */
     itemAsync<T extends number | boolean | ComplexNumber = number>(): Promise<T>
-    /** {@link toArray} as a promise, as {@link itemAsync}. */
+    /** {@link toArray}, once the values are here, as {@link itemAsync}. */
     toArrayAsync(): Promise<NestedArray>
-    /** {@link toTypedArray} as a promise, as {@link itemAsync}. */
+    /** {@link toTypedArray}, once the values are here, as {@link itemAsync}. */
     toTypedArrayAsync(): Promise<TypedArray>
     /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
     toJSON(): TensorJson
@@ -135,14 +136,17 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   async itemAsync(this: Tensor): Promise<unknown> {
     checkMethod(this, 'itemAsync', arguments, 0)
+    await this.storage?.lateData?.arrive()
     return this.item()
   },
   async toArrayAsync(this: Tensor): Promise<unknown> {
     checkMethod(this, 'toArrayAsync', arguments, 0)
+    await this.storage?.lateData?.arrive()
     return this.toArray()
   },
   async toTypedArrayAsync(this: Tensor): Promise<TypedArray> {
     checkMethod(this, 'toTypedArrayAsync', arguments, 0)
+    await this.storage?.lateData?.arrive()
     return this.toTypedArray()
   },
   toJSON(this: Tensor): TensorJson {

@@ -159,14 +159,15 @@ function body(tensor: Tensor, indent: number): string {
 
 const pythonTuple = (shape: readonly number[]): string => (shape.length === 1 ? `(${shape[0]},)` : `(${shape.join(', ')})`)
 
-/** The tensor as PyTorch prints it. A fake tensor shows its shape instead of data; a pending one is computed first. */
+/** The tensor as PyTorch prints it. A fake tensor, and one whose data is not here yet, shows its shape instead of data; a pending one is computed first. */
 export function formatTensor(tensor: Tensor): string {
   const prefix = tensor.isFake ? 'FakeTensor(' : 'tensor('
   const suffixes: string[] = []
   let content = '[]'
-  if (tensor.isFake) content = '...'
-  if (tensor.isFake || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.sizes)}`)
-  const showsValues = !tensor.isFake && tensor.numel > 0
+  const isHidden = tensor.isFake || tensor.storage?.lateData?.isHere === false
+  if (isHidden) content = '...'
+  if (isHidden || (tensor.numel === 0 && tensor.ndim !== 1)) suffixes.push(`size=${pythonTuple(tensor.sizes)}`)
+  const showsValues = !isHidden && tensor.numel > 0
   if (showsValues ? !isImplied(tensor) : tensor.dtype !== getDefaultDtype()) suffixes.push(`dtype=torch.${tensor.dtype}`)
   if (showsValues) content = body(tensor, prefix.length)
   if (tensor.gradFn !== null) suffixes.push(`grad_fn=<${tensor.gradFn.name}>`)

@@ -11,8 +11,20 @@ export interface Writer {
   settle(storage: Storage): void
 }
 
+/** Data that comes from elsewhere, such as a graphics card, and may not be here yet. */
+export interface LateData {
+  /** Whether {@link take} returns the memory. */
+  readonly isHere: boolean
+  /** The memory, the same at each call. Throws what the program must do if the data is not here yet, and what kept it from coming. */
+  take(): Block
+  /** Resolves when {@link take} returns the memory; rejects with what kept the data from coming. */
+  arrive(): Promise<void>
+}
+
 export class Storage {
   #block: Block | null
+  /** Where the memory comes from, until it is asked for; of the `home` only. */
+  #late: LateData | null = null
   #nbytes: number
   #version = 0
   #writes = 0
@@ -57,6 +69,13 @@ export class Storage {
     return storage
   }
 
+  /** A storage whose memory comes from elsewhere: whoever looks at it before it is here gets an error. @internal */
+  static late(nbytes: number, late: LateData): Storage {
+    const storage = new Storage(null, nbytes)
+    storage.#late = late
+    return storage
+  }
+
   get nbytes(): number {
     return this.#home.#nbytes
   }
@@ -86,14 +105,33 @@ export class Storage {
   /** The memory, up to date. @internal */
   get block(): Block {
     if (this.writer !== null) this.writer.settle(this)
-    const block = this.#home.#block
+    const home = this.#home
+    const block = home.#block ?? home.#takeLate()
     if (block === null) throw new InternalError('a storage was settled but has no memory')
     return block
   }
 
-  /** Whether it has no memory yet. @internal */
+  #takeLate(): Block | null {
+    if (this.#late === null) return null
+    this.#block = this.#late.take()
+    this.#late = null
+    return this.#block
+  }
+
+  /** What the memory comes from, if nothing has taken it yet. @internal */
+  get lateData(): LateData | null {
+    return this.#home.#late
+  }
+
+  /** The data that is not here yet, in a storage of its own: what is written to this one later does not change it. Null if the data is here. @internal */
+  lateCopy(): Storage | null {
+    const { lateData } = this
+    return lateData === null || lateData.isHere ? null : Storage.late(this.nbytes, lateData)
+  }
+
+  /** Whether it has no memory yet, and none that comes from elsewhere. @internal */
   get isDeferred(): boolean {
-    return this.#home.#block === null
+    return this.#home.#block === null && this.#home.#late === null
   }
 
   /** The same object for all storages on one memory. @internal */
@@ -112,7 +150,9 @@ export class Storage {
     const home = this.#home
     this.#home = other.#home
     this.#home.#version = home.#version
-    return new Storage(home.#block, home.#nbytes)
+    const old = new Storage(home.#block, home.#nbytes)
+    old.#late = home.#late
+    return old
   }
 
   /** Makes the memory longer: all tensors on it see the same elements as before, and more after them, which are 0. @internal */

@@ -1,9 +1,8 @@
 // One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
 // program needs a value, and at the end of the call, the segment so far ends (endSegment.ts), and the next one starts.
-import { dispatchBelowAutograd, dispatchState, isArgList, withoutModes } from '../../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, disposeData, isArgList, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
-import { disposeBlock } from '../../kernels/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { Tensor, asTensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
@@ -317,7 +316,7 @@ export class Capture implements DispatchMode {
   #freeDisposed(): void {
     for (const storage of this.#disposed.splice(0)) {
       this.beforeFree(storage, false)
-      if (!storage.isDeferred) disposeBlock(storage.block)
+      if (!storage.isDeferred) disposeData(storage)
     }
   }
 

@@ -77,9 +77,16 @@ export function takeResults(
     const target = present(targets[i], 'a tensor to write to')
     const storage = target.realize()
     if (compiled.writtenInPlace.has(i)) return storage.noteWrite()
-    if (oldData?.isNeeded(storage) !== true) return copyInto(source, target)
     let fresh = source.realize()
-    if (taken.has(fresh) || !isAllOf(fresh, source) || !isAllOf(storage, target)) {
+    const canMove = !taken.has(fresh) && isAllOf(fresh, source) && isAllOf(storage, target)
+    if (oldData?.isNeeded(storage) !== true) {
+      // Data that is not here yet cannot be copied.
+      if (fresh.lateData === null || !canMove) return copyInto(source, target)
+      taken.add(fresh)
+      storage.moveTo(fresh)
+      return undefined
+    }
+    if (!canMove) {
       fresh = Storage.allocate(storage.nbytes)
       fresh.writeBytes(storage.readBytes())
       copyInto(source, new Tensor(target.sizes, target.dtype, fresh, target.steps, target.offset, target))

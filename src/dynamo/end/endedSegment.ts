@@ -16,6 +16,13 @@ import { WeakRefs } from './weakRefs.ts'
 const WATCHED_CALLS = 16
 const WATCHED_BYTES = 2 ** 20
 
+/** A copy of an input. What is not here yet cannot be written to in place: its data stays as it is. */
+function copyOf(value: Tensor): Tensor {
+  const late = value.storage?.lateCopy() ?? null
+  if (late !== null) return new Tensor(value.sizes, value.dtype, late, value.steps, value.offset, value)
+  return withoutModes(() => noGrad(() => clone(value)))
+}
+
 export class EndedSegment {
   readonly segment: Segment
   readonly end: Step
@@ -63,12 +70,7 @@ export class EndedSegment {
 
   /** Copies the inputs on `storage` (null: all inputs) before they are overwritten. `version`: that of the memory, if writes were recorded already. */
   keepInputs(storage: Storage | null, version: number | null = null): void {
-    for (const [slot, value] of this.#unchanged(storage, version)) {
-      this.#kept.set(
-        slot,
-        withoutModes(() => noGrad(() => clone(value))),
-      )
-    }
+    for (const [slot, value] of this.#unchanged(storage, version)) this.#kept.set(slot, copyOf(value))
   }
 
   /** Keeps the data of the inputs when they are overwritten, as long as tensors that were not computed are in use. */

@@ -3,7 +3,7 @@ import { runKernel } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import { InternalError, present } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
-import { readyEngine, waitingEngine } from '../../gpu/engine.ts'
+import { engineNow, readyEngine } from '../../gpu/engine.ts'
 import type { Engine } from '../../gpu/engine.ts'
 import type { InitOptions } from '../../gpu/device.ts'
 import type { DeviceAnswer, DeviceRequest, NumberWord, Upload, WordRange } from '../../gpu/requests.ts'
@@ -13,6 +13,7 @@ import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArray } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.ts'
+import { LateRun, snapshotOf } from './late.ts'
 import { planGraph } from './plan.ts'
 import type { DevicePlan, IndexCheck, PlannedStep } from './plan.ts'
 import { bytesOf, numberWords, wordsOf } from './words.ts'
@@ -71,17 +72,21 @@ export class DeviceGraph {
   async run(...inputs: readonly unknown[]): Promise<unknown[]> {
     const run = this.#last.catch(() => undefined).then(async () => this.#run(inputs))
     this.#last = run
-    return run
+    return this.#outputs(inputs, await run)
   }
 
-  /** The same, while this thread waits. Throws DeviceReadError where it cannot. */
+  /**
+   * The same, at once. Where this thread can wait for the GPU, it does. Elsewhere the results are tensors whose data comes later: `await y.toArrayAsync()` waits for it, other reads throw
+   * DeviceReadError until then, and graphs on the GPU take such tensors as inputs.
+   */
   call(...inputs: readonly unknown[]): unknown[] {
-    const engine = waitingEngine()
+    const engine = engineNow()
+    if (!engine.canWait) return this.#callLate(inputs)
     const requests = this.#requests(engine, inputs)
     try {
       let next = requests.next()
       while (next.done !== true) next = requests.next(engine.askNow(next.value))
-      return next.value
+      return this.#outputs(inputs, next.value)
     } catch (error) {
       // The rest of the call will not come for what lies in its memory.
       this.release()
@@ -89,7 +94,36 @@ export class DeviceGraph {
     }
   }
 
-  async #run(inputs: readonly unknown[]): Promise<unknown[]> {
+  /** Starts a run on what the inputs hold now, and returns the results that it will have. */
+  #callLate(inputs: readonly unknown[]): unknown[] {
+    const { graph, extents } = this.#plan
+    const extentOf = (i: number): number => {
+      const buffer = graph.inputs[i] ?? null
+      return buffer === null ? 0 : (extents.get(buffer) ?? buffer.numel)
+    }
+    const taken = Promise.all(inputs.map((input, i) => (input instanceof Tensor ? snapshotOf(input, extentOf(i)) : input)))
+    taken.catch(() => undefined)
+    const run = this.#last
+      .catch(() => undefined)
+      .then(async () => taken)
+      .then(async (values) => this.#run(values))
+    this.#last = run
+    const late = new LateRun(run)
+    const tensors = new Map<Buffer, Tensor>()
+    graph.inputs.forEach((buffer, i) => {
+      const value = inputs[i]
+      if (buffer !== null && value instanceof Tensor) tensors.set(buffer, flat(value, buffer))
+    })
+    for (const output of graph.outputs)
+      if (output.kind === 'view' && !tensors.has(output.view.buffer)) tensors.set(output.view.buffer, late.tensorOf(output.view.buffer))
+    return this.#outputs(inputs, tensors)
+  }
+
+  #outputs(inputs: readonly unknown[], tensors: ReadonlyMap<Buffer, Tensor>): unknown[] {
+    return this.#plan.graph.outputs.map((output) => valueOf(output, inputs, tensors))
+  }
+
+  async #run(inputs: readonly unknown[]): Promise<ReadonlyMap<Buffer, Tensor>> {
     const engine = await readyEngine()
     const requests = this.#requests(engine, inputs)
     try {
@@ -129,8 +163,8 @@ export class DeviceGraph {
     dropped.register(this, { engine, program: this.#program }, this)
   }
 
-  /** What a call asks of the GPU, step by step; returns the outputs. */
-  *#requests(engine: Engine, inputs: readonly unknown[]): Generator<DeviceRequest, unknown[], DeviceAnswer> {
+  /** What a call asks of the GPU, step by step; returns the buffers that are here afterwards. */
+  *#requests(engine: Engine, inputs: readonly unknown[]): Generator<DeviceRequest, ReadonlyMap<Buffer, Tensor>, DeviceAnswer> {
     const { graph, steps } = this.#plan
     yield* this.#creation(engine)
     const tensors = new Map<Buffer, Tensor>()
@@ -163,7 +197,7 @@ export class DeviceGraph {
         }
       }
     }
-    return graph.outputs.map((output) => valueOf(output, inputs, tensors))
+    return tensors
   }
 
   #numbers(inputs: readonly unknown[]): readonly NumberWord[] {
@@ -319,12 +353,13 @@ export interface WebgpuCode {
 }
 
 /**
- * The backend 'webgpu' of compile: inputs are copied to the GPU at each call, and results back, for which the program waits. The GPU must have a thread of its own, as it has in Node.
+ * The backend 'webgpu' of compile: inputs are copied to the GPU at each call, and results back. Where the GPU has a thread of its own, as in Node, the program waits for them; elsewhere they are
+ * tensors whose data comes later (see {@link DeviceGraph.call}).
  *
- * @throws DeviceReadError elsewhere; UnsupportedError and DeviceError as {@link compileGraph}.
+ * @throws UnsupportedError and DeviceError as {@link compileGraph}; where the program does not wait, reads of the results reject with a DeviceError.
  */
 export function webgpuBackend(gm: GraphModule, exampleInputs: readonly unknown[]): WebgpuCode {
-  const { options } = waitingEngine()
+  const { options } = engineNow()
   const graph = planFor('webgpu', gm, exampleInputs, options)
   return Object.assign((...inputs: readonly unknown[]) => graph.call(...inputs), { graph })
 }
