@@ -1,14 +1,19 @@
 // The kernel of independent iterations: in tiles where it transposes, otherwise loops whose innermost runs in lanes.
 import { bufferParam, forLoop, load, store } from '../ir/loopIr.ts'
 import type { BufferParam, Expr, Kernel, Memory, Stmt } from '../ir/loopIr.ts'
-import { transpose } from './transpose.ts'
+import { COLLECTED, tileFor, transpose } from './transpose.ts'
 import type { Nest } from './transpose.ts'
 
-/** The kernel of a nest of loops, at least one. Without `inTiles` it never transposes in tiles, which need more code. */
-export function pointwiseKernel(given: Nest, inTiles: boolean): Kernel {
+/**
+ * The kernel of a nest of loops, at least one. Without `inTiles` it never transposes in tiles, which need more code. `'collected'` says what its sizes do not show: that lines
+ * of its tensors compete for places in a cache, see `compete`. A kernel that transposes may have scratch memory.
+ */
+export function pointwiseKernel(given: Nest, inTiles: boolean | 'collected'): Kernel {
   const nest = copyOfBits(given)
-  const [tile] = transpose.tiles('wasm')
-  if (inTiles && tile !== undefined && transpose.match(nest)) return transpose.build(transpose.spec(nest), tile)
+  if (inTiles !== false && transpose.match(nest)) {
+    const spec = transpose.spec(nest)
+    return transpose.build(spec, inTiles === 'collected' ? COLLECTED : tileFor(spec))
+  }
   const innermost = nest.loops.length - 1
   const body = nest.loops.reduceRight<readonly Stmt[]>((inner, loop, d) => [forLoop(loop, d === innermost ? 'simd' : 'serial', inner)], nest.body)
   return { name: nest.name, params: nest.params, body }

@@ -2,12 +2,13 @@
 // dtypes. Any other layout has its dimensions collapsed, and its kernel takes sizes and strides as parameters.
 import type { Arg } from '../../dispatch/index.ts'
 import { InternalError } from '../../errors/index.ts'
-import { PerEngine, dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals } from '../../kernels/index.ts'
+import { PerEngine, compete, dtypeInfo, kernelBytes, kernelsByCall, kernelsByLiterals, knownScratchBytes } from '../../kernels/index.ts'
 import type { CompiledKernel, DType } from '../../kernels/index.ts'
 import { dtypes, getDefaultDtype, numbersOf, sameShape, Storage, Tensor } from '../../tensor/index.ts'
-import { cacheKey, launchSpilled } from './launch.ts'
+import { cacheKey, launchSpilled, scratchIfRoom } from './launch.ts'
 import { launches } from './launchLog.ts'
 import { broadcastStrides, collapseLayout } from './layout.ts'
+import type { Layout } from './layout.ts'
 import { flatKernel, isFixedStride, layoutKernel } from './pointwiseKernels.ts'
 import type { NumberUse } from './pointwiseKernels.ts'
 import { pointwiseDTypes, pointwiseSpec } from './pointwiseTypes.ts'
@@ -219,6 +220,15 @@ function inMemoryOrder(
   return [ordered(shape), strides.map(ordered)]
 }
 
+/** Whether lines of an operand compete for places in a cache while it is transposed. */
+function haveCrowdedLines({ dims, strides: [target = [], ...operands] }: Layout, [, ...tensors]: readonly Tensor[]): boolean {
+  const across = target.indexOf(1)
+  return operands.some((steps, i) => {
+    const isTurned = steps.includes(1) && steps.indexOf(1) !== across
+    return isTurned && compete(dims[across] ?? 0, (steps[across] ?? 0) * dtypeInfo[tensors[i]?.dtype ?? 'int8'].size)
+  })
+}
+
 function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], given: Tensor | null, signature: number, literals: string): Tensor {
   const spec = numbersOf(pointwiseSpec(op, args))
   const { shape } = spec
@@ -252,17 +262,32 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
     }
     key += ','
   }
-  const inTiles = turns && out.numel >= IN_TILES
-  if (inTiles) key += 't'
-  let kernel = kernelsByCall.get(key)
-  if (kernel === undefined) {
-    kernel = layoutKernel(op, args, usesOf(kernels, op, args), out.dtype, { ...layout, inTiles })
-    kernelsByCall.set(key, kernel, kernelBytes(kernel))
+  const kernelFor = (inTiles: boolean | 'collected'): CompiledKernel => {
+    const whole = `${key}${inTiles === false ? '' : String(inTiles)}`
+    let kernel = kernelsByCall.get(whole)
+    if (kernel === undefined) {
+      kernel = layoutKernel(op, args, usesOf(kernels, op, args), out.dtype, { ...layout, inTiles })
+      kernelsByCall.set(whole, kernel, kernelBytes(kernel))
+    }
+    return kernel
   }
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]
     if (typeof arg === 'number' && isParameter(kernels, arg, i)) rest.push(arg)
   }
+  const inTiles = turns && out.numel >= IN_TILES
+  let kernel = kernelFor(inTiles && haveCrowdedLines(layout, tensors) ? 'collected' : inTiles)
+  if (kernel.kernel.scratch?.length) {
+    const scratch = scratchIfRoom(knownScratchBytes(kernel))
+    if (scratch === null) kernel = kernelFor(true)
+    else rest.push(scratch)
+  }
+  launchOn(tensors, args, kernel, rest)
+  return out
+}
+
+/** Launches a kernel; the first tensor is its result. */
+function launchOn(tensors: readonly Tensor[], args: readonly Arg[], { run }: CompiledKernel, numbers: readonly number[]): void {
   const pointers: number[] = []
   let resident = true
   for (const t of tensors) {
@@ -270,11 +295,11 @@ function runLayout(op: PointwiseOp, kernels: OpKernels, args: readonly Arg[], gi
     if (ptr === 0) resident = false
     pointers.push(ptr + t.offset * dtypeInfo[t.dtype].size)
   }
-  if (!resident) {
-    launchPointwiseSpilled(kernel.run, args, out, rest)
-    return out
+  const [out] = tensors
+  if (!resident && out !== undefined) {
+    launchPointwiseSpilled(run, args, out, numbers)
+    return
   }
-  launches.listener?.launched(kernel.run, tensors, rest)
-  kernel.run(...pointers, ...rest)
-  return out
+  launches.listener?.launched(run, tensors, numbers)
+  run(...pointers, ...numbers)
 }

@@ -45,7 +45,7 @@ export function layoutKernel(
   args: readonly Arg[],
   uses: readonly NumberUse[],
   target: DType,
-  layout: Layout & { readonly inTiles: boolean },
+  layout: Layout & { readonly inTiles: boolean | 'collected' },
 ): CompiledKernel {
   const sizes = layout.dims.map((_, d) => sizeParam(`n${d}`))
   const loops = sizes.map((size, d) => loopVar(`i${d}`, size))
@@ -76,7 +76,7 @@ function build(
   [outIndex, ...indices]: readonly Index[],
   sizes: readonly Param[],
   loops: readonly LoopVar[],
-  inTiles = false,
+  inTiles: boolean | 'collected' = false,
 ): CompiledKernel {
   const rule = op.pointwise
   if (rule === null || outIndex === undefined) throw new InternalError(`operator ${op.qualname} has no pointwise rule`)
