@@ -72,11 +72,12 @@ export const transpose: Schedule<Nest, TransposeSpec, TransposeTile> = {
     return spec
   },
   tiles: () => [SMALL, { along: 16, across: 4 }, COLLECTED],
-  build: (spec, tile) => {
+  build: (spec, given) => {
     const { nest, along, across, turned } = spec
+    const tile = given.collected === true && !isCopy(spec) ? SMALL : given
     const outer = nest.loops.filter((loop) => loop !== along && loop !== across)
     const memories = new Map(
-      tile.collected === true ? turned.map((from, i) => [from, scratch(`block${i}`, from.dtype, tile.along * tile.across, 'thread')]) : [],
+      tile.collected === true ? turned.map((from) => [from, scratch('block', from.dtype, tile.along * tile.across, 'thread')]) : [],
     )
     const [rows, columns] = [partsOf(along, tile.along), partsOf(across, tile.across)]
     const body = rows.whole.flatMap((row) =>
@@ -94,6 +95,10 @@ export const transpose: Schedule<Nest, TransposeSpec, TransposeTile> = {
     return { name: nest.name, params: nest.params, scratch: [...memories.values()], body: serialLoops(outer, body) } satisfies Kernel
   },
 }
+
+/** Whether it stores what it loads. More than that, twice in the kernel, is too much code. */
+const isCopy = ({ nest: { body }, turned }: TransposeSpec): boolean =>
+  body.length === 1 && body.every((stmt) => stmt.kind === 'store' && stmt.value === turned[0])
 
 const isOne = (index: Index, loop: LoopVar): boolean => strideAlong(index.terms, loop) === 1
 
