@@ -30,7 +30,11 @@ export function graphBreak(): void {
 }
 
 /** Whether a compiled function is capturing this code. PyTorch's torch.compiler.is_compiling. */
-export const isCompiling = (): boolean => dispatchState.modes.some((mode) => mode instanceof Capture)
+export const isCompiling = (): boolean => {
+  const capture = dispatchState.modes.find((mode) => mode instanceof Capture)
+  capture?.isSeen()
+  return capture !== undefined
+}
 
 /**
  * Declares that the backward of custom Functions may be part of compiled graphs: it depends only on its arguments and on what `ctx` saved. Given a subclass of

@@ -57,6 +57,7 @@ export class Capture implements DispatchMode {
   /** That happened because no more paths may be recorded. */
   #fellBack = false
   readonly #leaves = new Set<Tensor>()
+  #isSeen = false
   /** What the program has disposed of, and the current segment still reads or computes. */
   readonly #disposed: Storage[] = []
 
@@ -69,9 +70,14 @@ export class Capture implements DispatchMode {
     return new Segment(root.now(), (segment, storage) => this.#read(segment, storage), this.#call.tree.policy)
   }
 
+  /** The program asks whether it is captured, and may do something else where it is not. */
+  isSeen(): void {
+    this.#isSeen = true
+  }
+
   /** Whether the call, which has ended, ran nothing but the operators of the program, one by one, on paths that were known. */
   get isProgram(): boolean {
-    return !this.isEager && !this.isFresh && this.ended.every(({ compiled }) => compiled === null || compiled.isProgram())
+    return !this.#isSeen && !this.isEager && !this.isFresh && this.ended.every(({ compiled }) => compiled === null || compiled.isProgram())
   }
 
   // ---- one operator ----

@@ -124,13 +124,13 @@ export class CompiledFunction {
       watch?.answered('shortcut', tree.index)
       return hit.result
     }
+    if (!this.#budget.mayCapture) return this.#budget.eagerly(() => this.#run(self, args))
     const timed = watch === null && tree.program !== null ? tree.program.meet(leaves) : null
     if (timed !== null) {
       const result = timed.isProgram ? this.#run(self, args) : this.#capture(tree, self, args, null)
       timed.end()
       return result
     }
-    if (!this.#budget.mayCapture) return this.#budget.eagerly(() => this.#run(self, args))
     return this.#options.skipReplay ? this.#remember(tree, self, args, leaves, watch) : this.#capture(tree, self, args, watch)
   }
 

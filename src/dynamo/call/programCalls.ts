@@ -3,15 +3,13 @@
 import { config } from '../../config.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { clock } from '../tree/budget.ts'
+import { OFTEN } from '../tree/sizes.ts'
 
 /** So often the program answers calls with one list of sizes. To make a plan takes as long as some six calls, which it has to win back. */
 const PROGRAM_CALLS = 8
 
 /** So often a list of sizes is captured, to see how long its calls take then: the first ones have no plan, and run code that is new to the engine. */
 const TRIED_CALLS = 24
-
-/** A list that has come this often is captured even if the program is faster: those that are then captured as often get graphs of their own. */
-const OFTEN = 50
 
 /** For this many lists of sizes calls are counted; that which was met first goes first. */
 const MOST_LISTS = 1024
@@ -62,6 +60,7 @@ export class ProgramCalls {
     return this.#isProgramFaster && !this.#comesOften(list)
   }
 
+  /** Whether a list is captured even if the program is faster: those that are captured as often get graphs of their own. */
   #comesOften(list: SizeList): boolean {
     if (list.calls > OFTEN && this.#often.size < config.recompileLimit) this.#often.add(list)
     return this.#often.has(list)

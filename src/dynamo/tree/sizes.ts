@@ -160,7 +160,7 @@ export class SizePolicy {
 }
 
 /** A list of sizes is often seen when it has come this many times at the end of a segment. */
-const OFTEN = 50
+export const OFTEN = 50
 
 /** At the end of a segment: which lists of sizes come often, and the graphs that were compiled for them. The one that was used least recently goes first. */
 export class OftenSeen<Graph> {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { compile, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { withConfig } from 'tensorfx/compile'
+import { isCompiling, withConfig } from 'tensorfx/compile'
 import { onEvent } from 'tensorfx/debug'
 import { dispatchState } from '../../../src/dispatch/index.ts'
 import { clock } from '../../../src/dynamo/tree/budget.ts'
@@ -79,6 +79,11 @@ describe('calls with sizes that change', () => {
     expect(subject.with(8, 9, 10)).toEqual(times(3, 'captured'))
     off()
     expect(withConfig({ verifySizes: true }, () => subject.with(11, 12, 13))).toEqual(times(3, 'captured'))
+  })
+
+  it('are captured where the program asks whether it is', () => {
+    const subject = new Subject({}, (x) => (isCompiling() ? x.mul(2) : x.mul(3)).sum())
+    expect(subject.with(...Array.from({ length: 24 }, (_, i) => 2 + i))).toEqual(times(24, 'captured'))
   })
 
   it('are captured again when a call takes a path of its own', () => {
