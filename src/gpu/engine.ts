@@ -53,7 +53,7 @@ export class Engine {
   askNow(request: DeviceRequest): DeviceAnswer {
     if (this.#thread === null)
       throw new DeviceReadError(
-        'The results are on the GPU, which this thread cannot wait for: `const graph = await compileGraph(gm, inputs)`, then `await graph.run(...inputs)` (tensorfx/webgpu). In Node, init() without `thread: false` gives the GPU a thread of its own.',
+        'This thread cannot wait for the GPU: `await` the read of the result, as in `await y.toArrayAsync()`, or `await graph.run(...inputs)` of a graph from compileGraph. In Node, init() without `thread: false` gives the GPU a thread of its own.',
       )
     this.#answer = this.#thread.ask(request)
     return this.#answer

@@ -29,6 +29,13 @@ describe("compile(fn, { backend: 'webgpu' })", () => {
     expect(description()).not.toBe('')
   })
 
+  test('tensorflow/tfjs #5468: results are read at once, in callbacks too', () => {
+    const f = compile((x: Tensor) => x.mul(2), { backend: 'webgpu' })
+    const rows = torch.arange(0, 6, 1, { dtype: torch.float32 }).reshape([3, 2])
+    expect([0, 1, 2].map((i) => f(rows.select(0, i)).sum().item())).toEqual([2, 10, 18])
+    expect(torch.noGrad(() => [...f(rows).toTypedArray()])).toEqual([0, 2, 4, 6, 8, 10])
+  })
+
   test('computes gradients, and writes to arguments', () => {
     const f = compile(
       (x: Tensor, total: Tensor) => {
