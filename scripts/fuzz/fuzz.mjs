@@ -38,7 +38,13 @@ export function fuzzOne(
   const difference = (candidate) => {
     if (settings !== null) return differenceOrNull(judgeDebugger(api, candidate, wrap, settings))
     const cut = wrapper === 'makeFx' || wrapper === 'reinplace'
-    return differenceOrNull(judge(api, candidate, wrap, { traced: traces(wrapper), ...(cut && { eager: withoutHistory(api), history: false }) }))
+    return differenceOrNull(
+      judge(api, candidate, wrap, {
+        traced: traces(wrapper),
+        device: backend === 'webgpu',
+        ...(cut && { eager: withoutHistory(api), history: false }),
+      }),
+    )
   }
   const found = difference(program)
   if (found === null) return null

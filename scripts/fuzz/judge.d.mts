@@ -19,5 +19,5 @@ export function judge(
   api: FuzzApi,
   program: Program,
   wrap: (f: Fn) => Fn,
-  options?: { readonly traced?: boolean },
+  options?: { readonly traced?: boolean; readonly device?: boolean },
 ): { readonly where: string; readonly numeric?: boolean } | 'invalid' | null

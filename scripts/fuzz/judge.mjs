@@ -5,6 +5,11 @@
 import { compareNotes, numbersIn, runProgram } from './run.mjs'
 import { spreadTracker } from './spread.mjs'
 
+/**
+ * What a GPU computes otherwise than WebAssembly code: functions for which that takes float64. test/webgpu/device/scalars.device.ts holds them to so many units in the last place; all other functions are the same polynomials.
+ */
+const DEVICE_FUNCTIONS = { names: ['log2', 'log10', 'tan', 'asin', 'acos', 'atan', 'asinh', 'acosh', 'atanh', 'pow', 'hypot'], ulps: 4 }
+
 /** Operators that only move or choose elements, or compute exactly. */
 const EXACT =
   /^(?:torch|torch\.ops\.tensorfx|torch\.Tensor|torch\.nn\.functional)\.(?:gather|cat|stack|sort|argsort|topk|amax|amin|max|min|any|all|argmax|argmin|select_backward|slice_backward|philox_\w+|embedding|max_pool2d_with_indices|\w+_scatter|as_strided_backward)$/
@@ -45,24 +50,29 @@ function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   return { around: (run) => withMode(mode, run), of: (t) => isTainted(t) || (any && !seen.has(t.storage)), any: () => any }
 }
 
-/** Runs programs whose convolutions are strict: the direct sums, where others may take Winograd's algorithm. */
-const withStrictConvolutions =
-  ({ torch, withMode, dispatchBelowAutograd }) =>
-  (run) => {
-    const mode = {
-      name: 'strict convolutions',
-      handle(op, args) {
-        if (!/conv/.test(op.name)) return dispatchBelowAutograd(op, args)
-        torch.useDeterministicAlgorithms(true)
-        try {
-          return dispatchBelowAutograd(op, args)
-        } finally {
-          torch.useDeterministicAlgorithms(false)
-        }
-      },
-    }
-    withMode(mode, run)
+/** Runs with kernels that round every operation, as shaders do; others may round a product and a sum once. */
+const strictly = ({ torch }, run) => {
+  const before = torch.areDeterministicAlgorithmsEnabled()
+  torch.useDeterministicAlgorithms(true)
+  try {
+    return run()
+  } finally {
+    torch.useDeterministicAlgorithms(before)
   }
+}
+
+/** Runs programs whose convolutions are strict: the direct sums, where others may take Winograd's algorithm. */
+const withStrictConvolutions = (api) => (run) => {
+  const { withMode, dispatchBelowAutograd } = api
+  const mode = {
+    name: 'strict convolutions',
+    handle(op, args) {
+      const call = () => dispatchBelowAutograd(op, args)
+      return /conv/.test(op.name) ? strictly(api, call) : call()
+    },
+  }
+  withMode(mode, run)
+}
 
 /** The parts of a note that hold numbers, in order: tensors, numbers and texts. */
 function shotsOf(value, out = []) {
@@ -77,7 +87,7 @@ const distance = (a, b) =>
   a.reduce((m, x, i) => Math.max(m, Object.is(x, b[i]) || (Number.isNaN(x) && Number.isNaN(b[i])) ? 0 : Math.abs(x - b[i])), 0)
 
 /** Says whether numbers of the compiled run may differ from eager's as they do; `how` the eager run was made. */
-function tolerances(api, program, eager, how) {
+function tolerances(api, program, eager, { functions, ...how }) {
   const tracker = taintTracker(api)
   const taint = runProgram(api, program, { ...how, taint: tracker })
   const reference = runProgram(api, program, { ...how, dtype: 'float64' })
@@ -85,7 +95,7 @@ function tolerances(api, program, eager, how) {
   let spread = null
   /** Whether two orders of the same sums can be as far apart. */
   const withinSpread = (i, k, mine, theirs) => {
-    spread ??= runProgram(api, program, { ...how, taint: spreadTracker(api) })
+    spread ??= runProgram(api, program, { ...how, taint: spreadTracker(api, functions) })
     const note = spread.notes[i]
     const bounds = note?.label === eager.notes[i].label ? shotsOf(note.value)[k]?.taint : null
     return (
@@ -104,8 +114,9 @@ function tolerances(api, program, eager, how) {
       const k = shots.indexOf(a)
       // A number or a text does not tell where it was read.
       const isTainted = a.tensor ? marked[k]?.taint : tracker.any()
-      if (k < 0 || !isTainted || (a.tensor && !/float/.test(a.dtype))) return false
+      if (k < 0 || (a.tensor && !/float/.test(a.dtype))) return false
       const [mine, theirs] = [numbersIn(a), numbersIn(b)]
+      if (!isTainted) return functions !== null && a.tensor === true && withinSpread(i, k, mine, theirs)
       // The reference may take another way: a call that mixes dtypes is an error, and none in float64. Then eager itself is the reference.
       const exact = ref[k]?.length === mine.length ? ref[k] : mine
       const eps = ulpOf[a.dtype] ?? 2 ** -24
@@ -118,9 +129,15 @@ function tolerances(api, program, eager, how) {
 
 /**
  * Compares a program's meaning under `wrap` with eager's: null if they agree, 'invalid' for a program that is itself wrong, else the first difference. `eager` wraps f in
- * the run that is compared with; `history`: whether it matters which tensors require grad; `traced`: whether f is traced, and has no effect if it throws then.
+ * the run that is compared with; `history`: whether it matters which tensors require grad; `traced`: whether f is traced, and has no effect if it throws then; `device`: whether a GPU runs f.
  */
-export function judge(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false } = {}) {
+export function judge(api, program, wrap, { device = false, ...options } = {}) {
+  return device
+    ? strictly(api, () => judgeRuns(api, program, wrap, { ...options, functions: DEVICE_FUNCTIONS }))
+    : judgeRuns(api, program, wrap, options)
+}
+
+function judgeRuns(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false, functions = null }) {
   // Programs of convolutions are compared with another way to compute them: eager mode and compiled code have most of their kernels in common.
   const around = program.kinds.includes('convolutions') ? withStrictConvolutions(api) : undefined
   const how = { wrap: asIs, history, around }
@@ -129,5 +146,5 @@ export function judge(api, program, wrap, { eager: asIs = (f) => f, history = tr
   const got = runProgram(api, program, { wrap, history })
   const found = compareNotes(eager.notes, got.notes, () => () => false, { traced })
   if (found === null || found.numeric !== true) return found
-  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, how), { traced })
+  return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, { ...how, functions }), { traced })
 }

@@ -7,4 +7,10 @@ export interface Tracker {
   of(tensor: Tensor): readonly number[] | null
 }
 
-export function spreadTracker(api: FuzzApi): Tracker
+/** Functions of scalars that two runs may compute otherwise, and by how many units in the last place. */
+export interface OtherFunctions {
+  readonly names: readonly string[]
+  readonly ulps: number
+}
+
+export function spreadTracker(api: FuzzApi, functions?: OtherFunctions | null): Tracker

@@ -7,6 +7,8 @@
 // - by operators on single elements, as the largest change of the result, in float64, when every argument is moved up or down by its spread. A step (`ceil`, `gt`) that lies within the spread counts. To
 //   that comes the rounding of both results, each at most 4 units in the last place. What a function does between the ends of its argument's spread is of second order, and left out.
 // Everything else has no bound: then only the usual tolerance of judge.mjs counts.
+//
+// Two runs may also have other functions of scalars, as shaders have where WebAssembly code computes in float64. They are named, with how far apart they may be.
 
 const UNIT = { float64: 2 ** -53, float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 }
 const BYTES = { float64: 8, int64: 8, float32: 4, int32: 4, float16: 2, bfloat16: 2, int16: 2, int8: 1, uint8: 1, bool: 1 }
@@ -31,8 +33,26 @@ const UNKNOWN = 'unknown'
 /** Corners of a box of more dimensions are not tried. */
 const MOST_MOVED = 4
 
-/** Follows an eager run: `around` runs it, `of` says what the spread of a tensor's elements is; null if there is no bound. */
-export function spreadTracker({ torch, Tensor, withMode, dispatchBelowAutograd, noGrad, inLibrary }) {
+/** The functions of scalars in what an operator computes, and whether it is one of them: then nothing that it adds to their result can cancel it. */
+function functionsIn(op, args, Tensor) {
+  const operand = { kind: 'const', dtype: 'float32', value: 0.5 }
+  const names = op.schema.args.map(({ name }) => name)
+  const given = args.map((arg, i) => (arg instanceof Tensor || (typeof arg === 'number' && !op.pointwise.baked?.includes(names[i])) ? operand : arg))
+  const root = op.pointwise.compute(...given)
+  const found = new Set()
+  const visit = (expr) => {
+    if (expr.kind === 'call') found.add(expr.op)
+    for (const part of expr.args ?? (expr.value?.kind === undefined ? [] : [expr.value])) visit(part)
+  }
+  visit(root)
+  return { found, isOne: root.kind === 'call' && root.args.every(({ kind }) => kind === 'const') }
+}
+
+/**
+ * Follows an eager run: `around` runs it, `of` says what the spread of a tensor's elements is; null if there is no bound. `functions` are those of scalars that the other run has in other ways, and by how many
+ * units in the last place they may differ.
+ */
+export function spreadTracker({ torch, Tensor, withMode, dispatchBelowAutograd, noGrad, inLibrary }, functions = null) {
   /** The spread of the elements of each storage, a float64 tensor; none: no run differs in them. */
   const spreads = new WeakMap()
   const isTensor = (arg) => arg instanceof Tensor
@@ -82,7 +102,9 @@ export function spreadTracker({ torch, Tensor, withMode, dispatchBelowAutograd, 
       return { carried, units: (y) => 2 * LINEAR[name](args, y) + 2, of: own }
     }
     const isAdded = op.pointwise !== null && op.qualname === 'torch.add' && inLibrary()
-    if (!some && !isAdded) return op.tags.has('pointwise') || op.tags.has('creation') || MOVES.test(name) || CHOOSES.test(name) ? null : UNKNOWN
+    const own = otherFunctions(op, args, tensors)
+    if (!some && !isAdded && own === null)
+      return op.tags.has('pointwise') || op.tags.has('creation') || MOVES.test(name) || CHOOSES.test(name) ? null : UNKNOWN
     if (MOVES.test(name)) {
       const carried = widely(
         call(
@@ -105,7 +127,21 @@ export function spreadTracker({ torch, Tensor, withMode, dispatchBelowAutograd, 
     const rounded = torch.where(carried.gt(0), center.abs().add(carried), 0)
     // The engine adds gradients in an order of its own.
     const sizes = isAdded ? widely(call(op, magnitudes(args, true))) : torch.zerosLike(center)
+    // A unit is half of one in the last place.
+    if (own !== null) return { carried, units: () => 2 * functions.ulps + 1, of: center.abs().add(carried).add(own) }
     return { carried, units: () => 8, of: rounded.add(sizes) }
+  }
+
+  /** What an operator's functions of scalars may add to the size of its result where the other run has other ones; null if it has the same. */
+  function otherFunctions(op, args, tensors) {
+    if (functions === null || op.pointwise === null) return null
+    const { found, isOne } = functionsIn(op, args, Tensor)
+    if (!functions.names.some((name) => found.has(name))) return null
+    if (isOne) return 0
+    return tensors
+      .map((t) => wide(t).abs())
+      .reduce((a, b) => torch.maximum(a, b))
+      .add(1)
   }
 
   function note(t, after) {

@@ -157,3 +157,39 @@ describe('the judge of random programs', () => {
     expect(judge(api, many, off(2e-3))).toMatchObject({ numeric: true })
   })
 })
+
+describe('the judge of programs on a GPU', () => {
+  /** A mode under which the results of operators of this name are off by some units in the last place. */
+  const off = (name: string, ulps: number): ReturnType<typeof sums> => ({
+    name: 'off',
+    handle: (op, args) => {
+      const result = dispatchBelowAutograd(op, args)
+      return op.name === name && result instanceof Tensor ? torch.mul(result, 1 + ulps * 2 ** -23) : result
+    },
+  })
+  const onDevice = (line: string, name: string, ulps: number): unknown =>
+    judge(api, program([line], 'data([60], 5).abs().add(0.5)'), under(off(name, ulps)), { device: true })
+
+  it.each([
+    ['return a.log2()', 'log2'],
+    ['return a.tan().mul(3).sin()', 'tan'],
+    ['return torch.pow(a, 1.7)', 'pow'],
+    ['return a.exp2().neg()', 'exp2'],
+    ['return torch.logaddexp2(a, a.neg())', 'logaddexp2'],
+    ['return torch.cat([a, a.log10()]).gt(0.1).logicalNot()', 'log10'],
+  ])('admits units in the last place of what has no float64 there, and finds more: %s', (line, name) => {
+    expect(onDevice(line, name, 2)).toBeNull()
+    if (!/gt/.test(line)) expect(onDevice(line, name, 200)).toMatchObject({ numeric: true })
+  })
+
+  it('finds one unit where there is none: of polynomials, of rounding, and of these functions without a GPU', () => {
+    for (const [line, name] of [
+      ['return a.sin()', 'sin'],
+      ['return a.exp()', 'exp'],
+      ['return a.div(3)', 'div'],
+      ['return torch.pow(a, 2)', 'pow'],
+    ] as const)
+      expect(onDevice(line, name, 1), line).toMatchObject({ numeric: true })
+    expect(judge(api, program(['return a.log2()'], 'data([60], 5).abs().add(0.5)'), under(off('log2', 1)))).toMatchObject({ numeric: true })
+  })
+})
