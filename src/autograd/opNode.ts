@@ -6,30 +6,15 @@ import type { DType } from '../kernels/index.ts'
 import { sumToSize, to } from '../ops/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { remembered } from '../protocol/remembered.ts'
-import { formatShape, makeFake, sameShape, Storage, Tensor } from '../tensor/index.ts'
+import { sameShape, Tensor } from '../tensor/index.ts'
 import { anomaly, notePlace } from './anomaly.ts'
-import { AutogradError } from './errors.ts'
 import { GradNode } from './node.ts'
 import type { EdgeList } from './node.ts'
+import { Overwritten } from './overwritten.ts'
 import { isAsSaved, layoutAt } from './versions.ts'
 
 const NO_ARGS: readonly Arg[] = []
 const NO_TENSORS: readonly Tensor[] = []
-
-/** A stand-in for a saved tensor that was overwritten. Its shape may be read, its data may not: many derivatives need only the shape. */
-function overwritten(tensor: Tensor, what: string, op: OpDef, seq: number): Tensor {
-  const { dtype, symSizes: shape, symSteps: strides, symOffset: offset } = tensor
-  const standIn = makeFake(layoutAt(tensor, seq) ?? { shape, dtype, strides, offset })
-  standIn.storage = Storage.deferred(0, {
-    settle(): never {
-      throw new AutogradError(
-        `backward of ${op.qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(standIn.symSizes)}. ` +
-          'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
-      )
-    },
-  })
-  return standIn
-}
 
 const names = new Map<string, string>()
 const backwardName = (name: string): string => `${name.replace(/(^|_+)([a-z0-9])/g, (_, _sep: string, c: string) => c.toUpperCase())}Backward0`
@@ -105,7 +90,8 @@ export class OpNode extends GradNode {
         `backward of ${op.qualname}: this operator has no derivative. Call detach() on its result if no gradient should flow through it.`,
       )
     }
-    const results = op.derivative(grads, this.#context(needs))
+    const overwritten = new Overwritten(op, this.savedAt)
+    const results = overwritten.watching(op.derivative, grads, this.#context(needs, overwritten))
     // One gradient per edge: lists are flattened.
     const flat: (Tensor | null)[] = []
     const add = (grad: Tensor | null, arg: Tensor): void => {
@@ -127,12 +113,12 @@ export class OpNode extends GradNode {
   }
 
   /** The call as its derivative sees it: tensors that were overwritten since then are replaced by stand-ins without data. `needs` is per edge. */
-  #context(needs: readonly boolean[]): DerivativeContext {
+  #context(needs: readonly boolean[], overwritten: Overwritten): DerivativeContext {
     const { op, versions, savedAt } = this
     let slot = 0
     const check = (tensor: Tensor, what: () => string): Tensor => {
       const saved = versions?.[slot++] ?? 0
-      return isAsSaved(tensor, saved, savedAt) ? tensor : overwritten(tensor, what(), op, savedAt)
+      return isAsSaved(tensor, saved, savedAt) ? tensor : overwritten.standInFor(tensor, what())
     }
     const nameOf = (i: number): string => op.schema.args[i]?.name ?? `#${i}`
     const args: Arg[] = []

@@ -1,6 +1,6 @@
 // Versions and former layouts of saved tensors: writes to fake tensors count as writes to real ones, and a node goes on from the shape that its arguments had.
 import { describe, expect, test } from 'vitest'
-import { torch } from 'tensorfx'
+import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { FakeTensorMode, withMode } from 'tensorfx/dispatch'
 import { isAsSaved, upcomingSeq } from '../../src/autograd/index.ts'
@@ -128,5 +128,50 @@ describe('a tensor that gets other shapes in place', () => {
     const last = node()
     other.t_()
     expect([laidAt(x, last), laidAt(other, last).shape]).toEqual([x, [2, 3]])
+  })
+})
+
+describe('a tensor that was written to, of which a gradient without elements is made', () => {
+  const F = nn.functional
+  type Program = (x: Tensor, w: Tensor) => Tensor
+  const programs: readonly (readonly [string, Program, readonly number[], readonly number[]])[] = [
+    ['mul', (x, w) => x.mul(w), [0, 3], [3]],
+    ['addcmul', (x, w) => torch.addcmul(w, x, w), [0, 3], [1]],
+    ['lerp', (x, w) => torch.lerp(x, x, w), [0, 3], [3]],
+    ['maximum', (x, w) => torch.maximum(x, w), [0, 3], [3]],
+    ['mm', (x, w) => x.mm(w), [0, 3], [3, 4]],
+    ['linear', (x, w) => F.linear(x, w), [0, 3], [4, 3]],
+    ['conv1d', (x, w) => F.conv1d(x, w), [0, 2, 5], [2, 2, 3]],
+    ['prelu', (x, w) => F.prelu(x, w), [0, 3], [3]],
+  ]
+
+  const isRefused = (f: Program, shapes: readonly (readonly number[])[]): boolean => {
+    const [x, w] = shapes.map((shape) => torch.ones(shape).requiresGrad_())
+    if (x === undefined || w === undefined) throw new RangeError('two shapes')
+    const y = f(x, w)
+    w.detach().add_(1)
+    try {
+      y.sum().backward()
+      return false
+    } catch (error) {
+      expect(String(error)).toContain('modified in place')
+      return true
+    }
+  }
+
+  test.each(programs)('%s: it is refused as it is with elements, and compiled too', (_, f, empty, w) => {
+    for (const run of [f, compile(f, { dynamic: false }), compile(f, { dynamic: true })])
+      for (const shape of [empty.with(0, 2), empty]) expect([shape, isRefused(run, [shape, w])]).toEqual([shape, true])
+  })
+
+  test('a gradient that needs its shape only is not refused', () => {
+    for (const shape of [
+      [2, 3],
+      [0, 3],
+    ]) {
+      expect(isRefused((x, w) => x.add(w), [shape, [3]])).toBe(false)
+      expect(isRefused((x, w) => torch.cat([x, w]), [shape, shape])).toBe(false)
+      expect(isRefused((x, w) => x.reshape([-1]).add(w.sum()), [shape, shape])).toBe(false)
+    }
   })
 })

@@ -13,7 +13,7 @@ import { argValue, runStep } from './evaluate.ts'
 import { hasNumbers } from './instruction.ts'
 import type { Instruction } from './instruction.ts'
 
-/** By how much a kernel may differ from its operators, in proportion to the largest result: both round, at other places. */
+/** By how much a kernel may differ from its operators, in proportion to the largest result, or to the largest term of a sum, which may cancel: both round, at other places. */
 const TOLERANCE: Readonly<Partial<Record<Tensor['dtype'], number>>> = { float64: 1e-9, float32: 1e-4, float16: 2e-2, bfloat16: 1e-1 }
 
 /** What becomes of a kernel while it is used. */
@@ -51,7 +51,7 @@ export class FusedSteps implements Instruction {
       if (!this.#isWrong) this.#events.missed()
       // What these operators launch depends on more than the layouts of the operands.
       launches.listener?.runsOnCopies()
-      return this.#eagerly(args)
+      return this.#eagerly(args).results
     }
     const calls = ++this.#calls
     return config.verifySizes || (calls & (calls - 1)) === 0 ? this.#verified(got, args) : got
@@ -62,8 +62,8 @@ export class FusedSteps implements Instruction {
     const outer = launches.listener
     launches.listener = null
     try {
-      const expected = this.#eagerly(args)
-      if (got.every((one, i) => isClose(one, expected[i]))) return got
+      const { results: expected, rounded } = this.#eagerly(args)
+      if (got.every((one, i) => isClose(one, expected[i], rounded))) return got
       this.#isWrong = true
       this.#events.failed()
       outer?.runsOnCopies()
@@ -79,21 +79,23 @@ export class FusedSteps implements Instruction {
     }
   }
 
-  #eagerly(args: readonly Arg[]): readonly Tensor[] {
+  /** What the steps give, and the terms of the sums among them. */
+  #eagerly(args: readonly Arg[]): { readonly results: readonly Tensor[]; readonly rounded: readonly Tensor[] } {
     const values = new Map<number, unknown>()
     this.args.forEach((arg, i) => visitSlots(arg, (slot) => values.set(slot, args[i])))
     const at = (slot: number): unknown => values.get(slot)
+    const rounded: Tensor[] = []
     for (const step of this.#steps) {
-      const made = runStep(
-        step,
-        step.args.map((arg) => argValue(arg, at)),
-      )
-      made.forEach((value, i) => values.set(step.firstSlot + i, value))
+      const given = step.args.map((arg) => argValue(arg, at))
+      const [terms] = given
+      if (step.operator.tags.has('reduction') && terms instanceof Tensor) rounded.push(terms)
+      runStep(step, given).forEach((value, i) => values.set(step.firstSlot + i, value))
     }
-    return this.results.flatMap((slot) => {
+    const results = this.results.flatMap((slot) => {
       const value = at(slot)
       return value instanceof Tensor ? [value] : []
     })
+    return { results, rounded }
   }
 }
 
@@ -116,15 +118,25 @@ function stepsBetween(end: Step, args: readonly ArgStep[], results: readonly num
   return steps.reverse()
 }
 
-/** Whether results have the same layouts (the strides of single elements are no part of them) and, but for rounding, the same values. */
-export function isClose(one: Tensor, other: Tensor | undefined): boolean {
+/**
+ * Whether results have the same layouts (the strides of single elements are no part of them) and, but for rounding, the same values. `rounded`: values that were added up on the way: a sum is off by a share of its terms,
+ * however small it is, and has their precision.
+ */
+export function isClose(one: Tensor, other: Tensor | undefined, rounded: readonly Tensor[] = []): boolean {
   if (other === undefined || one.dtype !== other.dtype || !sameShape(one.sizes, other.sizes) || !sameStrides(one, other)) return false
-  const rtol = TOLERANCE[one.dtype] ?? 0
+  if (TOLERANCE[one.dtype] === undefined) return allclose(one, other, { rtol: 0, atol: 0, equalNan: true })
+  const values = [other, ...rounded]
+  const rtol = Math.max(...values.map(({ dtype }) => TOLERANCE[dtype] ?? 0))
+  return allclose(one, other, { rtol, atol: rtol * Math.max(...values.map(largestOf)), equalNan: true })
+}
+
+/** The largest finite absolute value. */
+function largestOf(tensor: Tensor): number {
   let largest = 0
-  const elements = rtol > 0 ? exactElements(other) : []
+  const elements = exactElements(tensor)
   for (let i = 0; i < elements.length; i++) {
     const size = Math.abs(Number(elements[i]))
     if (size > largest && size < Infinity) largest = size
   }
-  return allclose(one, other, { rtol, atol: rtol * largest, equalNan: true })
+  return largest
 }

@@ -4,6 +4,7 @@ import { compile, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { withConfig } from 'tensorfx/compile'
 import { counters } from 'tensorfx/debug'
+import type { OpDef } from 'tensorfx/dispatch'
 import { FusedSteps, isClose } from '../../../src/dynamo/run/fusedSteps.ts'
 import { BEGINNINGS, SeenSizes } from '../../../src/dynamo/run/sampleSizes.ts'
 import { Step } from '../../../src/dynamo/tree/traceTree.ts'
@@ -145,9 +146,10 @@ describe('a program whose sizes change', () => {
   })
 })
 
+const op = (name: string): OpDef => present(opByName(name), name)
+
 /** The steps `x * 3 + x`, whose last has its result at slot 2. */
 function chain(x: Tensor): Step {
-  const op = (name: string) => present(opByName(name), name)
   const call = { results: [x], single: true, stack: null, recording: false, sourceOffset: 0, isSized: true }
   const mul = new Step(null, {
     ...call,
@@ -206,6 +208,27 @@ describe('a kernel that is wrong', () => {
     )
     steps.run([x])
     expect(failed).not.toHaveBeenCalled()
+  })
+
+  it('is judged by the terms of a sum, which may cancel, and by their precision', () => {
+    const terms = torch.tensor([[0.3, -0.1, -0.2]])
+    const call = { results: [terms], single: true, stack: null, recording: false, sourceOffset: 0, isSized: false }
+    const value = (constant: string | null | boolean | readonly number[]) => ({ kind: 'const', value: constant }) as const
+    const sum = new Step(null, {
+      ...call,
+      op: op('torch.sum'),
+      args: [{ kind: 'slot', slot: 0 }, value([1]), value(false), value(null)],
+      firstSlot: 1,
+    })
+    const wide = new Step(sum, { ...call, op: op('torch.ops.tensorfx.to_copy'), args: [{ kind: 'slot', slot: 1 }, value('float64')], firstSlot: 2 })
+    const isFound = (result: number): boolean => {
+      const failed = vi.fn()
+      const kernel = { run: () => [torch.tensor([result], { dtype: 'float64' })] }
+      new FusedSteps(kernel, wide, { args: [{ kind: 'slot', slot: 0 }], results: [2] }, { missed: failed, failed }).run([terms])
+      return failed.mock.calls.length > 0
+    }
+    const other = terms.sum(1).item() + 2e-8
+    expect([other, 0.3, -0.1, 0.001].map(isFound)).toEqual([false, true, true, true])
   })
 })
 
