@@ -14,11 +14,15 @@ export type LoweringWay =
   /** Its eager kernel. */
   | { readonly kind: 'extern' }
 
+/** Operators whose parts have tables, which a graph would need as inputs. */
+const HAS_TABLES: ReadonlySet<string> = new Set(['torch.ops.tensorfx.resample', 'torch.ops.tensorfx.resample_backward'])
+
 /** How calls of a functional operator are lowered. With `composed` those whose own kernel is faster are decomposed, too. */
 export function loweringWayOf(op: OpDef, composed = false): LoweringWay {
   if (op.pointwise !== null) return { kind: 'pointwise', rule: op.pointwise }
   if (op.reduction !== null) return { kind: 'reduction', rule: op.reduction }
   if (op.tags.has('view') || op.tags.has('takesMemory')) return { kind: 'view' }
   if (op.tags.has('fill') || op.tags.has('range')) return { kind: 'fill' }
-  return op.decompose !== null && (composed || !op.tags.has('fusedKernel')) ? { kind: 'parts', decompose: op.decompose } : { kind: 'extern' }
+  const isComposed = composed && !HAS_TABLES.has(op.qualname)
+  return op.decompose !== null && (isComposed || !op.tags.has('fusedKernel')) ? { kind: 'parts', decompose: op.decompose } : { kind: 'extern' }
 }

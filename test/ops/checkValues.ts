@@ -77,15 +77,15 @@ export function check(op: OpDef, one: ValueCase, { float = 'float32', int = 'int
   else expect(specs(onFakes()), 'on fake tensors').toEqual(specs(result))
 }
 
-/** Compares the compiled call with its case, captured and replayed. */
-export function checkCompiled(op: OpDef, one: ValueCase, float: DType): void {
+/** Compares the call, compiled for a backend, with its case, captured and replayed. */
+export function checkCompiled(op: OpDef, one: ValueCase, float: DType, backend = 'inductor'): void {
   const args = rounded(one.args, float)
   const plains = plainsIn(args)
   const call = (...tensors: Tensor[]): unknown => {
     let next = 0
     return op.fn(...args.map((arg) => replace(arg, () => tensors[next++])))
   }
-  const compiled = compile(call)
+  const compiled = compile(call, { backend })
   const expected = expectedOf(one, args)
   // The first call captures, the second one replays.
   for (let run = 0; run < 2; run++)

@@ -254,7 +254,7 @@ function tensorOf(words: Uint32Array<ArrayBuffer>, buffer: Buffer): Tensor {
 
 /** A view of a buffer whose elements are here. */
 function viewOf({ buffer, shape, strides, offset, dtype }: BufferView, tensors: ReadonlyMap<Buffer, Tensor>): Tensor {
-  const source = present(tensors.get(buffer), `the elements of ${buffer.name}`)
+  const source = buffer.numel === 0 ? Tensor.empty([0], buffer.dtype) : present(tensors.get(buffer), `the elements of ${buffer.name}`)
   const start = (source.offset * dtypeInfo[source.dtype].size) / dtypeInfo[dtype].size
   return new Tensor(shape, dtype, source.realize(), strides, start + offset)
 }

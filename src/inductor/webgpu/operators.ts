@@ -1,105 +1,16 @@
 // Operators that have an eager kernel only, as grids: a thread for each element, or for each line where elements that have one place are added up in the order of the eager kernel.
-import {
-  assign,
-  call,
-  cast,
-  constant,
-  declare,
-  dtypeInfo,
-  forLoop,
-  iota,
-  load,
-  local,
-  loopVar,
-  read,
-  serialLoops,
-  store,
-} from '../../kernels/index.ts'
-import type { BufferParam, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
+import { assign, call, cast, constant, declare, dtypeInfo, forLoop, iota, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
+import type { DType, Expr, LoopVar } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
-import { Operands } from '../emit/operands.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode } from '../ir.ts'
+import { GridWriter, addsUp, both, copied, indexOf, int, isInside, isView, lineOf, loopsOver, pair, place, wrapped, filled } from './gridWriter.ts'
+import type { Call, Grids } from './gridWriter.ts'
+import { cumsum, diagonalWritten, scatterValues, selectWritten, sliceWritten, topk, windowWritten } from './lines.ts'
+import { avgPool, avgPoolBackward } from './pools.ts'
+import { randomIntegers, randomNormal, randomUniform } from './random.ts'
 
-const int = (value: number): Expr => constant('int32', value)
-const both = (...conditions: readonly Expr[]): Expr => conditions.reduce((a, b) => call('and', a, b))
-const isInside = (value: Expr, size: number): Expr => both(call('ge', value, int(0)), call('lt', value, int(size)))
-
-/** A number in an index: a loop, or an int32 value. */
-type Position = LoopVar | Expr
-
-/** The index at positions times strides. */
-function place(positions: readonly Position[], strides: readonly number[], base = 0): Index {
-  const all = positions.map((position, i) => ({ position, stride: strides[i] ?? 0 }))
-  return {
-    base,
-    terms: all.flatMap(({ position, stride }) => (position.kind === 'loop' && stride !== 0 ? [{ loop: position, stride }] : [])),
-    dynamic: all.flatMap(({ position, stride }) => (position.kind !== 'loop' && stride !== 0 ? [{ value: position, stride }] : [])),
-  }
-}
-
-/** A grid while it is written. */
-class Writer {
-  readonly #operands = new Operands()
-
-  /** An element of a view. */
-  load({ buffer, offset, strides }: BufferView, positions: readonly Position[], mask: Expr | null = null): Expr {
-    return load(this.#operands.reading(buffer, offset), place(positions, strides), mask)
-  }
-
-  target(buffer: Buffer): BufferParam {
-    return this.#operands.writing(buffer)
-  }
-
-  grid(name: string, loops: readonly LoopVar[], body: readonly Stmt[]): GroupGrid {
-    return { grid: { name, params: this.#operands.params(), scratch: [], loops, body }, operands: this.#operands.operands() }
-  }
-}
-
-const loopsOver = (shape: readonly number[]): readonly LoopVar[] => shape.map((size, i) => loopVar(`i${i}`, size))
-
-/** What an operator gets: its tensors, and everything else as values. */
-interface Call {
-  readonly name: string
-  readonly args: readonly unknown[]
-  readonly outs: readonly Buffer[]
-}
-
-const isView = (value: unknown): value is BufferView => typeof value === 'object' && value !== null && 'buffer' in value
-const numbersIn = (value: unknown): readonly number[] => (Array.isArray(value) ? value.map(Number) : [Number(value)])
-const pair = (value: unknown): readonly [number, number] => {
-  const [first = 0, second = first] = numbersIn(value)
-  return [first, second]
-}
-const wrapped = (dim: unknown, rank: number): number => (Number(dim) < 0 ? Number(dim) + rank : Number(dim))
-
-/** The view of a tensor without dimensions as a line of one element. */
-const lineOf = (view: BufferView): BufferView => (view.shape.length === 0 ? { ...view, shape: [1], strides: [1] } : view)
-
-/** A tensor copied into a window of a result. */
-function copied(name: string, from: BufferView, out: Buffer, strides: readonly number[], base: number): GroupGrid {
-  const writer = new Writer()
-  const loops = loopsOver(from.shape)
-  const value = cast(writer.load(from, loops), out.dtype)
-  return writer.grid(name, loops, [store(writer.target(out), place(loops, strides, base), value)])
-}
-
-function zeros(name: string, out: Buffer): GroupGrid {
-  const writer = new Writer()
-  const i = loopVar('i', out.numel)
-  return writer.grid(name, [i], [store(writer.target(out), place([i], [1]), constant(out.dtype, 0))])
-}
-
-/** An index as an int32, and whether it is one of `count`. Those that are not never reach memory. */
-function indexOf(index: Expr, count: number): { readonly at: Expr; readonly isThere: Expr } {
-  const isThere = both(call('ge', index, constant(index.dtype, 0)), call('lt', index, constant(index.dtype, count)))
-  return { at: call('where', isThere, cast(index, 'int32'), int(0)), isThere }
-}
-
-/** Whether elements that are added up lie in memory as they are added: halves are rounded once, at the end. */
-const addsUp = (dtype: DType): boolean => dtypeInfo[dtype].size >= 4
-
-function cat({ name, args: [tensors, dim], outs: [out] }: Call): readonly GroupGrid[] | null {
+function cat({ name, args: [tensors, dim], outs: [out] }: Call): Grids {
   if (!Array.isArray(tensors) || out === undefined) return null
   const views = tensors.filter(isView).filter(({ shape }) => !shape.includes(0))
   const strides = contiguousStrides(out.shape)
@@ -112,11 +23,11 @@ function cat({ name, args: [tensors, dim], outs: [out] }: Call): readonly GroupG
   })
 }
 
-function gather({ name, args: [self, dim, index], outs: [out] }: Call): readonly GroupGrid[] | null {
+function gather({ name, args: [self, dim, index], outs: [out] }: Call): Grids {
   if (!isView(self) || !isView(index) || out === undefined) return null
   const [from, at] = [lineOf(self), lineOf(index)]
   const along = wrapped(dim, from.shape.length)
-  const writer = new Writer()
+  const writer = new GridWriter()
   const loops = loopsOver(at.shape)
   const found = indexOf(writer.load(at, loops), from.shape[along] ?? 1)
   const value = writer.load(
@@ -127,14 +38,14 @@ function gather({ name, args: [self, dim, index], outs: [out] }: Call): readonly
   return [writer.grid(name, loops, [store(writer.target(out), place(loops, contiguousStrides(at.shape)), value)])]
 }
 
-function scatterAdd({ name, args: [self, dim, index, src], outs: [out] }: Call): readonly GroupGrid[] | null {
+function scatterAdd({ name, args: [self, dim, index, src], outs: [out] }: Call): Grids {
   if (!isView(self) || !isView(index) || !isView(src) || out === undefined || !addsUp(out.dtype)) return null
   const [into, at, from] = [lineOf(self), lineOf(index), lineOf(src)]
   const along = wrapped(dim, into.shape.length)
   const strides = contiguousStrides(into.shape)
   const copy = copied(`${name}_copy`, into, out, strides, 0)
   if (at.shape.includes(0)) return [copy]
-  const writer = new Writer()
+  const writer = new GridWriter()
   const loops = loopsOver(at.shape)
   const { at: line, isThere } = indexOf(writer.load(at, loops), into.shape[along] ?? 1)
   const added = call('where', isThere, writer.load(from, loops), constant(out.dtype, 0))
@@ -151,9 +62,9 @@ function scatterAdd({ name, args: [self, dim, index, src], outs: [out] }: Call):
   return [copy, writer.grid(name, others, body)]
 }
 
-function embedding({ name, args: [input, weight, , maxNorm], outs: [out] }: Call): readonly GroupGrid[] | null {
+function embedding({ name, args: [input, weight, , maxNorm], outs: [out] }: Call): Grids {
   if (!isView(input) || !isView(weight) || out === undefined || maxNorm !== null) return null
-  const writer = new Writer()
+  const writer = new GridWriter()
   const [rows = 0, width = 0] = weight.shape
   const loops = loopsOver(input.shape)
   const column = loopVar('d', width)
@@ -162,9 +73,9 @@ function embedding({ name, args: [input, weight, , maxNorm], outs: [out] }: Call
   return [writer.grid(name, [...loops, column], [store(writer.target(out), place([...loops, column], contiguousStrides(out.shape)), value)])]
 }
 
-function embeddingBackward({ name, args: [grad, indices, , padding], outs: [out] }: Call): readonly GroupGrid[] | null {
+function embeddingBackward({ name, args: [grad, indices, , padding], outs: [out] }: Call): Grids {
   if (!isView(grad) || !isView(indices) || out === undefined || !addsUp(out.dtype)) return null
-  const writer = new Writer()
+  const writer = new GridWriter()
   const [rows = 0, width = 0] = out.shape
   const loops = loopsOver(indices.shape)
   const column = loopVar('d', width)
@@ -174,33 +85,33 @@ function embeddingBackward({ name, args: [grad, indices, , padding], outs: [out]
   const added = call('where', counts, writer.load(grad, [...loops, column]), constant(out.dtype, 0))
   // A thread for each column: rows are added in the order of the indices.
   const body = serialLoops(loops, [store(writer.target(out), place([at, column], [width, 1]), added, 'add')])
-  return [zeros(`${name}_zeros`, out), writer.grid(name, [column], body)]
+  return [filled(`${name}_zeros`, out, 0), writer.grid(name, [column], body)]
 }
 
-function selectBackward({ name, args: [grad, , dim, index], outs: [out] }: Call): readonly GroupGrid[] | null {
+function selectBackward({ name, args: [grad, , dim, index], outs: [out] }: Call): Grids {
   if (!isView(grad) || out === undefined) return null
   const at = wrapped(dim, out.shape.length)
   const strides = contiguousStrides(out.shape)
   const chosen = wrapped(index, out.shape[at] ?? 0)
-  return [zeros(`${name}_zeros`, out), copied(name, grad, out, strides.toSpliced(at, 1), chosen * (strides[at] ?? 0))]
+  return [filled(`${name}_zeros`, out, 0), copied(name, grad, out, strides.toSpliced(at, 1), chosen * (strides[at] ?? 0))]
 }
 
-function sliceBackward({ name, args: [grad, , dim, start, , step], outs: [out] }: Call): readonly GroupGrid[] | null {
+function sliceBackward({ name, args: [grad, , dim, start, , step], outs: [out] }: Call): Grids {
   if (!isView(grad) || out === undefined) return null
   const at = wrapped(dim, out.shape.length)
   const strides = contiguousStrides(out.shape)
   const first = start === null ? 0 : Math.max(0, wrapped(start, out.shape[at] ?? 0))
   const along = strides[at] ?? 0
-  return [zeros(`${name}_zeros`, out), copied(name, grad, out, strides.with(at, along * Number(step)), first * along)]
+  return [filled(`${name}_zeros`, out, 0), copied(name, grad, out, strides.with(at, along * Number(step)), first * along)]
 }
 
 /** The maximum of each window and its place in the plane: NaN wins, then the first of equals; a window of -Infinity has a place, too. */
-function maxPool({ name, args: [self, kernel, strides, padding, dilation], outs: [out, indices] }: Call): readonly GroupGrid[] | null {
+function maxPool({ name, args: [self, kernel, strides, padding, dilation], outs: [out, indices] }: Call): Grids {
   if (!isView(self) || out === undefined || indices === undefined) return null
   const [[kernelH, kernelW], [stepH, stepW]] = [pair(kernel), pair(strides ?? kernel)]
   const [[padH, padW], [gapH, gapW]] = [pair(padding), pair(dilation)]
   const [height, width] = [self.shape.at(-2) ?? 0, self.shape.at(-1) ?? 0]
-  const writer = new Writer()
+  const writer = new GridWriter()
   const loops = loopsOver(out.shape)
   const [oh, ow] = [loops.at(-2), loops.at(-1)]
   if (oh === undefined || ow === undefined) return null
@@ -229,26 +140,26 @@ function maxPool({ name, args: [self, kernel, strides, padding, dilation], outs:
   return [writer.grid(name, loops, body)]
 }
 
-function maxPoolBackward({ name, args: [grad, indices], outs: [out] }: Call): readonly GroupGrid[] | null {
+function maxPoolBackward({ name, args: [grad, indices], outs: [out] }: Call): Grids {
   if (!isView(grad) || !isView(indices) || out === undefined || !addsUp(out.dtype)) return null
-  const writer = new Writer()
+  const writer = new GridWriter()
   const loops = loopsOver(grad.shape)
   const [planes, pixels] = [loops.slice(0, -2), loops.slice(-2)]
   const plane = (out.shape.at(-2) ?? 0) * (out.shape.at(-1) ?? 0)
   const { at, isThere } = indexOf(writer.load(indices, loops), plane)
   const added = call('where', isThere, writer.load(grad, loops), constant(out.dtype, 0))
   const target = place([...planes, at], [...contiguousStrides(out.shape).slice(0, -2), 1])
-  return [zeros(`${name}_zeros`, out), writer.grid(name, planes, serialLoops(pixels, [store(writer.target(out), target, added, 'add')]))]
+  return [filled(`${name}_zeros`, out, 0), writer.grid(name, planes, serialLoops(pixels, [store(writer.target(out), target, added, 'add')]))]
 }
 
 /** The place of the first extreme of each line; NaN counts as extreme. */
 const argExtreme =
   (greatest: boolean) =>
-  ({ name, args: [self, dim], outs: [out] }: Call): readonly GroupGrid[] | null => {
+  ({ name, args: [self, dim], outs: [out] }: Call): Grids => {
     if (!isView(self) || out === undefined) return null
     const from = lineOf(self)
     const reduced = dim === null ? from.shape.map((_, i) => i) : [wrapped(dim, from.shape.length)]
-    const writer = new Writer()
+    const writer = new GridWriter()
     const loops = loopsOver(from.shape)
     const [kept, line] = [loops.filter((_, i) => !reduced.includes(i)), loops.filter((_, i) => reduced.includes(i))]
     const wide: DType = from.buffer.dtype === 'bool' ? 'int32' : from.buffer.dtype
@@ -271,6 +182,12 @@ const argExtreme =
     return [writer.grid(name, kept, body)]
   }
 
+/** What a sum or product of no numbers is. */
+const ofNothing =
+  (value: number) =>
+  ({ name, args, outs: [out] }: Call): Grids =>
+    out !== undefined && args.filter(isView).some(({ shape }) => shape.includes(0)) ? [filled(name, out, value)] : null
+
 /** How many indices a thread looks at. */
 const CHECKED = 256
 
@@ -281,7 +198,7 @@ export function checkGrid(
   rule: { readonly count: number; readonly ignore: number | null },
   found: Buffer,
 ): GroupGrid {
-  const writer = new Writer()
+  const writer = new GridWriter()
   const [part, k] = [loopVar('part', found.numel / 2), loopVar('k', CHECKED)]
   const at = call('add', call('mul', iota(part), int(CHECKED)), iota(k))
   const numel = indices.shape.reduce((n, size) => n * size, 1)
@@ -322,7 +239,9 @@ export interface Checked {
 }
 
 interface Operator {
-  readonly grids: (call: Call) => readonly GroupGrid[] | null
+  readonly grids: (call: Call) => Grids
+  /** Whether it takes numbers of the call. */
+  readonly takesNumbers?: boolean
   /** The indices that have to be checked. */
   readonly checks?: (args: readonly unknown[]) => Checked | null
 }
@@ -339,6 +258,22 @@ const operators: Readonly<Record<string, Operator>> = {
   'torch.cat': { grids: cat },
   'torch.gather': { grids: gather, checks: checked(2, ([self, dim]) => sizeOf(self, dim)) },
   'torch.scatter_add': { grids: scatterAdd, checks: checked(2, ([self, dim]) => sizeOf(self, dim)) },
+  'torch.sum': { grids: ofNothing(0) },
+  'torch.prod': { grids: ofNothing(1) },
+  'torch.mm': { grids: ofNothing(0) },
+  'torch.bmm': { grids: ofNothing(0) },
+  'torch.ops.tensorfx.scatter_values': { grids: scatterValues, checks: checked(2, ([self, dim]) => sizeOf(self, dim)) },
+  'torch.diagonal_scatter': { grids: diagonalWritten },
+  'torch.select_scatter': { grids: selectWritten },
+  'torch.slice_scatter': { grids: sliceWritten },
+  'torch.as_strided_scatter': { grids: windowWritten },
+  'torch.cumsum': { grids: cumsum },
+  'torch.topk': { grids: topk },
+  'torch.nn.functional.avg_pool2d': { grids: avgPool },
+  'torch.ops.tensorfx.avg_pool2d_backward': { grids: avgPoolBackward },
+  'torch.ops.tensorfx.philox_uniform': { grids: randomUniform, takesNumbers: true },
+  'torch.ops.tensorfx.philox_normal': { grids: randomNormal, takesNumbers: true },
+  'torch.ops.tensorfx.philox_integer': { grids: randomIntegers, takesNumbers: true },
   'torch.nn.functional.embedding': { grids: embedding, checks: checked(0, ([, weight]) => sizeOf(weight, 0)) },
   'torch.ops.tensorfx.embedding_backward': { grids: embeddingBackward, checks: checked(1, ([, , rows]) => Number(rows)) },
   'torch.ops.tensorfx.select_backward': { grids: selectBackward },
@@ -358,7 +293,7 @@ const operators: Readonly<Record<string, Operator>> = {
 /** An argument: a view, or a value. Views in another dtype than their buffer's have no grids. */
 function valueOf(arg: ExternArg): unknown {
   if (arg.kind === 'view') return arg.view
-  return arg.kind === 'list' ? arg.items.map(valueOf) : arg.kind === 'value' ? arg.value : Symbol('number of the call')
+  return arg.kind === 'list' ? arg.items.map(valueOf) : arg.kind === 'value' ? arg.value : arg.input
 }
 
 /** What an operator's call needs on the GPU. */
@@ -374,8 +309,8 @@ export function operatorGrids(name: string, node: ExternNode): OperatorGrids | n
   const args = node.args.map(valueOf)
   const views = args.flat().filter(isView)
   const isPlain = views.every(({ dtype, buffer }) => dtype === buffer.dtype && buffer.isComplex !== true)
-  const hasNumbers = args.flat().some((arg) => typeof arg === 'symbol')
-  if (!isPlain || hasNumbers || node.outs.some(({ numel }) => numel === 0)) return null
+  const hasNumbers = node.args.flatMap((arg) => (arg.kind === 'list' ? arg.items : [arg])).some(({ kind }) => kind === 'scalarInput')
+  if (!isPlain || (hasNumbers && operator.takesNumbers !== true) || node.outs.some(({ numel }) => numel === 0)) return null
   const grids = operator.grids({ name, args, outs: node.outs })
   return grids === null ? null : { grids, checked: operator.checks?.(args) ?? null }
 }

@@ -159,6 +159,8 @@ class Planner {
     const where = `at node ${nodes.join(', ')}`
     if (group.kind === 'extern') {
       const { node } = group
+      // Nothing is computed where there are no elements.
+      if (node.outs.every(({ numel }) => numel === 0)) return
       if (this.#operator(name, node, nodes)) return
       if (node.def.tags.has('mutates'))
         throw new UnsupportedError(`WebGPU: ${node.def.qualname} ${where} writes to its arguments, which graphs on the GPU cannot do.`)

@@ -69,6 +69,31 @@ describe('a result that is not here yet', () => {
   })
 })
 
+describe('random numbers', () => {
+  const draws: readonly (readonly [string, (x: Tensor) => Tensor])[] = [
+    ['rand', (x) => torch.rand([5, 7]).add(x.sum())],
+    ['randn', (x) => torch.randn([33]).add(x.sum())],
+    ['randint', (x) => torch.randint(-3, 1000, [19]).add(x.sum())],
+    ['dropout', (x) => torch.nn.functional.dropout(x, 0.4)],
+    ['bernoulli of one number', () => torch.rand([1]).lt(0.5)],
+  ]
+
+  test.each(draws)('of %s are those of eager mode with the same seed, anew at each call', async (name, fn) => {
+    const f = compile(fn, { backend: 'webgpu' })
+    const x = torch.zeros([6, 50]).add(1)
+    torch.manualSeed(7)
+    const got = [await f(x).toArrayAsync(), await f(x).toArrayAsync()]
+    torch.manualSeed(7)
+    torch.useDeterministicAlgorithms(true)
+    try {
+      expect(got).toEqual([fn(x).toArray(), fn(x).toArray()])
+    } finally {
+      torch.useDeterministicAlgorithms(false)
+    }
+    if (!name.includes('one')) expect(got[0]).not.toEqual(got[1])
+  })
+})
+
 describe('training', () => {
   const losses = (backend: string): readonly Tensor[] => {
     torch.manualSeed(3)

@@ -74,6 +74,22 @@ class Drawn {
 
 type Case = (drawn: Drawn) => { readonly fn: Fn; readonly inputs: readonly Tensor[] }
 
+/** How means over windows are taken, by all arguments after the input. */
+function averages(
+  d: Drawn,
+): readonly [
+  kernel: readonly [number, number],
+  stride: readonly [number, number],
+  padding: readonly [number, number],
+  ceil: boolean,
+  includePad: boolean,
+  divisor: number | null,
+] {
+  const kernel: readonly [number, number] = [1 + d.below(3), 1 + d.below(3)]
+  const padding: readonly [number, number] = [d.below(Math.floor(kernel[0] / 2) + 1), d.below(Math.floor(kernel[1] / 2) + 1)]
+  return [kernel, [1 + d.below(3), 1 + d.below(2)], padding, d.below(2) === 0, d.below(2) === 0, d.below(4) === 0 ? 3 : null]
+}
+
 const CASES: Readonly<Record<string, Case>> = {
   cat: (d) => {
     const shape = d.shape(1 + d.below(4))
@@ -153,6 +169,82 @@ const CASES: Readonly<Record<string, Case>> = {
     const keepdim = d.below(2) === 0
     return { fn: (a) => [torch.argmax(a, dim, keepdim), torch.argmin(a, dim, keepdim)], inputs: [d.tensor(shape, d.of(DTYPES))] }
   },
+  scatter: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const index = shape.map((size, i) => (i === dim ? d.of(SIZES) : 1 + d.below(size)))
+    const kind = d.of(['set', 'mul', 'min', 'max'] as const)
+    const dtype = kind === 'set' ? d.of(DTYPES) : d.of(['float32', 'int64', 'int32'] as const)
+    const src = d.tensor(
+      index.map((size) => size + d.below(2)),
+      dtype,
+    )
+    const fn: Fn = (a, i, s) => torch.ops.tensorfx.scatterValues(a, dim, i, s, kind)
+    return { fn, inputs: [d.tensor(shape, dtype), d.indices(index, shape[dim] ?? 1), src] }
+  },
+  windows: (d) => {
+    const [rows, columns] = [1 + d.below(5), 2 + d.below(5)]
+    const dtype = d.of(DTYPES)
+    const whole = d.tensor([3, rows, columns], dtype)
+    const offset = d.below(rows + columns - 1) - rows + 1
+    const at = d.below(columns) - (d.below(2) === 0 ? columns : 0)
+    const [start, step] = [d.below(columns), 1 + d.below(2)]
+    const fns: readonly (readonly [(a: Tensor, s: Tensor) => Tensor, (a: Tensor) => Tensor])[] = [
+      [(a, s) => torch.diagonalScatter(a, s, offset, 1, 2), (a) => torch.diagonal(a, offset, 1, 2)],
+      [(a, s) => torch.selectScatter(a, s, 2, at), (a) => torch.select(a, 2, at)],
+      [(a, s) => torch.sliceScatter(a, s, -1, start, null, step), (a) => a.slice(-1, start, null, step)],
+      [(a, s) => torch.asStridedScatter(a, s, [rows, 2], [columns, 1], 1), (a) => a.contiguous().asStrided([rows, 2], [columns, 1], 0)],
+    ]
+    const [written, part] = d.of(fns)
+    return { fn: (a, s) => written(a, s), inputs: [whole, d.tensor(part(whole).shape, dtype)] }
+  },
+  cumsum: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    return { fn: (a) => torch.cumsum(a, dim), inputs: [d.tensor(shape, d.of(DTYPES))] }
+  },
+  topk: (d) => {
+    const shape = d.shape(1 + d.below(3))
+    const dim = d.below(shape.length)
+    const k = d.below(2) === 0 ? (shape[dim] ?? 1) : d.below((shape[dim] ?? 1) + 1)
+    const largest = d.below(2) === 0
+    // Few values, so that many are equal.
+    const given = d.tensor(shape, d.of(DTYPES))
+    const inputs = [given.dtype === 'float32' ? torch.where(given.gt(5), 5, given).div(8).round() : given]
+    return { fn: (a) => torch.topk(a, k, dim, largest), inputs }
+  },
+  sort: (d) => {
+    const shape = d.shape(1 + d.below(2))
+    const descending = d.below(2) === 0
+    return { fn: (a) => torch.sort(a, 0, descending), inputs: [d.tensor(shape, d.of(DTYPES))] }
+  },
+  avgPool: (d) => {
+    const shape = [...d.of([[2, 3], [3]]), 5 + d.below(4), 5 + d.below(4)]
+    const how = averages(d)
+    return { fn: (a) => F.avgPool2d(a, ...how), inputs: [d.tensor(shape)] }
+  },
+  avgPoolBackward: (d) => {
+    const shape = [2, 3, 5 + d.below(4), 5 + d.below(4)]
+    const how = averages(d)
+    const input = torch.randn(shape)
+    const grad = torch.randn([...F.avgPool2d(input, ...how).shape])
+    return { fn: (g, a) => torch.ops.tensorfx.avgPool2dBackward(g, a, ...how), inputs: [grad, input] }
+  },
+  empties: (d) => {
+    const [n, m] = [d.below(3), 1 + d.below(3)]
+    const shape = d.of([[0], [n, 0, m], [m, 0]])
+    const fns: readonly Fn[] = [
+      (a) => a.mul(2).add(1),
+      (a) => [a.sum(), a.sum(0), a.prod(), torch.cat([a, a], 0), torch.zerosLike(a)],
+      (a) =>
+        a
+          .reshape([0, m])
+          .t()
+          .matmul(a.reshape([0, m])),
+      (a) => [a.reshape([-1, 0].slice(1)).clone(), a.exp().sum().add(1)],
+    ]
+    return { fn: d.of(fns), inputs: [d.tensor(shape)] }
+  },
   checkedIndices: (d) => {
     const shape = d.shape(1 + d.below(3))
     return { fn: (i) => torch.ops.tensorfx.checkedIndices(i, 9, null, 'torch.gather', 'index'), inputs: [d.indices(shape, 9)] }
@@ -179,6 +271,7 @@ describe('an index out of range on the GPU', () => {
     ],
     ['gather, beyond 32 bits', (i, a) => torch.gather(a, 0, i), [bad(999, 4294967296n), torch.randn([1000])]],
     ['scatterAdd', (i, a) => torch.scatterAdd(a, 0, i, torch.onesLike(a)), [bad(3, 1000n), torch.randn([1000])]],
+    ['scatter', (i, a) => torch.scatter(a, 0, i, torch.onesLike(a)), [bad(3, 1000n), torch.randn([1000])]],
     ['nllLoss', (i, a) => F.nllLoss(a, i), [bad(512, 4n), torch.randn([1000, 4])]],
   ]
   test.each(cases)('%s: the error of the eager kernel', async (_, fn, inputs) => {
