@@ -1,5 +1,7 @@
 // The GPU as one thread has it: it is asked for, counted, and may be lost.
 import { UnsupportedError } from '../errors/index.ts'
+import { KernelClock } from './clock.ts'
+import type { KernelTime } from './clock.ts'
 import { DeviceLostError } from './errors.ts'
 
 /** Options of `init`. */
@@ -81,6 +83,8 @@ export class Device {
   lastKernels: readonly string[] = []
   readonly pipelines = new Map<string, Promise<GPUComputePipeline>>()
   readonly layout: GPUBindGroupLayout
+  /** Set while kernels are timed. */
+  clock: KernelClock | null = null
 
   constructor(gpu: GPUDevice, options: InitOptions, description: string) {
     this.gpu = gpu
@@ -100,6 +104,22 @@ export class Device {
     void gpu.lost.then((info) => {
       this.lost = info
     })
+  }
+
+  /** Times kernels from now on. Throws UnsupportedError if the GPU writes no timestamps. */
+  startClock(): void {
+    if (!this.gpu.features.has('timestamp-query'))
+      throw new UnsupportedError(
+        'profile: this GPU writes no timestamps (timestamp-query), so that kernels cannot be timed. Measure the calls instead, with performance.now().',
+      )
+    this.clock = new KernelClock()
+  }
+
+  /** Ends it; returns the times by kernel. */
+  stopClock(): readonly KernelTime[] {
+    const times = this.clock?.times() ?? []
+    this.clock = null
+    return times
   }
 
   /** Throws DeviceLostError if it was lost. */
@@ -145,8 +165,8 @@ export async function requestDevice(options: InitOptions): Promise<Device> {
     throw new UnsupportedError(
       'WebGPU: there is no GPU that the browser or driver offers. In Chromium look at chrome://gpu; in Node on Linux a software GPU is enough: set VK_ICD_FILENAMES to the file of its driver (vk_swiftshader_icd.json of Chromium, or lvp_icd.json of Mesa).',
     )
-  const { limits, info } = adapter
+  const { limits, info, features } = adapter
   const requiredLimits = { maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize, maxBufferSize: limits.maxBufferSize }
-  const device = await adapter.requestDevice({ requiredLimits })
+  const device = await adapter.requestDevice({ requiredLimits, requiredFeatures: features.has('timestamp-query') ? ['timestamp-query'] : [] })
   return new Device(device, options, info.description === '' ? info.vendor : info.description)
 }

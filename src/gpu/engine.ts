@@ -1,7 +1,8 @@
 // The GPU of the program: in a thread of its own, so that compiled functions can wait for results, or on this thread, where they must be awaited.
 import { UnsupportedError } from '../errors/index.ts'
-import { checkOptions } from '../protocol/index.ts'
+import { checkArgument, checkOptions, isCallable } from '../protocol/index.ts'
 import { DeviceHost } from './host.ts'
+import type { KernelTime } from './clock.ts'
 import type { DeviceStats, InitOptions } from './device.ts'
 import { DeviceReadError } from './errors.ts'
 import type { DeviceAnswer, DeviceRequest } from './requests.ts'
@@ -109,6 +110,39 @@ export const stats = (): DeviceStats | null => current?.last?.stats ?? null
 
 /** What the driver says of the GPU; null before `init`. */
 export const description = (): string | null => current?.last?.description ?? null
+
+/** What a function computed on the GPU, and how long that took. */
+export interface DeviceProfile<T> {
+  readonly result: T
+  /** The kernels, the longest first. */
+  readonly kernels: readonly KernelTime[]
+}
+
+/**
+ * Runs a function and times the kernels that it runs on the GPU, by timestamps of the GPU. Resolves to the function's result and the times. Kernels are timed one by one, which takes longer than to run them together.
+ * What the function does not wait for counts only if it has been submitted by the time it returns: in a page await the results inside. Shaders compile at the first call, which takes no time on the GPU.
+ *
+ *     const { kernels } = await profile(async () => (await step(x)).toArrayAsync())
+ *
+ * @throws UnsupportedError if the GPU writes no timestamps; ArgumentError if `fn` is not a function; and what `fn` throws.
+ */
+export async function profile<T>(fn: () => T | Promise<T>): Promise<DeviceProfile<T>> {
+  checkArgument(isCallable(fn), 'profile', 'fn', 'a function', fn)
+  const engine = await readyEngine()
+  await engine.ask({ kind: 'profile', isOn: true })
+  let kernels: readonly KernelTime[] = []
+  const stop = async (): Promise<void> => {
+    kernels = (await engine.ask({ kind: 'profile', isOn: false })).times
+  }
+  try {
+    const result = await fn()
+    await stop()
+    return { result, kernels }
+  } catch (error) {
+    if (!engine.isClosed) await stop()
+    throw error
+  }
+}
 
 /**
  * Gives the GPU back, as if it were lost: what lies on it is gone, and the next call asks for it again. With `'next run'` that happens in the middle of the next graph, whose call throws

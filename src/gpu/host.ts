@@ -1,6 +1,7 @@
 // Carries out requests on the GPU that this thread has, one after the other. A GPU that was lost is asked for again by the next request, and programs are made again there.
 import { InternalError } from '../errors/index.ts'
 import { countsNow, requestDevice } from './device.ts'
+import type { KernelTime } from './clock.ts'
 import type { Device, InitOptions } from './device.ts'
 import { DeviceProgram } from './program.ts'
 import type { CreateRequest, DeviceAnswer, DeviceRequest, LoseRequest, RunRequest } from './requests.ts'
@@ -13,6 +14,7 @@ export class DeviceHost {
   #device: Device | null = null
   readonly #sources = new Map<number, CreateRequest>()
   readonly #programs = new Map<number, DeviceProgram>()
+  #times: readonly KernelTime[] = []
   #isLostNext = false
   #last: Promise<unknown> = Promise.resolve()
 
@@ -21,7 +23,8 @@ export class DeviceHost {
     const answer = this.#last.then(async () => this.#carryOut(request))
     this.#last = answer.catch(() => undefined)
     const words = await answer
-    return { words, stats: countsNow(), description: this.#device?.description ?? '' }
+    const times = request.kind === 'profile' ? this.#times : []
+    return { words, stats: countsNow(), description: this.#device?.description ?? '', times }
   }
 
   async #carryOut(request: DeviceRequest): Promise<DeviceAnswer['words']> {
@@ -42,6 +45,8 @@ export class DeviceHost {
         return NONE
       case 'lose':
         return this.#lose(request)
+      case 'profile':
+        return this.#profile(request.isOn)
       case 'close':
         for (const program of this.#programs.values()) program.destroy()
         this.#programs.clear()
@@ -109,6 +114,13 @@ export class DeviceHost {
       this.#device?.gpu.destroy()
     }
     return program.run(from, to, reads)
+  }
+
+  async #profile(isOn: boolean): Promise<DeviceAnswer['words']> {
+    const device = await this.#ready()
+    if (isOn) device.startClock()
+    this.#times = isOn ? [] : device.stopClock()
+    return NONE
   }
 
   async #lose({ when }: LoseRequest): Promise<DeviceAnswer['words']> {

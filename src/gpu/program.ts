@@ -3,6 +3,7 @@
 // WebGPU reports errors after the fact, and skips a submission of which one dispatch is not valid, so that memory keeps old values. Every submission runs in error scopes; what they report is
 // looked for one dispatch at a time, and thrown before anything is read.
 import { WORKGROUP } from '../kernels/wgsl/emitGrid.ts'
+import { SubmissionTimes } from './clock.ts'
 import { count } from './device.ts'
 import type { Device } from './device.ts'
 import { DeviceError } from './errors.ts'
@@ -151,7 +152,8 @@ export class DeviceProgram {
     this.isWithinCall = to < this.dispatches.length
     device.lastKernels = this.dispatches.slice(from, to).map(({ name }) => name)
     try {
-      if (device.options.check === 'kernel') {
+      // Kernels that are timed are checked with their submission.
+      if (device.options.check === 'kernel' && device.clock === null) {
         for (let i = from; i < to; i++) await this.#checkAlone(i)
         return await this.#submit(to, to, reads)
       }
@@ -168,9 +170,15 @@ export class DeviceProgram {
     this.#staging = null
   }
 
-  #encode(encoder: GPUCommandEncoder, from: number, to: number): void {
-    if (from === to) return
-    const pass = encoder.beginComputePass()
+  #encode(encoder: GPUCommandEncoder, from: number, to: number, timing: SubmissionTimes | null = null): void {
+    if (timing !== null) {
+      for (let i = from; i < to; i++) this.#encodePass(encoder, i, i + 1, timing.passOf(i - from))
+      timing.resolve(encoder)
+    } else if (from < to) this.#encodePass(encoder, from, to)
+  }
+
+  #encodePass(encoder: GPUCommandEncoder, from: number, to: number, descriptor: GPUComputePassDescriptor = {}): void {
+    const pass = encoder.beginComputePass(descriptor)
     for (let i = from; i < to; i++) {
       const { pipeline, group, workgroups } = present(this.#pipelines[i])
       if (workgroups[0] === 0) continue
@@ -186,9 +194,11 @@ export class DeviceProgram {
     const { gpu } = this.device
     const total = reads.reduce((sum, { length }) => sum + length, 0)
     const staging = total === 0 ? null : await this.#stagingOf(4 * total)
+    const { clock } = this.device
+    const timing = clock === null || from === to ? null : new SubmissionTimes(gpu, to - from)
     const failures = inScopes(gpu, () => {
       const encoder = gpu.createCommandEncoder()
-      this.#encode(encoder, from, to)
+      this.#encode(encoder, from, to, timing)
       let at = 0
       for (const { start, length } of reads) {
         if (staging !== null && length > 0) encoder.copyBufferToBuffer(this.#slab, 4 * start, staging, at, 4 * length)
@@ -199,7 +209,15 @@ export class DeviceProgram {
     })
     const failure = await failures
     this.device.check()
-    if (failure !== null) throw await this.#failed(from, to, failure)
+    if (failure !== null) {
+      timing?.destroy()
+      throw await this.#failed(from, to, failure)
+    }
+    if (timing !== null) {
+      const times = await timing.read()
+      timing.destroy()
+      times.forEach((milliseconds, i) => clock?.add(present(this.dispatches[from + i]), milliseconds))
+    }
     if (staging === null) return reads.map(() => new Uint32Array(0))
     await staging.mapAsync(1, 0, 4 * total)
     count({ readbacks: 1, bytesDown: 4 * total })

@@ -1,4 +1,5 @@
 // What is asked of the GPU, as data: the same requests are carried out on this thread, or posted to one that has the GPU.
+import type { KernelTime } from './clock.ts'
 import type { DeviceStats, InitOptions } from './device.ts'
 
 /** A kernel to run. */
@@ -72,12 +73,18 @@ export interface LoseRequest {
   readonly when: 'now' | 'next run'
 }
 
+/** Begins to time kernels, or ends it: then the answer has their times. */
+export interface ProfileRequest {
+  readonly kind: 'profile'
+  readonly isOn: boolean
+}
+
 /** Gives the GPU back for good, and ends the thread that has it. */
 export interface CloseRequest {
   readonly kind: 'close'
 }
 
-export type DeviceRequest = OpenRequest | CreateRequest | RunRequest | ReleaseRequest | LoseRequest | CloseRequest
+export type DeviceRequest = OpenRequest | CreateRequest | RunRequest | ReleaseRequest | LoseRequest | ProfileRequest | CloseRequest
 
 export interface DeviceAnswer {
   /** What a run has read. */
@@ -85,4 +92,6 @@ export interface DeviceAnswer {
   readonly stats: DeviceStats
   /** What the driver says of the GPU. */
   readonly description: string
+  /** The times of kernels, for the request that ends their measurement. */
+  readonly times: readonly KernelTime[]
 }
