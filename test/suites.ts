@@ -62,7 +62,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
   [EXAMPLES]: ['test/docs/pages.test.ts'],
   [PORTED]: ['test/fx/z3GradualTypes.test.ts', 'test/fx/modules/transformToZ3.test.ts'],
   'trains for hundreds of steps': ['test/optim/autocastLosses.test.ts'],
-  'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts'],
+  'reads programs with the TypeScript compiler': ['test/docs/{changes,flow,program}.test.ts', 'test/house/sizes.test.ts'],
   'starts processes that import the built package, again and again': [
     'test/built/**/*.test.ts',
     'test/cli/{minify,repro,scripts}.test.ts',

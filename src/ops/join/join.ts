@@ -32,7 +32,7 @@ const isNothing = (t: Tensor): boolean => t.ndim === 1 && sizeEq(t.symNumel, 0)
 /** Whether two shapes have the same sizes but at `at`. */
 function agree(a: readonly Size[], b: readonly Size[], at: number): boolean {
   if (a.length !== b.length) return false
-  for (let i = 0; i < a.length; i++) if (i !== at && a[i] !== b[i] && !sizeEq(a[i], b[i])) return false
+  for (let i = 0; i < a.length; i++) if (i !== at && !sizeEq(a[i], b[i])) return false
   return true
 }
 

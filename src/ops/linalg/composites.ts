@@ -286,7 +286,8 @@ export const lstsq: Op['lstsq'] = defineOp({
     const none = zeros([0], { dtype: a.dtype })
     const values = how === 'gels' || how === 'gelsy' ? none : svdvals(a.detach())
     const rank = how === 'gels' ? zeros([0], { dtype: 'int64' }) : matrixRank(a.detach(), { rtol: rcond })
-    const isFull = (): boolean => how === 'gels' || rank.isFake || sizeEq(rank.symNumel, 0) || amin(rank).item() === sizeAt(a.symSizes, -1)
+    const isFull = (): boolean =>
+      how === 'gels' || rank.isFake || sizeEq(rank.symNumel, 0) || sizeEq(Number(amin(rank).item()), sizeAt(a.symSizes, -1))
     const residuals = sizeLess(n, m) && how !== 'gelsy' && isFull() ? sum(square(sub(matmul(a, x), side)), [-2]) : none
     return [solution, residuals, rank, values]
   },

@@ -167,7 +167,7 @@ export const sumToSize: OpFunction<(self: Tensor, ...size: readonly (Size | read
   decompose: (self, size) => {
     if (sameShape(self.symSizes, size)) return self
     const lead = self.ndim - size.length
-    const dims = self.symSizes.flatMap((n, i) => (i < lead || (size[i - lead] === 1 && !sizeEq(n, 1)) ? [i] : []))
+    const dims = self.symSizes.flatMap((n, i) => (i < lead || (sizeEq(size[i - lead], 1) && !sizeEq(n, 1)) ? [i] : []))
     const summed = dims.length === 0 ? self : sum(self, dims, true)
     return sameShape(summed.symSizes, size) ? summed : reshape(summed, size)
   },

@@ -197,6 +197,16 @@ describe('a graph of a symbolic trace', () => {
     expect(evalGuards(gm, [x, 5, 0.25]), 'a number that the graph has as a constant').toBe(false)
   })
 
+  it('asks whether a size that follows from others is 1', () => {
+    const program = (x: Tensor, y: Tensor): Tensor => x.sumToSize([operator.sub(sizeOf(y, 0), 1)])
+    const sums = makeFx(program, { tracingMode: 'symbolic' })(torch.ones([5]), torch.ones([2]))
+    expect([sums.call(torch.ones([7]), torch.ones([2])), program(torch.ones([7]), torch.ones([2]))].map(String)).toEqual([
+      'tensor([7.])',
+      'tensor([7.])',
+    ])
+    expect(checkGuards(sums, [torch.ones([2]), torch.ones([3])])).toBe('Ne(s0, s1 - 1)')
+  })
+
   it('returns sizes', () => {
     const gm = symbolically((x) => [x.shape[0], operator.mul(x.numel, 2), x.sum()])(torch.rand([3, 4]))
     const [rows, twice] = gm(torch.rand([5, 6])) as readonly unknown[]
