@@ -21,6 +21,11 @@ export interface InitOptions {
   readonly thread?: boolean
   /** How long that thread may take for one answer, in milliseconds; then it is ended, and a DeviceLostError thrown. Default 300,000. */
   readonly timeout?: number
+  /**
+   * Whether a run that the loss of the GPU ended is repeated from the inputs, which stay in the program's memory: the GPU is asked for again, and the call has its results as if nothing had happened. It is repeated
+   * once. Default: false, and the call throws DeviceLostError.
+   */
+  readonly keepCopies?: boolean
   /** Keep to fewer resources than the GPU has, to see what smaller GPUs do. */
   readonly limits?: DeviceLimits
 }

@@ -87,7 +87,15 @@ function open(options: InitOptions): Engine {
  * @throws UnsupportedError with the reason and what to do if there is no GPU.
  */
 export async function init(options: InitOptions = {}): Promise<void> {
-  checkOptions('init', options, { powerPreference: true, fallback: true, check: true, limits: true, thread: 'boolean', timeout: 'number' })
+  checkOptions('init', options, {
+    powerPreference: true,
+    fallback: true,
+    check: true,
+    limits: true,
+    keepCopies: 'boolean',
+    thread: 'boolean',
+    timeout: 'number',
+  })
   await open(options).ask({ kind: 'open', options })
 }
 

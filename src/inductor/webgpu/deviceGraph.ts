@@ -4,6 +4,7 @@ import type { Arg } from '../../dispatch/index.ts'
 import { InternalError, present } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { engineNow, readyEngine } from '../../gpu/engine.ts'
+import { DeviceLostError } from '../../gpu/errors.ts'
 import type { Engine } from '../../gpu/engine.ts'
 import type { InitOptions } from '../../gpu/device.ts'
 import type { DeviceAnswer, DeviceRequest, NumberWord, Upload, WordRange } from '../../gpu/requests.ts'
@@ -80,17 +81,21 @@ export class DeviceGraph {
    * DeviceReadError until then, and graphs on the GPU take such tensors as inputs.
    */
   call(...inputs: readonly unknown[]): unknown[] {
+    return engineNow().canWait ? this.#outputs(inputs, this.#runNow(inputs)) : this.#callLate(inputs)
+  }
+
+  #runNow(inputs: readonly unknown[], isAgain = false): ReadonlyMap<Buffer, Tensor> {
     const engine = engineNow()
-    if (!engine.canWait) return this.#callLate(inputs)
     const requests = this.#requests(engine, inputs)
     try {
       let next = requests.next()
       while (next.done !== true) next = requests.next(engine.askNow(next.value))
-      return this.#outputs(inputs, next.value)
+      return next.value
     } catch (error) {
       // The rest of the call will not come for what lies in its memory.
       this.release()
-      throw error
+      if (isAgain || !isRepeated(error, engine.options)) throw error
+      return this.#runNow(inputs, true)
     }
   }
 
@@ -123,7 +128,7 @@ export class DeviceGraph {
     return this.#plan.graph.outputs.map((output) => valueOf(output, inputs, tensors))
   }
 
-  async #run(inputs: readonly unknown[]): Promise<ReadonlyMap<Buffer, Tensor>> {
+  async #run(inputs: readonly unknown[], isAgain = false): Promise<ReadonlyMap<Buffer, Tensor>> {
     const engine = await readyEngine()
     const requests = this.#requests(engine, inputs)
     try {
@@ -133,7 +138,8 @@ export class DeviceGraph {
       return next.value
     } catch (error) {
       this.release()
-      throw error
+      if (isAgain || !isRepeated(error, engine.options)) throw error
+      return this.#run(inputs, true)
     }
   }
 
@@ -226,6 +232,10 @@ export class DeviceGraph {
     return present(this.#plan.places.get(buffer), `the place of ${buffer.name} on the GPU`)
   }
 }
+
+/** Whether a run that failed is repeated: not one that took too long, and would again. */
+const isRepeated = (error: unknown, { keepCopies = false }: InitOptions): boolean =>
+  keepCopies && error instanceof DeviceLostError && error.reason !== 'timeout'
 
 /** The memory of an input, from its first element on. */
 const flat = (tensor: Tensor, buffer: Buffer): Tensor => new Tensor([buffer.numel], tensor.dtype, tensor.realize(), [1], tensor.offset)

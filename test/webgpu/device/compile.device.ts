@@ -125,6 +125,16 @@ describe('a device that cannot be waited for, or is lost', () => {
     expect(with3.weight).toEqual(without.weight)
   })
 
+  test('with keepCopies a call whose device is lost has its results, and one that takes too long is not repeated', async () => {
+    await init({ keepCopies: true })
+    const f = compile((x: Tensor) => x.mul(2), { backend: 'webgpu' })
+    f(torch.ones([2]))
+    await loseDevice('next run')
+    expect(f(torch.ones([2])).toArray()).toEqual([2, 2])
+    await init({ keepCopies: true, timeout: 1 }).catch(() => undefined)
+    expect(() => compile((x: Tensor) => x.exp(), { backend: 'webgpu' })(torch.ones([100_000]))).toThrow(DeviceLostError)
+  })
+
   test('a thread that does not answer in time is ended, and init starts another', async () => {
     await init({ timeout: 1 })
       .then(() => compile((x: Tensor) => x.exp(), { backend: 'webgpu' })(torch.ones([100_000])))
