@@ -1,5 +1,5 @@
 // Saved tensors that were overwritten after the call. A derivative that computes with one throws; one that needs its shape only does not.
-import { dispatchBelowAutograd, isArgList, withMode } from '../dispatch/index.ts'
+import { dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
 import { Storage, Tensor, formatShape, hasNoElements, makeFake } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
@@ -12,6 +12,8 @@ export class Overwritten implements DispatchMode {
   readonly #savedAt: number
   /** The memory of the stand-ins; null: there is none. */
   #memory: Set<Storage> | null = null
+  /** The mode outside. What concerns the innermost one is its affair. */
+  readonly #outer = dispatchState.mode
 
   constructor(op: OpDef, savedAt: number) {
     this.#op = op
@@ -51,6 +53,14 @@ export class Overwritten implements DispatchMode {
     const isUnread = (result instanceof Tensor ? [result] : result).some(({ symSizes }) => hasNoElements(symSizes))
     if (isUnread && !op.tags.has('view') && !op.tags.has('creation')) this.#read(args)
     return result
+  }
+
+  changeView(qualname: string, self: Tensor, change: () => Tensor, ofItself: boolean): Tensor {
+    return this.#outer?.changeView === undefined ? change() : this.#outer.changeView(qualname, self, change, ofItself)
+  }
+
+  read(tensor: Tensor, whole: boolean): unknown {
+    return this.#outer?.read?.(tensor, whole)
   }
 
   #read(args: readonly Arg[]): void {

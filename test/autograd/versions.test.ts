@@ -174,4 +174,26 @@ describe('a tensor that was written to, of which a gradient without elements is 
       expect(isRefused((x, w) => x.reshape([-1]).add(w.sum()), [shape, shape])).toBe(false)
     }
   })
+
+  test('a derivative of a program may turn tensors around that are used elsewhere, compiled too', () => {
+    let factor = torch.ones([2])
+    const scaled = torch.library.customOp('versions::scaled', {
+      schema: '(Tensor x, Tensor w) -> Tensor',
+      forward: (x, w) => x.mul(w.sum()),
+      fake: (x) => torch.emptyLike(x),
+      backward: (_, g) => ({ x: g.mul(factor.t_()) }),
+    })
+    const gradient = (x: Tensor, w: Tensor): readonly unknown[] => {
+      const y = scaled(x, w)
+      const before = factor.mul(2)
+      w.detach().add_(1)
+      y.sum().backward()
+      return [before, x.grad, factor.add(1)]
+    }
+    const results = [gradient, compile(gradient, { dynamic: true })].map((run) => {
+      factor = torch.arange(6).reshape([3, 2]).float()
+      return run(torch.ones([2, 3]).requiresGrad_(), torch.ones([3])).map(String)
+    })
+    expect(results[1]).toEqual(results[0])
+  })
 })
