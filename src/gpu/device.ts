@@ -40,6 +40,8 @@ export interface DeviceLimits {
   readonly kernels?: number
 }
 
+/** The bytes of a binding that the specification promises. */
+const BYTES = 2 ** 27
 /** The default of {@link DeviceLimits.kernels}. */
 const KERNELS = 1024
 
@@ -171,7 +173,12 @@ export async function requestDevice(options: InitOptions): Promise<Device> {
       'WebGPU: there is no GPU that the browser or driver offers. In Chromium look at chrome://gpu; in Node on Linux a software GPU is enough: set VK_ICD_FILENAMES to the file of its driver (vk_swiftshader_icd.json of Chromium, or lvp_icd.json of Mesa).',
     )
   const { limits, info, features } = adapter
-  const requiredLimits = { maxStorageBufferBindingSize: limits.maxStorageBufferBindingSize, maxBufferSize: limits.maxBufferSize }
+  // What is not asked for has the limit of the specification, which the GPU then keeps to itself.
+  const bytes = options.limits?.bytes ?? Infinity
+  const requiredLimits = {
+    ...(bytes > BYTES && { maxStorageBufferBindingSize: Math.min(bytes, limits.maxStorageBufferBindingSize) }),
+    ...(bytes > BYTES && { maxBufferSize: limits.maxBufferSize }),
+  }
   const device = await adapter.requestDevice({ requiredLimits, requiredFeatures: features.has('timestamp-query') ? ['timestamp-query'] : [] })
   return new Device(device, options, info.description === '' ? info.vendor : info.description)
 }

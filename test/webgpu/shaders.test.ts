@@ -84,6 +84,20 @@ test('no variable has the name of a type, which it would hide, in a shader of ma
   expect(code).not.toMatch(/\b(?:var|let) (?:[iuf]\d+|bool|vec\d)\b/)
 })
 
+test('shaders keep to what every GPU has: one storage buffer and one of uniforms, 64 threads, and no memory of a workgroup', () => {
+  for (const [name, program, inputs] of programs) {
+    const text = shadersOf(program, inputs)
+    const shaders = text.split(/^\/\/ .* threads$/m).slice(1)
+    expect(shaders.length, name).toBeGreaterThan(0)
+    for (const code of shaders) {
+      expect(code.match(/var<storage/g)?.length, name).toBe(1)
+      expect(code.match(/var<uniform>/g)?.length, name).toBe(1)
+      expect(code).toMatch(/@workgroup_size\(64\)/)
+      expect(code).not.toMatch(/var<workgroup>/)
+    }
+  }
+})
+
 describe('a graph', () => {
   it('without shaders is refused with the node, or planned with WebAssembly in its middle', () => {
     const x = torch.ones([1, 1, 4])

@@ -4,7 +4,9 @@ import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
 import { compileGraph, init, loseDevice, stats } from 'tensorfx/webgpu'
+import type { DeviceLimits } from 'tensorfx/webgpu'
 import { DeviceError, DeviceLostError } from '../../../src/gpu/errors.ts'
+import { requestDevice } from '../../../src/gpu/device.ts'
 import { DeviceProgram } from '../../../src/gpu/program.ts'
 import { compileFx } from '../../../src/inductor/pipeline.ts'
 import { withStrict } from '../../../src/kernels/index.ts'
@@ -73,6 +75,12 @@ describe('graphs on the GPU', () => {
     expect(await difference(fn, inputs)).toMatchObject({ error: 0, onWasm: [] })
   })
 
+  /** Limits of the specification, for which the GPU answers, and smaller ones. */
+  const few: readonly (readonly [string, DeviceLimits])[] = [
+    ['the limits of the specification', { workgroups: 65_535, bytes: 2 ** 27 }],
+    ['7 workgroups in each dimension, bindings of 1 MiB and 4 kernels', { workgroups: 7, bytes: 2 ** 20, kernels: 4 }],
+  ]
+
   const close: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
     ['softmax', (a) => torch.softmax(a, 1), [x()]],
     ['a layer norm', (a) => nn.functional.layerNorm(a, [40]), [x()]],
@@ -90,6 +98,41 @@ describe('graphs on the GPU', () => {
     const { error, onWasm } = await difference(fn, inputs)
     expect(onWasm).toEqual([])
     expect(error).toBeLessThan(5e-7)
+  })
+
+  // All of them in npm run test:webgpu; .ci/run has the time for two.
+  const isFull = process.env['TENSORFX_FULL'] === '1'
+  test.each(few)('with %s all of these are as they are without', async (_, limits) => {
+    await init({ thread: false, limits })
+    for (const [name, fn, inputs] of isFull ? [...exact, ...close] : [...exact.slice(0, 1), ...close.slice(0, 1)]) {
+      // oxlint-disable-next-line no-await-in-loop -- one GPU
+      const { error, onWasm } = await difference(fn, inputs)
+      expect(onWasm, name).toEqual([])
+      if (exact.some(([other]) => other === name)) expect(error, name).toBe(0)
+      else expect(error, name).toBeLessThan(5e-7)
+    }
+    await init({ thread: false })
+  })
+
+  test('a GPU that is asked for the limits of the specification has these, and no larger ones', async () => {
+    const { gpu, bytes } = await requestDevice({ limits: { bytes: 2 ** 27 } })
+    expect([bytes, gpu.limits.maxStorageBufferBindingSize, gpu.limits.maxBufferSize]).toEqual([2 ** 27, 2 ** 27, 2 ** 28])
+    expect(gpu.limits.maxComputeInvocationsPerWorkgroup).toBe(256)
+    expect(gpu.limits.maxComputeWorkgroupStorageSize).toBe(16_384)
+    expect(gpu.limits.maxStorageBuffersPerShaderStage).toBeLessThanOrEqual(10)
+    gpu.destroy()
+  })
+
+  test('tinygrad/tinygrad #13624: a product of more elements than a dispatch has threads is an error that names it and the limit, one of as many is right', async () => {
+    await init({ thread: false, limits: { workgroups: 7 } })
+    const threads = 7 ** 3 * 64
+    const product: Fn = (a, b) => a.matmul(b)
+    const fitting = await difference(product, [torch.randn([threads / 64, 3]), torch.randn([3, 64])])
+    expect(fitting.error).toBeLessThan(5e-7)
+    await expect(difference(product, [torch.randn([threads / 64 + 1, 3]), torch.randn([3, 64])])).rejects.toThrow(
+      /kernel k0_mm .* needs 344 workgroups, but a dispatch here has at most 7 in each dimension/,
+    )
+    await init({ thread: false })
   })
 
   test('with more threads than a dimension of a dispatch has workgroups', async () => {
