@@ -8,8 +8,6 @@ import { touches64Bits, unknownStatement } from '../ir/analysis.ts'
 import type { Effects } from '../ir/analysis.ts'
 import type { DType } from '../numbers/dtype.ts'
 import type { Combine, Expr, ForStmt, Kernel, Local, Param, Scratch, Stmt } from '../ir/loopIr.ts'
-import { FUNCTION } from '../scalars/scalarOpRecord.ts'
-import { isStrict } from '../engine/engine.ts'
 import { Addressing } from './addressing.ts'
 import type { RunningLoop } from './addressing.ts'
 import { accumulatorOf } from './accumulators.ts'
@@ -17,18 +15,13 @@ import type { Accumulator } from './accumulators.ts'
 import { ModuleBuilder } from '../wasm/assembler.ts'
 import type { FunctionBuilder } from '../wasm/assembler.ts'
 import { ExpressionEmitter, paramType } from './expressions.ts'
-import { arePairs, computesPlaces, costOf, factsOf, isWrittenOut, standsAlone, writtenOutLoops } from './loopFacts.ts'
+import { arePairs, computesPlaces, factsOf, flightOf, isWrittenOut, standsAlone, writtenOutLoops } from './loopFacts.ts'
 import type { LoopFacts } from './loopFacts.ts'
 import { emitLoad, emitPairs, emitStore, isEverySecond } from './memory.ts'
 import type { ModuleFunctions } from '../wasm/moduleFunctions.ts'
 import { emitCombine, functionsFor } from './operations.ts'
 import { LANES, VectorCode } from '../wasm/vectorCode.ts'
 import type { Elements, Val } from '../wasm/vectorCode.ts'
-
-/** Vectors in flight, where more than one is faster. */
-const UNROLL = 4
-/** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
-const UNROLL_LIMIT = 80
 
 /**
  * The module of a kernel: it imports `env.memory` (and Math's functions as `math.*` where it needs them) and exports `run`. With `sharedMaximum`, the most pages that the memory may
@@ -296,10 +289,7 @@ class StatementEmitter {
     const { x, elements } = this
     const { extent } = stmt.loop
     const least = typeof extent === 'number' ? extent : Infinity
-    const cost = costOf(stmt)
-    const unroll = least >= elements * UNROLL && cost <= UNROLL_LIMIT ? UNROLL : 1
-    // What functions need of registers leaves few for sums.
-    const isOne = cost >= FUNCTION && !isStrict()
+    const { vectors: unroll, isOne } = flightOf(stmt, elements)
     // Locals declared outside a simd loop are only accumulated into; see the specification.
     const sums: (readonly [Local, Combine])[] = []
     for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable)) sums.push([variable, how])

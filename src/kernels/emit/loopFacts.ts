@@ -3,6 +3,8 @@ import { ExprFacts, accessesOf, effectsOf, expressionsOf, forEachExpr, forEachSt
 import type { Effects } from '../ir/analysis.ts'
 import type { ElementExpr, Expr, ForStmt, Index, LoadExpr, LoopMode, LoopVar, Memory, ReduceLanesExpr, Stmt, StoreStmt } from '../ir/loopIr.ts'
 import { scalarOp } from '../scalars/scalarOps.ts'
+import { FUNCTION } from '../scalars/scalarOpRecord.ts'
+import { isStrict } from '../engine/engine.ts'
 
 /** What has one value in all iterations of a loop, in the order in which it is evaluated before the loop. */
 export interface Invariants {
@@ -111,6 +113,22 @@ export function costOf(stmt: ForStmt): number {
     if (expr.kind === 'load' && expr.mask !== null) cost = Infinity
   })
   return cost
+}
+
+/** Vectors in flight, where more than one is faster. */
+const UNROLL = 4
+/** Above this cost, several vectors in flight gain nothing: one chain is long enough to keep the processor busy, and the code grows. */
+const UNROLL_LIMIT = 80
+
+/**
+ * How a simd loop runs in vectors of `elements`: how many at a time, and whether sums have one vector all the same, since what functions need of registers leaves few. The order of sums
+ * follows from it, so that every emitter asks here.
+ */
+export function flightOf(stmt: ForStmt, elements: number): { readonly vectors: number; readonly isOne: boolean } {
+  const { extent } = stmt.loop
+  const cost = costOf(stmt)
+  const isLong = typeof extent !== 'number' || extent >= elements * UNROLL
+  return { vectors: isLong && cost <= UNROLL_LIMIT ? UNROLL : 1, isOne: cost >= FUNCTION && !isStrict() }
 }
 
 /** Whether a loop has no 64-bit dtypes and no variables of the code around it. */

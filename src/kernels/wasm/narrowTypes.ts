@@ -2,14 +2,13 @@
 // Lanes hold int8, uint8 and int16 as int32, and float16 and bfloat16 as float32; a value is always one that the narrow dtype has.
 import type { DType } from '../numbers/dtype.ts'
 import type { LaneCode } from './laneCode.ts'
-import type { Val, VectorCode } from './vectorCode.ts'
 
 /** The bits of a float16 without its sign, moved to those of a float32, are the number divided by this: the biases of the exponents differ by 112. */
 const REBIAS = 2 ** 112
 const SIGN = -0x80000000
 
 /** Makes values of what was loaded into 32-bit lanes. The bits above a smaller element's are zero, or repeat it. Dtypes of 32 and 64 bits are loaded as they are. */
-export function decodeElements(code: VectorCode, dtype: DType, loaded: Val): Val {
+export function decodeElements<V>(code: LaneCode<V>, dtype: DType, loaded: V): V {
   switch (dtype) {
     case 'bool':
       return code.op2('i32x4.ne', loaded, code.i32(0))
@@ -32,7 +31,7 @@ export function decodeElements(code: VectorCode, dtype: DType, loaded: Val): Val
 }
 
 /** The lanes to store: the element is in the low bits of each. */
-export function encodeElements(code: VectorCode, dtype: DType, value: Val): Val {
+export function encodeElements<V>(code: LaneCode<V>, dtype: DType, value: V): V {
   switch (dtype) {
     case 'bool':
       return code.op2('v128.and', value, code.i32(1))
