@@ -3,7 +3,7 @@
 import { InternalError } from '../../errors/index.ts'
 import { ExprFacts, computedPlace, forEachExpr, strideAlong, touches64Bits, unknownStatement } from '../ir/analysis.ts'
 import type { Effects } from '../ir/analysis.ts'
-import type { ArrayPlace, Combine, Expr, ForStmt, Index, Kernel, Local, LoopVar, Memory, Param, Size, Stmt, Variable } from '../ir/loopIr.ts'
+import type { Combine, Expr, ForStmt, Index, Kernel, Local, LoopVar, Memory, Param, Size, Stmt, Variable } from '../ir/loopIr.ts'
 import { identityOf } from '../ir/loopIr.ts'
 import { scratchLayout } from '../ir/scratchLayout.ts'
 import { dtypeInfo } from '../numbers/dtype.ts'
@@ -13,6 +13,7 @@ import { roundToNarrow } from '../wasm/narrowTypes.ts'
 import { CCode, WIDTHS } from './cCode.ts'
 import type { CKind, CVal, Width } from './cCode.ts'
 import { Accumulator } from './accumulator.ts'
+import { Iterations } from './iterations.ts'
 import { libraryFor } from './library.ts'
 import { LocalArrays, vectorsFor } from './localArrays.ts'
 import { emitLoadIn, emitStoreIn } from './memory.ts'
@@ -65,12 +66,7 @@ class KernelEmitter {
   #elements: 2 | 4
   readonly #pointers = new Map<Memory, string>()
   readonly #numbers = new Map<Param, string>()
-  readonly #counters = new Map<LoopVar, string>()
-  /** The values of loops that are written out. */
-  readonly #known = new Map<LoopVar, number>()
-  /** The loop whose iterations run in lanes, and how many there are. */
-  #lanes: LoopVar | null = null
-  #width: Width = 1
+  readonly #now = new Iterations()
   readonly #locals = new Map<Local, CVal>()
   #accumulators = new Map<Local, Accumulator>()
   readonly #memos: Map<Expr, CVal>[] = [new Map()]
@@ -131,7 +127,7 @@ class KernelEmitter {
         return this.#loop(stmt)
       case 'declare': {
         const start = this.#value(stmt.init)
-        this.#locals.set(stmt.local, this.#code.variable(kindOf(stmt.local.dtype), this.#width, start))
+        this.#locals.set(stmt.local, this.#code.variable(kindOf(stmt.local.dtype), this.#now.width, start))
         return this.#forget(stmt.local)
       }
       case 'assign':
@@ -141,7 +137,7 @@ class KernelEmitter {
         const accumulator = this.#accumulators.get(stmt.local)
         const target = this.#local(stmt.local)
         const value = this.#value(stmt.value)
-        if (accumulator !== undefined) accumulator.add(value, this.#width)
+        if (accumulator !== undefined) accumulator.add(value, this.#now.width)
         else this.#code.assign(target, this.#combine(stmt.combine, stmt.local.dtype, target, value))
         return this.#forget(stmt.local)
       }
@@ -150,7 +146,7 @@ class KernelEmitter {
         return this.#forget(stmt.array)
       case 'setElement': {
         const value = this.#value(stmt.value)
-        this.#arrays.set(stmt.array, this.#indices(stmt.place), value)
+        this.#arrays.set(stmt.array, this.#now.indices(stmt.place), value)
         return this.#forget(stmt.array)
       }
       case 'store': {
@@ -190,7 +186,7 @@ class KernelEmitter {
   #loop(stmt: ForStmt): void {
     const { extent } = stmt.loop
     if (typeof extent === 'number' && extent <= 0) return
-    if (this.#elements === 2 && this.#lanes === null && standsAlone(stmt)) {
+    if (this.#elements === 2 && this.#now.lanes === null && standsAlone(stmt)) {
       this.#elements = 4
       this.#running(stmt)
       this.#elements = 2
@@ -214,35 +210,26 @@ class KernelEmitter {
     const counter = this.#counter(loop)
     const head = `for (i1 ${counter} = 0; ${counter} < ${this.#size(loop.extent)}; ${counter} += ${loop.step})`
     this.#block(head, () => this.#body(body))
-    this.#counters.delete(loop)
+    this.#now.counters.delete(loop)
   }
 
   #counter(loop: LoopVar): string {
     const counter = this.#code.name('n')
-    this.#counters.set(loop, counter)
+    this.#now.counters.set(loop, counter)
     return counter
   }
 
   #writtenOut({ loop, mode, body }: ForStmt): void {
     const extent = Number(loop.extent)
     const iteration = (value: number): void => {
-      this.#known.set(loop, value)
+      this.#now.known.set(loop, value)
       this.#memos.push(new Map())
       this.#body(body)
       this.#memos.pop()
     }
     if (mode === 'unroll') for (let value = 0; value < extent; value += loop.step) iteration(value)
-    else for (const { from, width } of vectorsFor(extent, this.#most)) this.#inLanes(loop, width, () => iteration(from))
-    this.#known.delete(loop)
-  }
-
-  #inLanes(loop: LoopVar, width: Width, body: () => void): void {
-    const before = { lanes: this.#lanes, width: this.#width }
-    this.#lanes = loop
-    this.#width = width
-    body()
-    this.#lanes = before.lanes
-    this.#width = before.width
+    else for (const { from, width } of vectorsFor(extent, this.#most)) this.#now.inLanes(loop, width, () => iteration(from))
+    this.#now.known.delete(loop)
   }
 
   /** A simd loop: first with the widest vectors, then with those of WebAssembly, then single elements. */
@@ -259,15 +246,13 @@ class KernelEmitter {
     const least = typeof extent === 'number' ? extent : Infinity
     const times = (width: Width): void => {
       if (typeof extent === 'number' && (extent < width || (width === 1 && extent % elements === 0))) return
-      this.#inLanes(loop, width, () =>
+      this.#now.inLanes(loop, width, () =>
         this.#block(`for (; ${counter} <= ${this.#size(extent)} - ${width}; ${counter} += ${width})`, () => this.#body(stmt.body)),
       )
     }
     if (least >= elements) {
       const before = this.#accumulators
-      this.#accumulators = new Map(
-        sums.map(([variable, how]) => [variable, this.#accumulator(variable, how, isOne ? elements : wide)]),
-      )
+      this.#accumulators = new Map(sums.map(([variable, how]) => [variable, this.#accumulator(variable, how, isOne ? elements : wide)]))
       if (wide > elements) times(wide)
       this.#accumulators = new Map([...this.#accumulators].map(([variable, parts]) => [variable, parts.merged(elements)]))
       times(elements)
@@ -275,7 +260,7 @@ class KernelEmitter {
       this.#accumulators = before
     }
     times(1)
-    this.#counters.delete(loop)
+    this.#now.counters.delete(loop)
   }
 
   #accumulator(variable: Local, combine: Combine, width: Width): Accumulator {
@@ -294,7 +279,7 @@ class KernelEmitter {
   #value(expr: Expr): CVal {
     if (expr.kind === 'const') return constantIn(this.#code, expr.dtype, expr.value)
     if (expr.kind === 'local') return this.#local(expr.local)
-    if (expr.kind === 'element' && computedPlace(expr.place) === null) return this.#arrays.elements(expr.array, this.#indices(expr.place))
+    if (expr.kind === 'element' && computedPlace(expr.place) === null) return this.#arrays.elements(expr.array, this.#now.indices(expr.place))
     for (let i = this.#memos.length - 1; i >= 0; i--) {
       const known = this.#memos[i]?.get(expr)
       if (known !== undefined) return known
@@ -314,8 +299,8 @@ class KernelEmitter {
       case 'sizeOf':
         return code.let('i', 1, this.#size(expr.size))
       case 'lookup': {
-        const numbers = this.#numbersOf(expr)
-        return numbers === null ? code.i32(this.#numberOf(expr, 0)) : code.vector('i', numbers.map(String))
+        const numbers = this.#now.numbersOf(expr)
+        return numbers === null ? code.i32(this.#now.numberOf(expr, 0)) : code.vector('i', numbers.map(String))
       }
       case 'load': {
         const mask = expr.mask === null ? null : this.#value(expr.mask)
@@ -347,44 +332,12 @@ class KernelEmitter {
 
   #iota(loop: LoopVar): CVal {
     const code = this.#code
-    const known = this.#known.get(loop)
-    const first = known === undefined ? (this.#counters.get(loop) ?? this.#missing(loop.name)) : String(known)
-    if (loop !== this.#lanes || this.#width === 1) return code.let('i', 1, first)
+    const first = String(this.#now.first(loop))
+    if (loop !== this.#now.lanes || this.#now.width === 1) return code.let('i', 1, first)
     return code.vector(
       'i',
-      Array.from({ length: this.#width }, (_, lane) => `${first} + ${lane}`),
+      Array.from({ length: this.#now.width }, (_, lane) => `${first} + ${lane}`),
     )
-  }
-
-  /** An index that is known when code is written, for a lane. */
-  #knownIndex({ base, terms, dynamic }: Index, lane: number): number {
-    const start = terms.reduce(
-      (sum, { loop, stride }) => sum + ((this.#known.get(loop) ?? NaN) + (loop === this.#lanes ? lane : 0)) * Number(stride),
-      Number(base),
-    )
-    return dynamic.reduce((sum, { value, stride }) => sum + this.#numberOf(value, lane) * Number(stride), start)
-  }
-
-  /** A constant or a number of a table, for a lane. */
-  #numberOf(expr: Expr, lane: number): number {
-    if (expr.kind === 'const') return Number(expr.value)
-    return (expr.kind === 'lookup' ? expr.values[this.#knownIndex(expr.place, lane)] : undefined) ?? NaN
-  }
-
-  /** The numbers of a table for all lanes, if they differ; otherwise null. */
-  #numbersOf(expr: Expr): readonly number[] | null {
-    if (this.#width === 1) return null
-    const numbers = Array.from({ length: this.#width }, (_, lane) => this.#numberOf(expr, lane))
-    return numbers.every((number) => number === numbers[0]) ? null : numbers
-  }
-
-  /** The indices of the elements of a local array, for each lane if they differ. */
-  #indices(place: ArrayPlace): readonly (readonly number[])[] {
-    const indicesOf = (lane: number): readonly number[] => place.map((index) => this.#knownIndex(index, lane))
-    const first = indicesOf(0)
-    if (this.#width === 1) return [first]
-    const lanes = Array.from({ length: this.#width }, (_, lane) => indicesOf(lane))
-    return lanes.every((indices) => indices.every((index, d) => index === first[d])) ? [first] : lanes
   }
 
   /** The element of a row that a number chooses while the kernel runs. */
@@ -392,7 +345,7 @@ class KernelEmitter {
     const code = this.#code
     const number = this.#value(computedPlace(place) ?? identityOf('add', 'int32'))
     const kind: CKind = kindOf(array.dtype)
-    const rows = this.#indices(place.slice(0, -1)).map((indices) => {
+    const rows = this.#now.indices(place.slice(0, -1)).map((indices) => {
       const row = code.name('r')
       const elements = this.#arrays.rowOf(array, [...indices, 0]).map(({ text }) => text)
       code.line(`const ${kind}1 ${row}[] = {${elements.join(', ')}};`)
@@ -400,13 +353,16 @@ class KernelEmitter {
     })
     const width = Math.max(number.width, rows.length) as Width
     const at = (lane: number): string => `${rows[rows.length === 1 ? 0 : lane] ?? ''}[${code.element(number, lane)}]`
-    return code.vector(kind, Array.from({ length: width }, (_, lane) => at(lane)))
+    return code.vector(
+      kind,
+      Array.from({ length: width }, (_, lane) => at(lane)),
+    )
   }
 
   /** The elements of a row, combined in WebAssembly's order: its vectors in pairs, then the lanes of the last one, then single elements. */
   #reduced({ array, place, combine, dtype }: Extract<Expr, { kind: 'reduceLanes' }>): CVal {
     const elements = this.#elements
-    const [indices = []] = this.#indices(place)
+    const [indices = []] = this.#now.indices(place)
     const columns = array.shape.at(-1) ?? 1
     const vectors = Math.floor(columns / elements)
     const both = (a: CVal, b: CVal): CVal => this.#combine(combine, dtype, a, b)
@@ -436,15 +392,15 @@ class KernelEmitter {
       else texts.push(stride === 1 ? `(l1)${value}` : `(l1)${value} * ${this.#size(stride)}`)
     }
     add(1, index.base)
-    for (const { loop, stride } of index.terms) add(this.#known.get(loop) ?? this.#counters.get(loop) ?? this.#missing(loop.name), stride)
-    const lanes: (number | string)[] = Array.from({ length: this.#width }, () => 0)
+    for (const { loop, stride } of index.terms) add(this.#now.first(loop), stride)
+    const lanes: (number | string)[] = Array.from({ length: this.#now.width }, () => 0)
     const plus = (lane: number, value: number | string): void => {
       const sum = lanes[lane] ?? 0
       lanes[lane] = typeof sum === 'number' && typeof value === 'number' ? sum + value : `${sum} + ${value}`
     }
     for (const { value, stride } of index.dynamic) this.#addDynamic(value, stride, add, plus)
-    if (this.#lanes !== null && this.#width > 1) {
-      const along = strideAlong(index.terms, this.#lanes)
+    if (this.#now.lanes !== null && this.#now.width > 1) {
+      const along = strideAlong(index.terms, this.#now.lanes)
       if (typeof along !== 'number') {
         const step = `(l1)(${along.map((size) => this.#size(size)).join(' + ')})`
         lanes.forEach((_, lane) => plus(lane, lane === 0 ? 0 : `${lane} * ${step}`))
@@ -452,16 +408,21 @@ class KernelEmitter {
     }
     const { size } = dtypeInfo[dtype]
     const offset = [...texts, ...(known === 0 && texts.length > 0 ? [] : [String(known)])].join(' + ')
-    const isShared = lanes.every((lane) => lane === 0) && (this.#width > 1 || this.#lanes === null)
-    return { dtype, address: `${pointer} + ${size} * (${offset})`, lanes: isShared || this.#width === 1 ? null : lanes }
+    const isShared = lanes.every((lane) => lane === 0) && (this.#now.width > 1 || this.#now.lanes === null)
+    return { dtype, address: `${pointer} + ${size} * (${offset})`, lanes: isShared || this.#now.width === 1 ? null : lanes }
   }
 
   /** A computed part of an index: added for all lanes, or for each. */
-  #addDynamic(value: Expr, stride: Size, add: (value: number | string, stride: Size) => void, plus: (lane: number, value: number | string) => void): void {
+  #addDynamic(
+    value: Expr,
+    stride: Size,
+    add: (value: number | string, stride: Size) => void,
+    plus: (lane: number, value: number | string) => void,
+  ): void {
     if (value.kind === 'const') return add(Number(value.value), stride)
     if (value.kind === 'lookup') {
-      const numbers = this.#numbersOf(value)
-      if (numbers === null) return add(this.#numberOf(value, 0), stride)
+      const numbers = this.#now.numbersOf(value)
+      if (numbers === null) return add(this.#now.numberOf(value, 0), stride)
       return numbers.forEach((number, lane) => plus(lane, typeof stride === 'number' ? number * stride : `(l1)${number} * ${this.#size(stride)}`))
     }
     const number = this.#value(value)

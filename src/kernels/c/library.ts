@@ -283,7 +283,8 @@ function processorFunctions(width: Width): string {
       : `INL ${type}${width} ${name}_${width}(${type}${width} a) { ${type}${width} r; for (int q = 0; q < ${width}; q++) r[q] = ${name}_1(a[q]); return r; }`
   const plain = ['sqrt', ...ROUNDINGS].map((name) => elements(`f32x4_${name}`, 'i', true))
   const doubles = ['sqrt', ...ROUNDINGS].map((name) => elements(`f64x2_${name}`, 'd', false))
-  const one = (name: string, call: string, type: string): string => `INL i${width} ${name}_${width}(i${width} a) { return (i${width})${call.replace('$', `(${type})a`)}; }`
+  const one = (name: string, call: string, type: string): string =>
+    `INL i${width} ${name}_${width}(i${width} a) { return (i${width})${call.replace('$', `(${type})a`)}; }`
   const fused = (call: (a: string, b: string, c: string) => string, type: string): string[] => [
     `INL i${width} mulAdd_${width}(i${width} a, i${width} b, i${width} c) { return (i${width})${call(`(${type})a`, `(${type})b`, `(${type})c`)}; }`,
     `INL i${width} subMul_${width}(i${width} a, i${width} b, i${width} c) { return (i${width})${call(`(${type})(a ^ INT32_MIN)`, `(${type})b`, `(${type})c`)}; }`,
@@ -301,7 +302,10 @@ function processorFunctions(width: Width): string {
           one('f32x4_sqrt', `${prefix}_sqrt_ps($)`, type),
           ...ROUNDINGS.map((name) => one(`f32x4_${name}`, `${prefix}_${round}_ps($, ${X86[name]})`, type)),
         ]
-  const arm = [one('f32x4_sqrt', 'vsqrtq_f32($)', 'float32x4_t'), ...ROUNDINGS.map((name) => one(`f32x4_${name}`, `vrnd${ARM[name]}q_f32($)`, 'float32x4_t'))]
+  const arm = [
+    one('f32x4_sqrt', 'vsqrtq_f32($)', 'float32x4_t'),
+    ...ROUNDINGS.map((name) => one(`f32x4_${name}`, `vrnd${ARM[name]}q_f32($)`, 'float32x4_t')),
+  ]
   const rounded = guarded(has, x86, width === 4 ? [guarded('defined(__aarch64__)', arm, plain)] : plain)
   const loop = (name: string): string =>
     `INL i${width} ${name}_${width}(i${width} a, i${width} b, i${width} c) { i${width} r; for (int q = 0; q < ${width}; q++) r[q] = ${name}_1(a[q], b[q], c[q]); return r; }`
@@ -340,4 +344,10 @@ function ofWidth(width: Width): string {
 
 /** The library for kernels with vectors of these widths. `fuses`: whether a multiplication and an addition are rounded once. */
 export const libraryFor = (widths: ReadonlySet<Width>, fuses: boolean): string =>
-  [fuses ? '#define TFX_FUSED 1' : '', HEAD, ...WIDTHS.filter((width) => width === 1 || widths.has(width)).toReversed().map(ofWidth)].join('\n')
+  [
+    fuses ? '#define TFX_FUSED 1' : '',
+    HEAD,
+    ...WIDTHS.filter((width) => width === 1 || widths.has(width))
+      .toReversed()
+      .map(ofWidth),
+  ].join('\n')

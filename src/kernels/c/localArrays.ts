@@ -8,7 +8,7 @@ import { kindOf } from './scalars.ts'
 /** The vectors that `count` elements are computed in: their first elements and their widths, none wider than `most`. */
 export function vectorsFor(count: number, most: Width): readonly { readonly from: number; readonly width: Width }[] {
   const found: { from: number; width: Width }[] = []
-  for (let from = 0; from < count; ) {
+  for (let from = 0; from < count;) {
     const width = WIDTHS.find((candidate) => candidate <= most && candidate <= count - from) ?? 1
     found.push({ from, width })
     from += width

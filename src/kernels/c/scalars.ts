@@ -26,7 +26,7 @@ type CScalar = (site: CSite, a: CVal, b: CVal, c: CVal) => CVal
 type Column = Readonly<Partial<Record<ComputeDType, CScalar>>>
 
 /** The kind of elements that values of a dtype are. */
-export const kindOf = (dtype: DType): CKind => ({ int64: 'l', float64: 'd', bool: 'i', int32: 'i', float32: 'i' }) [dtypeInfo[dtype].compute] as CKind
+export const kindOf = (dtype: DType): CKind => ({ int64: 'l', float64: 'd', bool: 'i', int32: 'i', float32: 'i' })[dtypeInfo[dtype].compute] as CKind
 
 const call =
   (name: string, kind: CKind = 'i'): CScalar =>
@@ -184,8 +184,10 @@ function emitOperation(site: CSite, op: ScalarOp, dtype: DType, values: readonly
   const [a, b = a, c = b] = values
   if (a === undefined || b === undefined || c === undefined) throw new InternalError(`the operation ${op} has no operands`)
   const write = columns[op]?.[compute]
-  if (write === undefined && typeof instruction !== 'string') throw new InternalError(`${op} has no C code for ${dtype}; whyNotInC should have refused the kernel`)
-  const result = typeof instruction === 'string' ? site.code.instruction(instruction, ...(values as [CVal, ...CVal[]])) : (write?.(site, a, b, c) ?? a)
+  if (write === undefined && typeof instruction !== 'string')
+    throw new InternalError(`${op} has no C code for ${dtype}; whyNotInC should have refused the kernel`)
+  const result =
+    typeof instruction === 'string' ? site.code.instruction(instruction, ...(values as [CVal, ...CVal[]])) : (write?.(site, a, b, c) ?? a)
   return yieldsBool || narrow === 'closed' ? result : roundToNarrow(site.code, dtype, result)
 }
 
@@ -204,7 +206,13 @@ const CONVERSIONS: Readonly<Partial<Record<ComputeDType, Readonly<Partial<Record
 }
 
 /** The instruction that tells values from zero. */
-const NOT_EQUAL: Readonly<Record<ComputeDType, string>> = { float32: 'f32x4.ne', float64: 'f64x2.ne', int32: 'i32x4.ne', int64: 'i64x2.ne', bool: 'i32x4.ne' }
+const NOT_EQUAL: Readonly<Record<ComputeDType, string>> = {
+  float32: 'f32x4.ne',
+  float64: 'f64x2.ne',
+  int32: 'i32x4.ne',
+  int64: 'i64x2.ne',
+  bool: 'i32x4.ne',
+}
 
 function converted(code: CCode, value: CVal, from: ComputeDType, to: ComputeDType): CVal {
   if (from === to) return value

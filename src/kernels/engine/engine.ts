@@ -81,6 +81,19 @@ export function relaxedSettingOf(text: string): RelaxedSetting {
   throw new ArgumentError(`${RELAXED_VARIABLE} must be auto, 1 or 0, got '${text}'.`)
 }
 
+/** What schedules choose tiles for: an engine, or machine code for a processor with vectors of 16, 8 or 4 floats. */
+export type TileEngine = EngineName | 'native16' | 'native8' | 'native4'
+
+let machine: TileEngine | null = null
+
+/** What machine code is compiled for beside WebAssembly; null where none is. */
+export const machineEngine = (): TileEngine | null => machine
+
+/** Says that kernels are machine code too. For good: memory that was packed for its tiles stays so. */
+export function setMachineEngine(engine: Exclude<TileEngine, EngineName>): void {
+  machine = engine
+}
+
 let setting: RelaxedSetting | null = null
 /** What this process uses; null before the first use. */
 let answer: EngineName | null = null
@@ -121,6 +134,9 @@ export const processEngine = (): EngineName => (answer ??= engineFor(relaxedSett
 
 /** The engine that kernels are compiled for now. */
 export const currentEngine = (): EngineName => (isStrict() ? 'wasm' : processEngine())
+
+/** The engine that has the widest tiles now, for which memory is packed that both use. */
+export const widestEngine = (): TileEngine => machine ?? currentEngine()
 
 const switched: (() => void)[] = []
 

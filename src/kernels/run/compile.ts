@@ -21,11 +21,24 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   return run as CompiledKernel['run']
 }
 
-function compiledKernel(kernel: Kernel, text: string): CompiledKernel {
-  const { name, params, scratch = [], body } = kernel
+/** What may run in the place of a kernel's function, and computes the same bits. `wide` is a kernel with the same operands and results in tiles of its own. */
+export type SecondEngine = (wide: Kernel, wasm: CompiledKernel['run'], kernel: Kernel) => CompiledKernel['run']
+
+let second: SecondEngine | null = null
+
+/** Gives kernels that are compiled from now on another function, or with null that of WebAssembly again. */
+export function installSecondEngine(engine: SecondEngine | null): void {
+  second = engine
+}
+
+function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel) | null): CompiledKernel {
+  const { name, params, body } = kernel
+  const wide = second === null || inWideTiles === null ? kernel : inWideTiles()
+  // Both get the same memory, which must be enough for each.
+  const scratch = wide === kernel ? (kernel.scratch ?? []) : [...(wide.scratch ?? []), ...(kernel.scratch ?? [])]
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
   const single = instantiate(wasm)
-  const run = isHeapShared() ? threaded(kernel, single) : single
+  const run = isHeapShared() ? threaded(kernel, single) : (second?.({ ...wide, scratch }, single, kernel) ?? single)
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
 }
 
@@ -60,14 +73,14 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
   verify = verifier
 }
 
-/** Compiles a kernel, or returns the cached one with the same text. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
-export function compileKernel(kernel: Kernel): CompiledKernel {
+/** Compiles a kernel, or returns the cached one with the same text. `inWideTiles` is the same in the tiles of machine code, for where there is some. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
+export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel) | null = null): CompiledKernel {
   const text = printKernel(kernel)
-  const key = `${isStrict() ? 'strict' : currentEngine()} ${text}`
+  const key = `${isStrict() ? 'strict' : currentEngine()}${second === null ? '' : ' and another'} ${text}`
   let known = kernelsByText.get(key)
   if (known === undefined) {
     verify(kernel)
-    known = compiledKernel(kernel, text)
+    known = compiledKernel(kernel, text, inWideTiles)
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

@@ -3,7 +3,7 @@ import { present } from '../../errors/index.ts'
 import { accessesOf } from '../ir/analysis.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentAccuracy, currentEngine, withAccuracy } from '../engine/engine.ts'
+import { currentAccuracy, widestEngine, withAccuracy } from '../engine/engine.ts'
 import { constant } from '../ir/loopIr.ts'
 import type { PackedKernel } from './scheduled.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from '../schedules/convolution.ts'
@@ -26,7 +26,7 @@ export interface PackedConvolution {
 
 /** Compiles it. */
 export function compilePackedConvolution(schedule: WinogradSchedule, problem: ConvolutionProblem): PackedConvolution {
-  const { pack, scratchAt, convolution } = packedWinograd(schedule.spec(problem), present(schedule.tiles(currentEngine())[0], 'a tile'))
+  const { pack, scratchAt, convolution } = packedWinograd(schedule.spec(problem), present(schedule.tiles(widestEngine())[0], 'a tile'))
   const { run } = compileKernel(pack)
   return { pack: (from, to) => run(from, to, to + scratchAt), convolution: compileKernel(convolution) }
 }

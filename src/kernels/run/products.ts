@@ -2,7 +2,7 @@
 import { present } from '../../errors/index.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentAccuracy, currentEngine, isStrict, withAccuracy } from '../engine/engine.ts'
+import { currentAccuracy, isStrict, widestEngine, withAccuracy } from '../engine/engine.ts'
 import type { GemmSpec } from '../schedules/gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
 import type { PackedKernel } from './scheduled.ts'
@@ -38,7 +38,7 @@ export interface PackedProduct {
 /** Compiles them. B is the same in the whole batch. */
 export function compilePacked(spec: GemmSpec): PackedProduct {
   const shared = { ...spec, b: { ...spec.b, batchStrides: spec.b.batchStrides.map(() => 0) } }
-  const { pack, product } = packedGemm(shared, present(gemm.tiles(currentEngine())[0], 'a tile'))
+  const { pack, product } = packedGemm(shared, present(gemm.tiles(widestEngine())[0], 'a tile'))
   return { pack: compileKernel(pack), product: compileKernel(product) }
 }
 

@@ -1,7 +1,8 @@
 // Schedules as kernels that can be called: the schedule's first tile for the engine of this process.
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentEngine } from '../engine/engine.ts'
+import { currentEngine, machineEngine } from '../engine/engine.ts'
+import type { TileEngine } from '../engine/engine.ts'
 import { KernelError } from '../ir/errors.ts'
 import type { BufferParam, Kernel } from '../ir/loopIr.ts'
 import type { Schedule } from '../schedules/schedule.ts'
@@ -35,7 +36,7 @@ export interface PackedKernel {
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */
 export const compileScheduled = <Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): CompiledKernel =>
-  compileKernel(kernelOf(schedule, problem))
+  compileKernel(kernelOf(schedule, problem), inWideTiles(schedule, problem))
 
 /** The same, compiled when it is needed. */
 export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): SpareKernel {
@@ -43,8 +44,14 @@ export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, T
   return { scratchBytes: knownScratchBytes({ kernel }), compile: () => compileKernel(kernel) }
 }
 
-function kernelOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): Kernel {
-  const [tile] = schedule.tiles(currentEngine())
+/** The kernel in the tiles of machine code; null where none is compiled. */
+function inWideTiles<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): (() => Kernel) | null {
+  const engine = machineEngine()
+  return engine === null ? null : () => kernelOf(schedule, problem, engine)
+}
+
+function kernelOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem, engine: TileEngine = currentEngine()): Kernel {
+  const [tile] = schedule.tiles(engine)
   if (tile === undefined || !schedule.match(problem)) throw new KernelError(`the schedule ${schedule.name} does not take this problem`)
   return schedule.build(schedule.spec(problem), tile)
 }

@@ -27,6 +27,7 @@ import { BorderedPlanes } from './borderedPlanes.ts'
 import type { Planes, Reach } from './borderedPlanes.ts'
 import { axisParts } from './convolution.ts'
 import type { AxisPart, ConvolutionProblem, ConvolutionSizes, Taps } from './convolution.ts'
+import { machineTiles } from './machineTiles.ts'
 import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
@@ -48,6 +49,8 @@ export interface DirectProblem extends ConvolutionProblem {
 }
 
 interface DirectTile {
+  /** Neighbouring columns that are computed in lanes: a quad, or more where vectors are longer. */
+  readonly quad: number
   /** Features by quads of columns of the register tile, and features where there is a single quad. */
   readonly rows: number
   readonly quads: number
@@ -71,21 +74,19 @@ interface Part {
 /** More columns than pixels, as a fraction of them, for which rows are filled up to whole quads. */
 const MOST_WASTE = 1 / 6
 
-const partsOf = ({ sizes, transposed }: DirectProblem): readonly Part[] => {
+const partsOf = ({ sizes, transposed }: DirectProblem, quad: number): readonly Part[] => {
   const [rows, cols] = axisParts(sizes, transposed)
   let weights = 0
   return rows.flatMap((y) =>
     cols.map((x) => {
       const depth = sizes.channels * y.taps.count * x.taps.count
-      const whole = up(x.count, QUAD)
+      const whole = up(x.count, quad)
       const part = { y, x, depth, rowStride: whole <= x.count * (1 + MOST_WASTE) ? whole : x.count, weights }
       weights += depth * sizes.features
       return part
     }),
   )
 }
-
-const isInQuads = ({ rowStride }: Part): boolean => rowStride % QUAD === 0
 
 /** What the windows of parts reach along one side. */
 function reachOf(parts: readonly AxisPart[]): Reach {
@@ -106,7 +107,9 @@ export const direct: Schedule<DirectProblem, DirectProblem, DirectTile> = {
   name: 'direct convolution',
   match: ({ sizes, transposed }) => takesDirect(sizes, transposed),
   spec: (problem) => problem,
-  tiles: () => [{ rows: 4, quads: 2, rowsOfQuad: 8, blockBytes: 512 * 1024, leastColumns: 64 }],
+  tiles: (engine) => [
+    { quad: QUAD, rows: 4, quads: 2, rowsOfQuad: 8, ...machineTiles(engine).convolution, blockBytes: 512 * 1024, leastColumns: 64 },
+  ],
   build: (problem, tile) => new Direct(problem, tile).kernel(),
 }
 
@@ -132,12 +135,12 @@ class Direct {
     this.#tile = tile
     const { sizes, image, weight, transposed } = problem
     const { batch, channels, features, kernelHeight, kernelWidth } = sizes
-    this.#parts = partsOf(problem)
+    this.#parts = partsOf(problem, tile.quad)
     this.#group = problem.groups === 1 ? null : loopVar('group', problem.groups)
     const read = this.#parts.filter(({ depth }) => depth > 0)
     const [rows, cols] = [reachOf(read.map(({ y }) => y)), reachOf(read.map(({ x }) => x))]
     const isInside = rows.low >= 0 && rows.high < sizes.height && cols.low >= 0 && cols.high < sizes.width
-    const isFilledUp = read.some((part) => isInQuads(part) && part.rowStride > part.x.count)
+    const isFilledUp = read.some((part) => this.#isInQuads(part) && part.rowStride > part.x.count)
     const isCopied = read.length > 0 && (!isInside || isFilledUp || (image.col !== 1 && kernelHeight * kernelWidth > 1))
     const copied = isCopied ? channels * (rows.high - rows.low + 1) * (cols.high - cols.low + 1) : 0
     const ofImage = Math.max(...this.#parts.map(({ y, rowStride, depth }) => y.count * rowStride * depth))
@@ -196,17 +199,22 @@ class Direct {
     return largestDivisor(y.count, (n) => n * rowStride * depth * BYTES <= blockBytes || n * rowStride <= leastColumns)
   }
 
+  /** Whether no quad goes from a row to the next. */
+  #isInQuads({ rowStride }: Part): boolean {
+    return rowStride % this.#tile.quad === 0
+  }
+
   /** Columns in a block, in whole quads, and in whole register tiles. */
   #quadColumns(part: Part): number {
-    return up(this.#together * this.#rows(part) * part.rowStride, QUAD)
+    return up(this.#together * this.#rows(part) * part.rowStride, this.#tile.quad)
   }
 
   #quads(part: Part): number {
-    return this.#quadColumns(part) === QUAD ? 1 : this.#tile.quads
+    return this.#quadColumns(part) === this.#tile.quad ? 1 : this.#tile.quads
   }
 
   #columns(part: Part): number {
-    return up(this.#quadColumns(part), QUAD * this.#quads(part))
+    return up(this.#quadColumns(part), this.#tile.quad * this.#quads(part))
   }
 
   #part(part: Part, before: Part | undefined): readonly Stmt[] {
@@ -222,10 +230,10 @@ class Direct {
         ),
       ]
     }
-    const gather = isInQuads(part) ? this.#gatherRows(part, block) : this.#gatherColumns(part, block)
+    const gather = this.#isInQuads(part) ? this.#gatherRows(part, block) : this.#gatherColumns(part, block)
     // A part without windows has written no table.
     const isKnown = before !== undefined && before.depth > 0 && before.rowStride === part.rowStride && this.#rows(before) === this.#rows(part)
-    const table = isInQuads(part) || isKnown ? [] : this.#writeTable(part)
+    const table = this.#isInQuads(part) || isKnown ? [] : this.#writeTable(part)
     return [...table, forLoop(block, 'parallel', [...gather, ...this.#product(part, block)])]
   }
 
@@ -292,9 +300,9 @@ class Direct {
     return {
       loops: [c, ky, kx],
       depth: [
-        [c, area * QUAD],
-        [ky, x.taps.count * QUAD],
-        [kx, QUAD],
+        [c, area * this.#tile.quad],
+        [ky, x.taps.count * this.#tile.quad],
+        [kx, this.#tile.quad],
       ],
     }
   }
@@ -304,7 +312,7 @@ class Direct {
     const { y, x, depth, rowStride } = part
     const { row, col } = this.#planes
     const rows = this.#rows(part)
-    const [oy, x0, q] = [loopVar('oy', rows), loopVar('x0', rowStride, QUAD), loopVar('q', QUAD)]
+    const [oy, x0, q] = [loopVar('oy', rows), loopVar('x0', rowStride, this.#tile.quad), loopVar('q', this.#tile.quad)]
     const {
       loops: [c, ky, kx],
       depth: terms,
@@ -336,7 +344,7 @@ class Direct {
   /** [quad][depth][column], of neighbouring columns. */
   #gatherColumns(part: Part, block: LoopVar): readonly Stmt[] {
     const { y, x, depth } = part
-    const n = loopVar('n', this.#quadColumns(part), QUAD)
+    const n = loopVar('n', this.#quadColumns(part), this.#tile.quad)
     const {
       loops: [c, ky, kx],
       depth: terms,
@@ -344,7 +352,7 @@ class Direct {
     const { start, terms: tap } = this.#tap(y.taps, x.taps, c, ky, kx)
     const outer: Terms =
       this.#copy === null ? [[this.#outer, this.#planes.image], ...this.#ofGroup(this.#p.sizes.channels * this.#planes.channel)] : []
-    const offsets = Array.from({ length: QUAD }, (_, i) => local(`offset${i}`, 'int32'))
+    const offsets = Array.from({ length: this.#tile.quad }, (_, i) => local(`offset${i}`, 'int32'))
     const moves = offsets.map((offset, i) => {
       const pixel: Index = { ...from(start, ...outer, [block, y.read * this.#planes.row], ...tap), dynamic: [{ value: read(offset), stride: 1 }] }
       return store(this.#windows, from(i, [n, depth], ...terms), load(this.#planes.memory, pixel))
@@ -368,20 +376,20 @@ class Direct {
     const { weight } = this.#p
     const { depth } = part
     const [columns, quads] = [this.#columns(part), this.#quads(part)]
-    const [f, n, k] = [loopVar('f', count, rows), loopVar('n', columns, QUAD * quads), loopVar('k', depth)]
-    const [r, h, q] = [loopVar('r', rows), loopVar('h', quads), loopVar('q', QUAD)]
-    const sums = localArray('sum', 'float32', [rows, quads, QUAD])
+    const [f, n, k] = [loopVar('f', count, rows), loopVar('n', columns, this.#tile.quad * quads), loopVar('k', depth)]
+    const [r, h, q] = [loopVar('r', rows), loopVar('h', quads), loopVar('q', this.#tile.quad)]
+    const sums = localArray('sum', 'float32', [rows, quads, this.#tile.quad])
     const line = this.#packed === null ? weight.outer : depth
     const weights =
       this.#packed === null
         ? load(weight.buffer, from(weight.start + first * line, ...this.#weightsOfGroup, [f, line], [r, line], [k, 1]))
         : load(this.#packed, from(part.weights + first * line, [f, line], [r, line], [k, 1]))
-    const windows = load(this.#windows, at([n, depth], [h, QUAD * depth], [k, QUAD], [q, 1]))
+    const windows = load(this.#windows, at([n, depth], [h, this.#tile.quad * depth], [k, this.#tile.quad], [q, 1]))
     const overTile = (body: readonly Stmt[]): readonly Stmt[] => nest('unroll', [r, h], [forLoop(q, 'lanes', body)])
     const product = [
       declareArray(sums, constant('float32', 0)),
       forLoop(k, 'serial', overTile([setElement(sums, [r, h, q], call('mulAdd', weights, windows, element(sums, r, h, q)))])),
-      ...overTile([store(this.#sums, at([r, columns], [n, 1], [h, QUAD], [q, 1]), element(sums, r, h, q))]),
+      ...overTile([store(this.#sums, at([r, columns], [n, 1], [h, this.#tile.quad], [q, 1]), element(sums, r, h, q))]),
     ]
     const one = loopVar('line', rows)
     return [

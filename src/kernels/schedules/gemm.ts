@@ -1,5 +1,6 @@
 // Products of matrices: sums of a few rows by a few columns stay in registers while the depth goes by. B is packed into panels as wide as such a tile; A is read where it
 // lies if the depth runs along its rows and the tile has no gain from packing it too. Each sum adds its products in the order of the depth, as one loop over it would.
+import { machineTiles, widestColumns } from './machineTiles.ts'
 import { accessesOf, forEachExpr, touches64Bits } from '../ir/analysis.ts'
 import type { GemmSpec, MatrixOperand } from './gemmSpec.ts'
 import {
@@ -54,7 +55,7 @@ export const gemm: Schedule<GemmSpec, GemmSpec, GemmTile> = {
   name: 'gemm',
   match: () => true,
   spec: (problem) => problem,
-  tiles: (engine) => [{ rows: 4, columns: COLUMNS, together: 4, packsRows: engine === 'wasm' }],
+  tiles: (engine) => [{ rows: 4, columns: COLUMNS, together: 4, packsRows: engine === 'wasm', ...machineTiles(engine).product }],
   build: (spec, tile) => new Product(spec, tile).kernel(),
 }
 
@@ -68,8 +69,10 @@ interface WrittenB {
 export const productOf = (spec: GemmSpec, tile: GemmTile, b: WrittenB): Kernel => new Product(spec, tile, null, b).kernel()
 
 /** The most bytes of scratch memory for a product of these sizes. `k` is that of one batch where batches are summed over. */
-export const gemmScratchBytes = (m: number, n: number, k: number): number =>
-  4 * (m * k + up(n, COLUMNS) * k + m * Math.max(up(n, COLUMNS), COLUMNS)) + 5 * 64
+export function gemmScratchBytes(m: number, n: number, k: number): number {
+  const columns = widestColumns(COLUMNS)
+  return 4 * (m * k + up(n, columns) * k + m * Math.max(up(n, columns), columns)) + 5 * 64
+}
 
 /** With more rows than that, packing B in each call takes less than a fiftieth of the time: it is not worth a copy of B. */
 const MOST_ROWS = 128
@@ -86,10 +89,10 @@ export interface PackedGemm {
 export const paysPacked = (m: number, n: number, k: number): boolean => m <= MOST_ROWS && n * k >= LEAST_ELEMENTS
 
 /** The bytes of a B that is packed before. */
-export const packedBytes = (n: number, k: number): number => 4 * up(n, COLUMNS) * k
+export const packedBytes = (n: number, k: number): number => 4 * up(n, widestColumns(COLUMNS)) * k
 
 /** The most bytes of scratch memory for a product of these sizes whose B was packed before. */
-export const packedScratchBytes = (m: number, k: number): number => 4 * m * (k + COLUMNS) + 3 * 64
+export const packedScratchBytes = (m: number, k: number): number => 4 * m * (k + widestColumns(COLUMNS)) + 3 * 64
 
 /** The elements that B takes when it is packed before; null where that does not pay, or cannot be: sizes are not known, there are several B, or the epilogue reads B too. */
 export function packedElements({ rows, cols, depth, a, b, reduceBatch, epilogue }: GemmSpec): number | null {
@@ -97,7 +100,7 @@ export function packedElements({ rows, cols, depth, a, b, reduceBatch, epilogue 
   if (typeof rows.extent !== 'number' || typeof n !== 'number' || typeof depth !== 'number') return null
   if (reduceBatch > 0 || !b.batchStrides.every((stride) => stride === 0)) return null
   const isReadOtherwise = b.buffer === a.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === b.buffer)
-  return isReadOtherwise || !paysPacked(rows.extent, n, depth) ? null : up(n, COLUMNS) * depth
+  return isReadOtherwise || !paysPacked(rows.extent, n, depth) ? null : up(n, widestColumns(COLUMNS)) * depth
 }
 
 /** The kernels for a B that is packed before. */

@@ -1,6 +1,6 @@
 // What a schedule is: a function from a problem and a tile to a kernel of the loop IR, which every engine translates. Schedules live beside this file and import no
 // emitter (scripts/house/layers.mjs). How one is written: see the example at the start of ../ir/loopIr.ts.
-import type { EngineName } from '../engine/engine.ts'
+import type { TileEngine } from '../engine/engine.ts'
 import type { Kernel } from '../ir/loopIr.ts'
 
 /**
@@ -13,6 +13,6 @@ export interface Schedule<Problem, Spec, Tile> {
   readonly match: (problem: Problem) => boolean
   readonly spec: (problem: Problem) => Spec
   /** The tiles to choose from, best first: measured, since what an engine makes of a tile does not follow from its number of registers. */
-  readonly tiles: (engine: EngineName) => readonly Tile[]
+  readonly tiles: (engine: TileEngine) => readonly Tile[]
   readonly build: (spec: Spec, tile: Tile) => Kernel
 }

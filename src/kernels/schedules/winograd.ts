@@ -11,6 +11,7 @@ import { BorderedImages } from './borderedImages.ts'
 import { byWayOfMemory, fromLines, onBothSides, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
+import { machineTiles, widestColumns } from './machineTiles.ts'
 import { QUAD, from, largestDivisor, nest, up } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
@@ -25,7 +26,6 @@ const REGISTERS = 16
 
 /** Features of a panel of transformed weights. */
 const COLUMNS = 8
-
 /** With fewer channels or tiles the transforms cost what the products save; of smaller planes, tiles reach too far beyond the edge. */
 const LEAST_CHANNELS = 16
 const LEAST_PLANE = 4
@@ -89,7 +89,17 @@ const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: C
     const { outHeight, outWidth } = problem.sizes
     return { algorithm, problem, tileRows: Math.ceil(outHeight / algorithm.side), tileColumns: Math.ceil(outWidth / algorithm.side) }
   },
-  tiles: () => [{ rows: 4, columns: COLUMNS, windowBytes: 1536 * 1024, windowsOfWeights: 1, weightBytes: 512 * 1024, blockBytes: 800 * 1024 }],
+  tiles: (engine) => [
+    {
+      rows: 4,
+      columns: COLUMNS,
+      ...machineTiles(engine).product,
+      windowBytes: 1536 * 1024,
+      windowsOfWeights: 1,
+      weightBytes: 512 * 1024,
+      blockBytes: 800 * 1024,
+    },
+  ],
   build: (spec, tile) => new Winograd(spec, tile).kernel(),
 })
 
@@ -107,7 +117,7 @@ const PACK_SCRATCH_BYTES = BYTES * F43.products * QUAD + 2 * 64
 
 /** Where that begins. */
 const packScratchAt = ({ products }: WinogradAlgorithm, { features, channels }: Pick<ConvolutionSizes, 'features' | 'channels'>): number =>
-  up(BYTES * products * (up(features, COLUMNS) * channels + GAP), 64)
+  up(BYTES * products * (up(features, widestColumns(COLUMNS)) * channels + GAP), 64)
 
 /** The bytes of transformed weights that are kept for many calls; null where that does not pay. */
 export function keptWeightBytes({ algorithm }: WinogradSchedule, sizes: ConvolutionSizes): number | null {

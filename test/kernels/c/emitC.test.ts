@@ -29,7 +29,7 @@ import type { DType, ElementValue, RealDType, StorageArray } from '../../../src/
 import { scalarOps } from '../../../src/kernels/scalars/rareOps.ts'
 import { isDefinedFor } from '../../../src/kernels/scalars/scalarOps.ts'
 import type { ScalarOp } from '../../../src/kernels/scalars/scalarOps.ts'
-import { seeds, tenth, third } from '../../helpers/rotation.ts'
+import { seeds, tenth, turn } from '../../helpers/rotation.ts'
 import { arrayOf, runWasm, valuesOf } from '../harness.ts'
 import type { Args } from '../harness.ts'
 import { problemsOf } from '../problems/all.ts'
@@ -38,7 +38,33 @@ import { hasCompiler, runInC } from './runC.ts'
 import type { CaseInC } from './runC.ts'
 
 const DTYPES: readonly RealDType[] = ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64']
-const EDGES = [0, -0, 1, -1, 0.5, -2.5, 3, 7, -7, 31, 33, 88, -88, 104, 1e-40, -1e-45, 1e38, 65504, 1e5, -2e5, 2000, 2 ** 31, -(2 ** 31), 2 ** 53, 1e300]
+const EDGES = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -2.5,
+  3,
+  7,
+  -7,
+  31,
+  33,
+  88,
+  -88,
+  104,
+  1e-40,
+  -1e-45,
+  1e38,
+  65504,
+  1e5,
+  -2e5,
+  2000,
+  2 ** 31,
+  -(2 ** 31),
+  2 ** 53,
+  1e300,
+]
 const SPECIAL = [NaN, Infinity, -Infinity]
 
 /** Elements of a dtype: edges, and numbers of every size. */
@@ -48,7 +74,8 @@ function elements({ int, pick }: Random, dtype: DType, count: number): StorageAr
     const number = int(3) === 0 ? pick([...EDGES, ...(floating ? SPECIAL : [])]) : (int(2 ** 30) / 2 ** 30 - 0.5) * 2 ** (int(40) - 12)
     if (floating) return number
     if (dtype === 'bool') return int(2)
-    if (dtype === 'int64') return int(5) === 0 ? pick([BigInt(lowest), BigInt(highest), -1n]) : BigInt(Math.round(number)) * BigInt(pick([1, 1, 2 ** 20]))
+    if (dtype === 'int64')
+      return int(5) === 0 ? pick([BigInt(lowest), BigInt(highest), -1n]) : BigInt(Math.round(number)) * BigInt(pick([1, 1, 2 ** 20]))
     return Math.max(Number(lowest), Math.min(Number(highest), Math.round(number)))
   }
   return arrayOf(dtype, Array.from({ length: count }, one))
@@ -59,8 +86,8 @@ function expectSame(all: readonly CaseInC[]): void {
   const cases = all.filter(({ kernel }) => whyKernelIsNotInC(kernel) === null)
   expect(cases.length).toBeGreaterThan(0)
   const results = runInC(cases)
-  cases.forEach(({ what, kernel, args }, i) => {
-    const wanted = runWasm(kernel, args)
+  cases.forEach(({ what, kernel, args, inWasm = kernel }, i) => {
+    const wanted = runWasm(inWasm, args)
     for (const param of kernel.params) {
       if (param.kind !== 'buffer') continue
       const valuesIn = (data: StorageArray | undefined): readonly ElementValue[] =>
@@ -76,7 +103,10 @@ function expectSame(all: readonly CaseInC[]): void {
 /** Numbers whose sums depend on their order, in place of those that schedules are tested with. */
 const withNoise = (random: Random, args: Args): Args =>
   Object.fromEntries(
-    Object.entries(args).map(([name, value]) => [name, value instanceof Float32Array ? value.map(() => (random.int(2 ** 24) / 2 ** 23 - 1) * 2 ** random.int(4)) : value]),
+    Object.entries(args).map(([name, value]) => [
+      name,
+      value instanceof Float32Array ? value.map(() => (random.int(2 ** 24) / 2 ** 23 - 1) * 2 ** random.int(4)) : value,
+    ]),
   )
 
 /** out[i] = f(a[i], …), in vectors and with a rest. */
@@ -115,7 +145,7 @@ function reduction(random: Random, combine: Combine, dtype: RealDType, length: n
 }
 
 describe.skipIf(!hasCompiler)(`the bits of C code are those of WebAssembly code${hasCompiler ? '' : ': skipped, there is no C compiler'}`, () => {
-  test.each([false, true])('for each operation, dtype and conversion; strict: %s', (strict) => {
+  test.each(turn([false, true]))('for each operation, dtype and conversion; strict: %s', (strict) => {
     withStrict(strict, () => {
       const random = randomFrom(hashOf(`scalars ${strict}`))
       const operations = OPS.map(({ op, dtype }) => {
@@ -126,15 +156,23 @@ describe.skipIf(!hasCompiler)(`the bits of C code are those of WebAssembly code$
       const casts = DTYPES.flatMap((from) => DTYPES.map((to) => pointwise(`${from} to ${to}`, [from], to, ([a]) => cast(a as Expr, to), random)))
       const scalars = DTYPES.map((dtype) => {
         const given = scalarParam('s', dtype)
-        const { kernel, args, what } = pointwise(`scalar of ${dtype}`, [dtype], dtype, ([a]) => call('where', call('eq', a as Expr, a as Expr), scalar(given), a as Expr), random)
+        const { kernel, args, what } = pointwise(
+          `scalar of ${dtype}`,
+          [dtype],
+          dtype,
+          ([a]) => call('where', call('eq', a as Expr, a as Expr), scalar(given), a as Expr),
+          random,
+        )
         return { what, kernel: { ...kernel, params: [...kernel.params, given] }, args: { ...args, s: 2.7 } }
       })
       const all = [...operations, ...casts, ...scalars]
       for (const { kernel } of all) verifyKernel(kernel)
       // Functions that JavaScript computes, and those alone.
       const missing = operations.filter(({ kernel }) => whyKernelIsNotInC(kernel) !== null).map(({ what }) => what)
-      expect(missing.filter((what) => !what.endsWith(' of float64')).every((what) => !/^(exp|log|tanh|sin|cos|erf|sigmoid|pow) of/.test(what))).toBe(true)
-      expectSame(third(all))
+      expect(missing.filter((what) => !what.endsWith(' of float64')).every((what) => !/^(exp|log|tanh|sin|cos|erf|sigmoid|pow) of/.test(what))).toBe(
+        true,
+      )
+      expectSame(tenth(all, ({ what }) => what))
     })
   })
 
@@ -148,24 +186,38 @@ describe.skipIf(!hasCompiler)(`the bits of C code are those of WebAssembly code$
     expectSame(tenth(all, ({ what }) => what))
   })
 
-  test.each(Object.entries(problemsOf))('for the schedule %s', (name, draw) => {
-    const ids = tenth(
-      Array.from({ length: 60 }, (_, i) => `${name} ${i}`),
-      (one) => one,
+  // All of them with TENSORFX_FULL=1: compilers take their time.
+  test('for problems of schedules, in the tiles of WebAssembly and in those of machine code', () => {
+    const problems = Object.entries(problemsOf).flatMap(([name, draw]) => Array.from({ length: 30 }, (_, i) => ({ id: `${name} ${i}`, draw })))
+    const some = tenth(
+      tenth(problems, ({ id }) => `in C ${id}`),
+      ({ id }) => id,
     )
-    const all = ids.flatMap((id) => {
+    const all = some.flatMap(({ id, draw }) => {
       const random = randomFrom(hashOf(id))
       const { what, kernels, args } = draw(random)
-      return kernels(processEngine()).flatMap(({ tile, kernel }) => [
-        { what: `${id}, ${tile}: ${what}`, kernel, args },
-        { what: `${id}, ${tile}, noise: ${what}`, kernel, args: withNoise(random, args) },
+      const noise = withNoise(random, args)
+      const own = kernels(processEngine())
+      // The same problem in the tiles of machine code, whose kernels have the same operands.
+      const machine = (['native16', 'native8', 'native4'] as const).flatMap((engine) =>
+        kernels(engine)
+          .slice(0, 1)
+          .map(({ tile, kernel }) => ({ tile: `${engine} ${tile}`, kernel, inWasm: own[0]?.kernel ?? kernel })),
+      )
+      return [...own, ...machine].flatMap((built) => [
+        { what: `${id}, ${built.tile}: ${what}`, args, ...built },
+        { what: `${id}, ${built.tile}, noise: ${what}`, args: noise, ...built },
       ])
     })
-    if (all.length > 0) expectSame(all)
+    for (let from = 0; from < all.length; from += 200) expectSame(all.slice(from, from + 200))
   })
 
   test('for drawn kernels of loops that are written out, arrays and scratch memory', () => {
-    const args = (n: number): Args => ({ out: Float32Array.from({ length: 4000 }, (_, i) => i / 7), a: Float32Array.from({ length: 4000 }, (_, i) => Math.sin(i)), n })
+    const args = (n: number): Args => ({
+      out: Float32Array.from({ length: 4000 }, (_, i) => i / 7),
+      a: Float32Array.from({ length: 4000 }, (_, i) => Math.sin(i)),
+      n,
+    })
     expectSame(
       seeds('TENSORFX_FUZZ_SEED', 60, 2900).flatMap((seed) => {
         const kernel = new RandomKernel(seed).kernel()

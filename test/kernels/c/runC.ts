@@ -21,6 +21,8 @@ export interface CaseInC {
   readonly what: string
   readonly kernel: Kernel
   readonly args: Args
+  /** The kernel that WebAssembly code is made of, where that is another. */
+  readonly inWasm?: Kernel
 }
 
 /** Runs kernels; of each, copies of the buffers afterwards. Throws when a byte outside the buffers changed. `flags` are more flags of the compiler. */
@@ -32,7 +34,17 @@ export function runInC(cases: readonly CaseInC[], flags: readonly string[] = ['-
       currentEngine() === 'wasm-relaxed',
     )
     writeFileSync(join(folder, 'k.c'), source)
-    const options = ['-march=native', '-fwrapv', '-fno-strict-aliasing', '-fno-math-errno', '-fno-trapping-math', '-ffp-contract=off', '-fPIC', '-shared', '-w']
+    const options = [
+      '-march=native',
+      '-fwrapv',
+      '-fno-strict-aliasing',
+      '-fno-math-errno',
+      '-fno-trapping-math',
+      '-ffp-contract=off',
+      '-fPIC',
+      '-shared',
+      '-w',
+    ]
     execFileSync(compiler, [...flags, ...options, '-o', join(folder, 'k.so'), join(folder, 'k.c'), '-lm'], { stdio: ['ignore', 'ignore', 'pipe'] })
     const library = koffi.load(join(folder, 'k.so'))
     const setHeap = library.func('void tfx_setHeap(void *heap)')

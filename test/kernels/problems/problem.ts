@@ -1,6 +1,6 @@
 // A problem of a schedule as everySchedule.test.ts draws it: its kernels, what they get, and what plain loops compute.
 import type { DType } from '../../../src/kernels/numbers/dtype.ts'
-import type { EngineName } from '../../../src/kernels/engine/engine.ts'
+import type { TileEngine } from '../../../src/kernels/engine/engine.ts'
 import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import type { Schedule } from '../../../src/kernels/schedules/schedule.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
@@ -16,7 +16,7 @@ export interface Problem {
   /** What was drawn, for messages. */
   readonly what: string
   /** With every tile that there is for the engine. */
-  readonly kernels: (engine: EngineName) => readonly Built[]
+  readonly kernels: (engine: TileEngine) => readonly Built[]
   readonly args: Args
   /** The dtypes of buffers whose elements some kernels move as bits, and take for integers. */
   readonly dtypes?: Readonly<Record<string, DType>>
@@ -34,7 +34,7 @@ export const builtWith = <P, S, T>(
   schedule: Schedule<P, S, T>,
   problem: P,
   more: (tile: T) => readonly T[] = () => [],
-): ((engine: EngineName) => readonly Built[]) =>
+): ((engine: TileEngine) => readonly Built[]) =>
   schedule.match(problem)
     ? (engine) =>
         schedule

@@ -1,0 +1,177 @@
+// The C compiler of this machine, and the libraries that it makes. A library is kept in a folder under a name that says what it was made from; one is used again only if nobody else can have
+// written it.
+import type { ChildProcess } from 'node:child_process'
+import { UnsupportedError } from '../errors/index.ts'
+import { environmentVariable } from '../protocol/index.ts'
+
+const crypto = (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto')
+const fs = (): typeof import('node:fs') => process.getBuiltinModule('node:fs')
+const os = (): typeof import('node:os') => process.getBuiltinModule('node:os')
+const path = (): typeof import('node:path') => process.getBuiltinModule('node:path')
+const children = (): typeof import('node:child_process') => process.getBuiltinModule('node:child_process')
+
+/** Results must be those of WebAssembly: nothing is fused or reordered but what the code says. */
+const FLAGS = [
+  ...['-O3', '-fno-tree-loop-vectorize', '-march=native', '-shared', '-fPIC', '-w'],
+  ...['-ffp-contract=off', '-fno-math-errno', '-fno-trapping-math', '-fwrapv', '-fno-strict-aliasing'],
+] as const
+/** Milliseconds for the question what a compiler is. */
+const ANSWER_TIME = 10_000
+/** Milliseconds for a library. */
+const COMPILE_TIME = 60_000
+/** Bytes that the folder of libraries may have. */
+const MOST_BYTES = 512 * 2 ** 20
+
+/** A compiler that answered. */
+export interface Compiler {
+  readonly command: string
+  /** What it is and compiles for, as one number of many digits: everything that it defines by itself. */
+  readonly identity: string
+  readonly version: string
+  /** How many floats a vector of the processor has. */
+  readonly lanes: 16 | 8 | 4
+}
+
+/** Asks a command what it is. Null if it is not there, fails, or does not answer. */
+function asked(command: string): Compiler | null {
+  const { status, stdout } = children().spawnSync(command, ['-march=native', '-E', '-dM', '-x', 'c', '-'], {
+    input: '',
+    encoding: 'utf8',
+    timeout: ANSWER_TIME,
+  })
+  if (status !== 0 || !/^#define __GNUC__ /m.test(stdout)) return null
+  const version = /^#define __VERSION__ "(.*)"$/m.exec(stdout)?.[1] ?? 'unknown version'
+  const lanes = stdout.includes('#define __AVX512F__ ') ? 16 : stdout.includes('#define __AVX2__ ') ? 8 : 4
+  return { command, version, lanes, identity: crypto().createHash('sha256').update(stdout).digest('hex') }
+}
+
+/** The compiler: `given`, or the first of CC, cc, gcc and clang that answers. Throws UnsupportedError if there is none. */
+export function findCompiler(given?: string): Compiler {
+  const named = given ?? environmentVariable('CC')
+  const candidates = named === undefined || named === '' ? ['cc', 'gcc', 'clang'] : [named]
+  for (const candidate of candidates) {
+    const compiler = asked(candidate)
+    if (compiler !== null) return compiler
+  }
+  throw new UnsupportedError(
+    `native.init: no C compiler answers (tried ${candidates.join(', ')}): install GCC or Clang, or name one, init({ compiler: '/path/to/cc' }). WebAssembly computes the same without.`,
+  )
+}
+
+/** The folder of libraries: TENSORFX_CACHE_DIR, or the user's own folder for such files. */
+export const defaultFolder = (): string =>
+  environmentVariable('TENSORFX_CACHE_DIR') ?? path().join(environmentVariable('XDG_CACHE_HOME') ?? path().join(os().homedir(), '.cache'), 'tensorfx')
+
+/** Where libraries are made and kept. */
+export class Workshop {
+  readonly compiler: Compiler
+  readonly #folder: string
+  #running: ChildProcess | null = null
+
+  /** Makes the folder, if it is not there: one of the user's own, or else one for this process. */
+  constructor(compiler: Compiler, folder: string | null) {
+    this.compiler = compiler
+    this.#folder = (folder === null ? null : ownFolder(folder)) ?? fs().mkdtempSync(path().join(os().tmpdir(), 'tensorfx-native-'))
+    const temporary = this.#folder !== folder
+    process.once('exit', () => {
+      this.#running?.kill('SIGKILL')
+      if (temporary) fs().rmSync(this.#folder, { recursive: true, force: true })
+    })
+  }
+
+  /** The library of a source, made now or before. Throws what the compiler said. */
+  async library(source: string): Promise<{ readonly file: string; readonly isNew: boolean }> {
+    const name = crypto()
+      .createHash('sha256')
+      .update(`${this.compiler.identity} ${FLAGS.join(' ')} ${source}`)
+      .digest('hex')
+    const file = path().join(this.#folder, `${name}.so`)
+    if (isWhole(file)) return { file, isNew: false }
+    fs().rmSync(file, { force: true })
+    const made = path().join(this.#folder, `${name}.${process.pid}`)
+    try {
+      fs().writeFileSync(`${made}.c`, source, { mode: 0o600 })
+      await this.#compile(`${made}.c`, made)
+      fs().chmodSync(made, 0o700)
+      fs().writeFileSync(`${made}.sum`, sumOf(made), { mode: 0o600 })
+      fs().renameSync(`${made}.sum`, `${file}.sum`)
+      fs().renameSync(made, file)
+    } finally {
+      for (const rest of [made, `${made}.c`, `${made}.log`, `${made}.sum`]) fs().rmSync(rest, { force: true })
+    }
+    this.#drop(file)
+    return { file, isNew: true }
+  }
+
+  async #compile(source: string, target: string): Promise<void> {
+    const log = fs().openSync(`${target}.log`, 'w', 0o600)
+    const child = children().spawn(this.compiler.command, [...FLAGS, '-o', target, source, '-lm'], {
+      stdio: ['ignore', log, log],
+      timeout: COMPILE_TIME,
+      killSignal: 'SIGKILL',
+    })
+    this.#running = child
+    // The program may end without it.
+    child.unref()
+    try {
+      const status = await new Promise<number | null>((done, failed) => {
+        child.once('error', failed)
+        child.once('exit', done)
+        if (child.pid !== undefined) os().setPriority(child.pid, os().constants.priority.PRIORITY_LOW)
+      })
+      if (status !== 0)
+        throw new Error(
+          status === null
+            ? `${this.compiler.command} did not end in time`
+            : `${this.compiler.command} failed: ${fs().readFileSync(`${target}.log`, 'utf8').slice(0, 2000)}`,
+        )
+    } finally {
+      this.#running = null
+      fs().closeSync(log)
+    }
+  }
+
+  /** Keeps the folder within its bytes: the oldest libraries go. */
+  #drop(newest: string): void {
+    const files = fs()
+      .readdirSync(this.#folder)
+      .filter((name) => name.endsWith('.so'))
+      .map((name) => path().join(this.#folder, name))
+      .flatMap((file) => {
+        const stat = fs().statSync(file, { throwIfNoEntry: false })
+        return stat === undefined ? [] : [{ file, bytes: stat.size, time: stat.mtimeMs }]
+      })
+      .toSorted((a, b) => a.time - b.time)
+    let bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    for (const file of files) {
+      if (bytes <= MOST_BYTES) return
+      if (file.file === newest) continue
+      for (const name of [file.file, `${file.file}.sum`]) fs().rmSync(name, { force: true })
+      bytes -= file.bytes
+    }
+  }
+}
+
+const sumOf = (file: string): string => crypto().createHash('sha256').update(fs().readFileSync(file)).digest('hex')
+
+/** Whether a library is this user's, and as it was written: to load another one could do anything. */
+const isWhole = (file: string): boolean => isOwn(file) && isOwn(`${file}.sum`) && fs().readFileSync(`${file}.sum`, 'utf8') === sumOf(file)
+
+/** Whether a file or folder belongs to this user, and nobody else may write to it. */
+function isOwn(file: string): boolean {
+  const stat = fs().statSync(file, { throwIfNoEntry: false })
+  return stat !== undefined && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0
+}
+
+/** A folder of this user's own, made if it is not there; null, with a message, if there is none. */
+function ownFolder(folder: string): string | null {
+  try {
+    fs().mkdirSync(folder, { recursive: true, mode: 0o700 })
+    fs().accessSync(folder, fs().constants.W_OK)
+    if (isOwn(folder)) return folder
+    console.warn(`tensorfx: others may write to ${folder}, so no compiled code is kept there.`)
+  } catch (error) {
+    console.warn(`tensorfx: no compiled code can be kept in ${folder} (${String(error)}).`)
+  }
+  return null
+}

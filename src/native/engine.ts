@@ -1,0 +1,150 @@
+// Kernels as C, compiled in the background by the machine's own compiler. WebAssembly computes until a library is there, and what has no C code for good; results are the same bits.
+import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
+import { checkCount, valueText } from '../protocol/index.ts'
+import { emitSource, whyKernelIsNotInC } from '../kernels/c/emitC.ts'
+import { currentEngine, setMachineEngine } from '../kernels/engine/engine.ts'
+import type { Kernel } from '../kernels/index.ts'
+import { isHeapShared } from '../kernels/memory/heap.ts'
+import { installSecondEngine } from '../kernels/run/compile.ts'
+import { Workshop, defaultFolder, findCompiler } from './compiler.ts'
+import { Library, loadKoffi } from './library.ts'
+import { NativeKernel } from './nativeKernel.ts'
+
+/** What {@link init} takes. */
+export interface NativeOptions {
+  /** The command of a C compiler, GCC or Clang. By default CC, or the first of cc, gcc and clang that answers. */
+  readonly compiler?: string
+  /** The folder in which libraries are kept for later processes; false keeps none. By default TENSORFX_CACHE_DIR, or `tensorfx` in the user's folder of caches. */
+  readonly cache?: string | false
+}
+
+/** A kernel that was compiled to C, or why it was not. */
+export interface NativeKernelReport {
+  readonly name: string
+  /** Why WebAssembly computes it; null if the library does, or will. */
+  readonly why: string | null
+  /** How many times faster the library is than WebAssembly, measured on the first calls; null before that. */
+  readonly gain: number | null
+}
+
+/** What {@link stats} returns. */
+export interface NativeStats {
+  /** The compiler; null before {@link init}. */
+  readonly compiler: { readonly command: string; readonly version: string } | null
+  /** Libraries that were compiled in this process, and those that an earlier one had left. */
+  readonly compiled: number
+  readonly found: number
+  /** Kernels that wait for the compiler. */
+  readonly pending: number
+  readonly kernels: readonly NativeKernelReport[]
+}
+
+/** At most so many kernels are one library: the compiler takes 50 to 200 ms for each. */
+const MOST_PER_LIBRARY = 16
+/** Milliseconds after the first kernel, in which others join it. */
+const GATHERING = 5
+
+let workshop: Workshop | null = null
+let enabled = false
+const counts = { compiled: 0, found: 0 }
+const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
+/** What waits, apart by whether a multiplication and an addition may be rounded once. */
+const waiting: { readonly kernel: NativeKernel; readonly fuses: boolean; readonly report: (typeof reports)[number] }[] = []
+let working: Promise<void> | null = null
+
+/**
+ * Lets kernels be compiled by the C compiler of this machine, in the background: each runs as WebAssembly until its library is there. Results are the same bits (but the sine and the cosine of
+ * angles beyond 1e5, which may differ in the last bit). Call it at the start of a program: kernels that were compiled before stay as they are. Node only.
+ *
+ * @throws UnsupportedError without a C compiler, without the package koffi, outside of Node, or where several threads compute.
+ * @example
+ * import * as native from 'tensorfx/native'
+ * await native.init()
+ */
+export async function init(options: NativeOptions = {}): Promise<void> {
+  checkCount('native.init', arguments, 1)
+  const { compiler, cache = defaultFolderHere() } = checkedOptions(options)
+  if (globalThis.process?.getBuiltinModule === undefined)
+    throw new UnsupportedError('native.init needs Node, whose processes can load compiled code: elsewhere WebAssembly computes.')
+  if (isHeapShared()) throw new UnsupportedError('native.init: compiled code runs on one thread: without setNumThreads, or without init.')
+  await loadKoffi()
+  workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
+  enabled = true
+  setMachineEngine(`native${workshop.compiler.lanes}`)
+  installSecondEngine(second)
+}
+
+const defaultFolderHere = (): string | false => (globalThis.process?.getBuiltinModule === undefined ? false : defaultFolder())
+
+function checkedOptions(options: NativeOptions): NativeOptions {
+  if (typeof options !== 'object' || options === null) throw new ArgumentError(`native.init: options must be an object, got ${valueText(options)}.`)
+  const { compiler, cache } = options
+  if (compiler !== undefined && (typeof compiler !== 'string' || compiler === ''))
+    throw new ArgumentError(`native.init: compiler must be a command, such as 'gcc', got ${valueText(compiler)}.`)
+  if (cache !== undefined && cache !== false && typeof cache !== 'string')
+    throw new ArgumentError(`native.init: cache must be a folder or false, got ${valueText(cache)}.`)
+  return options
+}
+
+/** Kernels that are compiled from now on stay with WebAssembly; those that have a library keep it. */
+export function stop(): void {
+  checkCount('native.stop', arguments, 0)
+  enabled = false
+  installSecondEngine(null)
+}
+
+/** Waits until no kernel waits for the compiler. */
+export async function ready(): Promise<void> {
+  checkCount('native.ready', arguments, 0)
+  for (let left = working; left !== null; left = working) await left
+}
+
+/** What was compiled. */
+export function stats(): NativeStats {
+  checkCount('native.stats', arguments, 0)
+  const compiler = workshop === null ? null : { command: workshop.compiler.command, version: workshop.compiler.version }
+  return {
+    compiler,
+    ...counts,
+    pending: waiting.length,
+    kernels: reports.map(({ kernel, name, why }) => ({ name, why, gain: kernel?.gain ?? null })),
+  }
+}
+
+/** What runs in the place of a kernel's function. */
+function second(wide: Kernel, wasm: (...args: number[]) => void, kernel: Kernel): (...args: number[]) => void {
+  const why = whyKernelIsNotInC(wide)
+  if (why !== null || !enabled) {
+    reports.push({ kernel: null, name: kernel.name, why })
+    return wasm
+  }
+  const native = new NativeKernel(wide, wasm, kernel)
+  const report = { kernel: native, name: kernel.name, why: null }
+  reports.push(report)
+  waiting.push({ kernel: native, fuses: currentEngine() === 'wasm-relaxed', report })
+  working ??= work().finally(() => (working = null))
+  return (...args) => native.call(args)
+}
+
+/** Compiles what waits, one library after the other. */
+async function work(): Promise<void> {
+  await new Promise((done) => setTimeout(done, GATHERING))
+  const made = present(workshop, 'a compiler')
+  for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
+    const { fuses } = first
+    const batch = waiting.filter((one) => one.fuses === fuses).slice(0, MOST_PER_LIBRARY)
+    try {
+      const named = batch.map(({ kernel }, i) => ({ kernel: kernel.kernel, name: `k${i}`, native: kernel }))
+      const { file, isNew } = await made.library(emitSource(named, fuses))
+      const library = new Library(file)
+      for (const { native, kernel, name } of named) native.native = library.kernel(name, kernel)
+      counts[isNew ? 'compiled' : 'found']++
+    } catch (error) {
+      const why = `no library: ${String(error)}`
+      if (!reports.some((report) => report.why?.startsWith('no library') === true))
+        console.warn(`tensorfx: some kernels stay with WebAssembly, which computes the same. ${why}`)
+      for (const { report } of batch) report.why = why
+    }
+    for (const one of batch) waiting.splice(waiting.indexOf(one), 1)
+  }
+}

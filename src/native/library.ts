@@ -1,0 +1,56 @@
+// Libraries of compiled kernels in this process. Kernels take addresses in the heap, so each library is told where the heap is, again whenever it has grown.
+import { UnsupportedError } from '../errors/index.ts'
+import { cSignature } from '../kernels/c/emitC.ts'
+import type { Kernel } from '../kernels/index.ts'
+import { heapMemory } from '../kernels/memory/heap.ts'
+
+type Run = (...args: number[]) => void
+
+/** What is used of koffi. */
+interface Koffi {
+  load(file: string): { func(name: string, result: string, parameters: readonly string[]): (...args: unknown[]) => unknown }
+}
+
+let koffi: Koffi | null = null
+
+/** Loads koffi, through which libraries are called. Throws UnsupportedError if it is not there. */
+export async function loadKoffi(): Promise<void> {
+  if (koffi !== null) return
+  try {
+    const name = 'koffi'
+    koffi = ((await import(name)) as { readonly default: Koffi }).default
+  } catch (cause) {
+    throw new UnsupportedError(
+      'native.init: compiled code is called through the package koffi: npm install koffi. WebAssembly computes the same without.',
+      { cause },
+    )
+  }
+}
+
+/** A library, and where it takes the heap to be. */
+export class Library {
+  readonly #library: ReturnType<Koffi['load']>
+  readonly #setHeap: (heap: Uint8Array) => unknown
+  #heap: ArrayBufferLike | null = null
+
+  constructor(file: string) {
+    if (koffi === null) throw new UnsupportedError('koffi is not loaded: await native.init() first.')
+    this.#library = koffi.load(file)
+    this.#setHeap = this.#library.func('tfx_setHeap', 'void', ['void *'])
+  }
+
+  /** The function of a kernel. */
+  kernel(name: string, kernel: Pick<Kernel, 'params' | 'scratch'>): Run {
+    const run = this.#library.func(name, 'void', cSignature(kernel))
+    const memory = heapMemory()
+    return (...args) => {
+      if (this.#heap !== memory.buffer) this.#moved(memory.buffer)
+      run(...args)
+    }
+  }
+
+  #moved(heap: ArrayBufferLike): void {
+    this.#setHeap(new Uint8Array(heap))
+    this.#heap = heap
+  }
+}
