@@ -9,6 +9,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'measures memory, from a heap that nothing has used': ['test/memory/{flat,soak,whole}.test.ts', 'test/fuzz/heap.test.ts'],
   'runs on a checked heap, which must be there from the first tensor on': ['test/fuzz/operators.test.ts'],
   'counts what all caches of kernels hold': ['test/kernels/run/boundedCache.test.ts'],
+  'chooses tiles for machine code, for the rest of its process': ['test/native/native.test.ts'],
   'registers an operator, which stays a member of tensors': ['test/ops/define/customOperator.test.ts'],
   'draws with Graphviz, whose code has trapped in processes that had run many other files': [
     'test/cli/graph.test.ts',
@@ -49,6 +50,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/fx/samples/**/*.test.ts',
     'test/pytorch/**/*.test.ts',
     'test/kernels/schedules/everySchedule.test.ts',
+    'test/kernels/c/emitC.test.ts',
     'test/dynamo/{loops,routing}.test.ts',
     'test/inductor/{accuracy,emission,winograd,zeroSizes}.test.ts',
     'test/ops/packedWeights.test.ts',

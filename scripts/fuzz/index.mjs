@@ -3,6 +3,7 @@
 //   --with makeFx|reinplace|aot   traces instead of compile
 //   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true
 //   --backend NAME       of compile; default inductor. 'webgpu' leaves to WebAssembly what has no shader
+//   --native             kernels are machine code too: each program runs again once that is compiled, and every call is compared with WebAssembly bit for bit
 //   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
   options: {
     with: { type: 'string', default: 'compile' },
     backend: { type: 'string', default: 'inductor' },
+    native: { type: 'boolean', default: false },
     debugger: { type: 'boolean', default: false },
     kinds: { type: 'string' },
     except: { type: 'string', default: '' },
@@ -33,6 +35,8 @@ if (values.backend === 'webgpu') {
   // Hundreds of graphs are made between two times that the program yields, and a driver on the CPU holds a megabyte for each kernel.
   await init({ fallback: 'wasm', limits: { kernels: 256 } })
 }
+const native = values.native ? await import(`${dist}/entries/native.js`) : null
+await native?.init({ check: true })
 if (values.debugger && values.with !== 'compile') throw new Error('--debugger compares compiled programs')
 const count = Number(positionals[0] ?? 500)
 const first = Number(positionals[1] ?? Math.floor(Math.random() * 1e6))
@@ -42,8 +46,15 @@ console.log(`${count} programs from seed ${first}, ${values.with}: ${kinds.join(
 const failures = []
 const start = performance.now()
 let ran = 0
+const run = (seed) => fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds, settings: values.debugger ? settings : null })
+/** Kernels are compiled for so many programs at a time. */
+const TOGETHER = 50
 for (let seed = first; seed < first + count && failures.length < Number(values.stop); seed++) {
-  const found = fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds, settings: values.debugger ? settings : null })
+  if (native !== null && (seed - first) % TOGETHER === 0) {
+    for (let early = seed; early < Math.min(seed + TOGETHER, first + count); early++) run(early)
+    await native.ready()
+  }
+  const found = run(seed)
   ran++
   // What a weak reference was asked for stays alive until the program yields.
   if (ran % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -58,4 +69,8 @@ const seconds = (performance.now() - start) / 1000
 console.log(
   `\n${ran} programs in ${seconds.toFixed(1)} s, ${failures.length} differ${failures.length === 0 ? '' : `: seeds ${failures.map((f) => f.seed).join(', ')}`}`,
 )
+if (native !== null) {
+  const { kernels, compiled } = native.stats()
+  console.log(`${kernels.filter(({ why }) => why === null).length} of ${kernels.length} kernels were machine code, in ${compiled} libraries`)
+}
 process.exitCode = failures.length === 0 ? 0 : 1

@@ -10,6 +10,7 @@
 //   emit/       loop IR as WebAssembly
 //   threads/    kernels in parts that threads share, and the pool of workers
 //   wgsl/       loop IR as shaders; imported by its path, so that programs without WebGPU do not carry it
+//   c/          loop IR as C, with the bits of WebAssembly; imported by its path, by the room native
 //   run/        kernels compiled, cached and called
 export {
   DTYPES,

@@ -88,7 +88,7 @@ export class Workshop {
     const file = path().join(this.#folder, `${name}.so`)
     if (isWhole(file)) return { file, isNew: false }
     fs().rmSync(file, { force: true })
-    const made = path().join(this.#folder, `${name}.${process.pid}`)
+    const made = path().join(this.#folder, `${name}.${crypto().randomUUID()}`)
     try {
       fs().writeFileSync(`${made}.c`, source, { mode: 0o600 })
       await this.#compile(`${made}.c`, made)

@@ -16,6 +16,8 @@ export interface NativeOptions {
   readonly compiler?: string
   /** The folder in which libraries are kept for later processes; false keeps none. By default TENSORFX_CACHE_DIR, or `tensorfx` in the user's folder of caches. */
   readonly cache?: string | false
+  /** Whether each kernel runs both ways at every call, on the same memory, and a difference in a bit is a KernelError that names the kernel. It is slow: for finding faults of compilers. */
+  readonly check?: boolean
 }
 
 /** A kernel that was compiled to C, or why it was not. */
@@ -46,6 +48,7 @@ const GATHERING = 5
 
 let workshop: Workshop | null = null
 let enabled = false
+let checks = false
 const counts = { compiled: 0, found: 0 }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
 /** What waits, apart by whether a multiplication and an addition may be rounded once. */
@@ -63,13 +66,14 @@ let working: Promise<void> | null = null
  */
 export async function init(options: NativeOptions = {}): Promise<void> {
   checkCount('native.init', arguments, 1)
-  const { compiler, cache = defaultFolderHere() } = checkedOptions(options)
+  const { compiler, cache = defaultFolderHere(), check = false } = checkedOptions(options)
   if (globalThis.process?.getBuiltinModule === undefined)
     throw new UnsupportedError('native.init needs Node, whose processes can load compiled code: elsewhere WebAssembly computes.')
   if (isHeapShared()) throw new UnsupportedError('native.init: compiled code runs on one thread: without setNumThreads, or without init.')
   await loadKoffi()
   workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
   enabled = true
+  checks = check
   setMachineEngine(`native${workshop.compiler.lanes}`)
   installSecondEngine(second)
 }
@@ -78,7 +82,8 @@ const defaultFolderHere = (): string | false => (globalThis.process?.getBuiltinM
 
 function checkedOptions(options: NativeOptions): NativeOptions {
   if (typeof options !== 'object' || options === null) throw new ArgumentError(`native.init: options must be an object, got ${valueText(options)}.`)
-  const { compiler, cache } = options
+  const { compiler, cache, check } = options
+  if (check !== undefined && typeof check !== 'boolean') throw new ArgumentError(`native.init: check must be true or false, got ${valueText(check)}.`)
   if (compiler !== undefined && (typeof compiler !== 'string' || compiler === ''))
     throw new ArgumentError(`native.init: compiler must be a command, such as 'gcc', got ${valueText(compiler)}.`)
   if (cache !== undefined && cache !== false && typeof cache !== 'string')
@@ -118,7 +123,7 @@ function second(wide: Kernel, wasm: (...args: number[]) => void, kernel: Kernel)
     reports.push({ kernel: null, name: kernel.name, why })
     return wasm
   }
-  const native = new NativeKernel(wide, wasm, kernel)
+  const native = new NativeKernel(wide, wasm, kernel, checks)
   const report = { kernel: native, name: kernel.name, why: null }
   reports.push(report)
   waiting.push({ kernel: native, fuses: currentEngine() === 'wasm-relaxed', report })

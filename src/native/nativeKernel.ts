@@ -1,5 +1,8 @@
 // A kernel with two functions that compute the same bits: that of WebAssembly, and that of a library once there is one. Which is faster is measured.
+import { KernelError } from '../kernels/index.ts'
 import type { Kernel, Param } from '../kernels/index.ts'
+import { scratchBytes } from '../kernels/ir/scratchLayout.ts'
+import { heapBytes } from '../kernels/memory/heap.ts'
 import { workOf } from '../kernels/threads/work.ts'
 import type { Work } from '../kernels/threads/work.ts'
 
@@ -13,6 +16,7 @@ const TRIALS = 12
 export class NativeKernel {
   readonly kernel: Kernel
   readonly #wasm: Run
+  readonly #checks: boolean
   readonly #work: Work
   readonly #positions: ReadonlyMap<Param, number>
   readonly #sizesAt: readonly number[]
@@ -23,10 +27,11 @@ export class NativeKernel {
   /** The least milliseconds for a unit of work: of WebAssembly, and of the library. */
   readonly #rates: [wasm: number, native: number] = [Infinity, Infinity]
 
-  /** `kernel` becomes C; `wasm` is the function of `ofWasm`, which has the same operands. */
-  constructor(kernel: Kernel, wasm: Run, ofWasm: Kernel) {
+  /** `kernel` becomes C; `wasm` is the function of `ofWasm`, which has the same operands. With `checks`, both run at every call and are compared. */
+  constructor(kernel: Kernel, wasm: Run, ofWasm: Kernel, checks: boolean) {
     this.kernel = kernel
     this.#wasm = wasm
+    this.#checks = checks
     this.#work = workOf(ofWasm.body)
     this.#positions = new Map(kernel.params.map((param, i) => [param, i]))
     this.#sizesAt = kernel.params.flatMap(({ kind }, i) => (kind === 'size' ? [i] : []))
@@ -48,6 +53,7 @@ export class NativeKernel {
   call(args: number[]): void {
     const native = this.#native
     if (native === null) return this.#wasm(...args)
+    if (this.#checks) return this.#compare(native, args)
     const work = this.#workIn(args)
     if (work < LEAST_WORK) return this.#wasm(...args)
     if (this.#trials < TRIALS) return this.#trial(native, args, work)
@@ -64,6 +70,30 @@ export class NativeKernel {
     this.#rates[which] = Math.min(this.#rates[which], (performance.now() - start) / work)
   }
 
+  /** Runs both on the same memory. Throws KernelError where a byte differs, but for scratch memory. */
+  #compare(native: Run, args: number[]): void {
+    const heap = heapBytes()
+    const before = heap.slice()
+    this.#wasm(...args)
+    const wanted = heap.slice()
+    heap.set(before)
+    native(...args)
+    const got = heap.slice()
+    const bytes = scratchBytes(this.kernel, (param) => args[this.#positions.get(param) ?? -1] ?? 0)
+    const scratch = args.at(-1) ?? 0
+    for (const memory of [wanted, got]) memory.fill(0, scratch, scratch + bytes)
+    if (Buffer.compare(wanted, got) === 0) return
+    const at = wanted.findIndex((byte, i) => byte !== got[i] && !isNaNAt(wanted, got, i))
+    if (at < 0) return
+    const buffers = this.kernel.params.flatMap((param, i) =>
+      param.kind === 'buffer' && (args[i] ?? 0) <= at ? [{ name: param.name, offset: at - (args[i] ?? 0) }] : [],
+    )
+    const nearest = buffers.toSorted((a, b) => a.offset - b.offset)[0]
+    throw new KernelError(
+      `the library of the kernel ${this.kernel.name} computes other bits than WebAssembly: first in byte ${nearest?.offset ?? at} of ${nearest?.name ?? 'the heap'}. This is a fault of the C compiler, or of tensorfx: report it with the output of native.stats().`,
+    )
+  }
+
   #workIn(args: readonly number[]): number {
     let isKnown = this.#lastWork >= 0
     this.#sizesAt.forEach((at, i) => {
@@ -75,4 +105,15 @@ export class NativeKernel {
     if (!isKnown) this.#lastWork = this.#work((param) => args[this.#positions.get(param) ?? -1] ?? 0)
     return this.#lastWork
   }
+}
+
+/** Whether both have a NaN there, whose sign and payload no engine promises: of float32, of float64, or of 16 bits. */
+function isNaNAt(a: Uint8Array, b: Uint8Array, at: number): boolean {
+  const both = (size: 2 | 4 | 8, is: (view: DataView) => boolean): boolean =>
+    [a, b].every((bytes) => is(new DataView(bytes.buffer, bytes.byteOffset + at - (at % size), size)))
+  return (
+    both(4, (view) => Number.isNaN(view.getFloat32(0, true))) ||
+    both(8, (view) => Number.isNaN(view.getFloat64(0, true))) ||
+    both(2, (view) => (view.getUint16(0, true) & 0x7fff) > 0x7c00)
+  )
 }
