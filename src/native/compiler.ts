@@ -1,4 +1,4 @@
-// The C compiler of this machine, and the libraries that it makes. A library is kept in a folder under a name that says what it was made from; one is used again only if nobody else can have
+// The C compiler of this machine, and the libraries that it makes. A library is kept in a folder under a name that says what it was made from; one is used again only if no other user can have
 // written it.
 import type { ChildProcess } from 'node:child_process'
 import { UnsupportedError } from '../errors/index.ts'
@@ -157,7 +157,7 @@ const sumOf = (file: string): string => crypto().createHash('sha256').update(fs(
 /** Whether a library is this user's, and as it was written: to load another one could do anything. */
 const isWhole = (file: string): boolean => isOwn(file) && isOwn(`${file}.sum`) && fs().readFileSync(`${file}.sum`, 'utf8') === sumOf(file)
 
-/** Whether a file or folder belongs to this user, and nobody else may write to it. */
+/** Whether a file or folder belongs to this user, and no other user may write to it. */
 function isOwn(file: string): boolean {
   const stat = fs().statSync(file, { throwIfNoEntry: false })
   return stat !== undefined && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0

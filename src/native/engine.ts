@@ -41,7 +41,7 @@ export interface NativeStats {
   readonly kernels: readonly NativeKernelReport[]
 }
 
-/** At most so many kernels are one library: the compiler takes 50 to 200 ms for each. */
+/** The most kernels of a library: the compiler takes 50 to 200 ms for each. */
 const MOST_PER_LIBRARY = 16
 /** Milliseconds after the first kernel, in which others join it. */
 const GATHERING = 5

@@ -33,6 +33,13 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
      console.log(typeof compileGraph, stats(), DeviceReadError.prototype instanceof Error, DeviceError.name)`,
     'function null true DeviceError',
   ],
+  './native': [
+    `import { ready, stats, stop } from 'tensorfx/native'
+     stop()
+     await ready()
+     console.log(JSON.stringify(stats()))`,
+    '{"compiler":null,"compiled":0,"found":0,"pending":0,"kernels":[]}',
+  ],
   './func': [
     `import { grad, jacrev, vmap } from 'tensorfx/func'
      const { tensor } = await import('./test/built/parts.mjs')

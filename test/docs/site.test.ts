@@ -79,7 +79,7 @@ describe('a program of the playground', () => {
 
 describe('the playground has', () => {
   /** Entries that need Node or other scripts, that only generated code imports, and groups of operators, which export nothing. */
-  const NOT_THERE = /^tensorfx\/(?:distributed|register|debug\/worker|rewriter\/runtime|lint-rules|package\.json|ops\/\w+)/
+  const NOT_THERE = /^tensorfx\/(?:distributed|native|register|debug\/worker|rewriter\/runtime|lint-rules|package\.json|ops\/\w+)/
 
   it('every entry point that runs in a page', () => {
     const text = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
