@@ -1,4 +1,5 @@
 // One walk of the tape, from the newest node to the oldest: which nodes run, how gradients add up, when hooks run, and what is freed.
+import { devices } from '../dispatch/index.ts'
 import { allocating } from '../kernels/index.ts'
 import { add } from '../ops/index.ts'
 import { PriorityQueue } from '../protocol/index.ts'
@@ -214,7 +215,8 @@ export class Walk {
     if (node.released) throw walkedBefore(node.name)
     backwardState.node = node
     allocating.node = node
-    const results = anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
+    const apply = (): readonly (Tensor | null)[] => (anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs))
+    const results = devices.operators === null ? apply() : devices.operators.forGradients(grads, apply)
     backwardState.node = null
     backwardState.onApplied?.(node, results, grads)
     for (let i = 0; i < targets.length; i++) {

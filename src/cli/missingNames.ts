@@ -25,7 +25,7 @@ export const MISSING_METHODS: Readonly<Record<string, string>> = {
   'this part of complex numbers is not here yet': `chalf is_conj`,
   'there are no sparse and no quantized tensors': `dense_dim dequantize indices int_repr is_quantized is_sparse q_scale q_zero_point qscheme smm sparse_dim sparse_mask sspaddmm to_dense to_sparse
     values`,
-  'there are no devices and no memory formats': `cpu cuda device dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
+  'a tensor is on the CPU or, with tensorfx/webgpu, on the graphics card: `x.to(device)` moves it; there are no memory formats': `cuda dim_order get_device is_cuda is_meta is_pinned layout pin_memory record_stream to_mkldnn xpu`,
   'dimensions have no names': `align_as align_to names refine_names rename rename_`,
   'a storage is internal: tensors have offset, strides, elementSize() and numel': `data_ptr is_set_to is_shared itemsize nbytes share_memory_ storage_offset storage_type untyped_storage version`,
   'another name is here: toArray, toTypedArray, ndim, numel, dtype, item, detach, t': `data is_nonzero is_same_size is_signed ndimension nelement new numpy tolist`,

@@ -6,6 +6,7 @@ import { allocating } from '../kernels/index.ts'
 import type { ComplexDType } from '../kernels/index.ts'
 import { anyComplex, anyRequiresGrad } from './args.ts'
 import { decomposed } from './decomposed.ts'
+import { devices, isOnDevice } from './devices.ts'
 import { observed } from './observed.ts'
 import type { OperatorObserver } from './observed.ts'
 import { complexUse } from '../tensor/index.ts'
@@ -111,16 +112,18 @@ export function withChangingNumbers<T>(fn: () => T): T {
 }
 
 /**
- * Whether anything but the caller hears of an operator on `args`: a mode, or a backward pass. If not, a composite may run a kernel that leaves out what only a
+ * Whether anything but the caller hears of an operator on `args`: a mode, a backward pass, or a device. If not, a composite may run a kernel that leaves out what only a
  * backward reads.
  */
-export const isWatched = (args: readonly Arg[]): boolean => dispatchState.mode !== null || (dispatchState.gradEnabled && anyRequiresGrad(args))
+export const isWatched = (args: readonly Arg[]): boolean =>
+  dispatchState.mode !== null || (dispatchState.gradEnabled && anyRequiresGrad(args)) || args.some(isOnDevice)
 
 /**
  * Calls an operator with normalized arguments (one per schema argument); one that takes complex numbers as they are, such as a view, with `asIs`. One function does both,
  * since each frame more takes one of the user's from a stack trace.
  */
 export function dispatch(op: OpDef, given: readonly Arg[], asIs = false): Result {
+  if (devices.operators !== null && devices.operators.begins(given)) return devices.operators.within(op, given, () => dispatch(op, given, asIs))
   if (complexUse.begun && !asIs && anyComplex(given)) return complexCall(op, given)
   if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
   const args = op.prepare === null ? given : op.prepare(given)
@@ -158,6 +161,8 @@ export function dispatchBelowAutograd(op: OpDef, args: readonly Arg[]): Result {
 /** Runs the eager implementation: the kernel, or the decomposition of an operator without a kernel of its own. */
 export function runKernel(op: OpDef, args: readonly Arg[]): Result {
   const { kernel } = op
+  const onDevice = devices.operators === null ? null : devices.operators.run(op, args)
+  if (onDevice !== null) return onDevice
   if (kernel !== null) {
     const { observer } = observed
     return observer === null ? callKernel(op, kernel, args) : callObserved(observer, op, kernel, args)

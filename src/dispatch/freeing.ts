@@ -25,6 +25,7 @@ export function disposeData(storage: Storage): void {
   const { lateData } = storage
   const free = (): void => disposeBlock(storage.block)
   if (lateData === null) free()
+  else if (lateData.onDevice !== undefined) lateData.onDevice.free()
   else lateData.arrive().then(free, () => undefined)
 }
 

@@ -1,10 +1,12 @@
-// tensorfx/webgpu: compiled graphs on the GPU. Importing it registers the backend 'webgpu'.
+// tensorfx/webgpu: tensors and compiled graphs on the GPU. Importing it registers the backend 'webgpu' and the device 'webgpu'.
 import { registerBackend } from '../dynamo/index.ts'
+import { devices } from '../dispatch/index.ts'
+import { deviceOperators } from '../inductor/webgpu/device.ts'
 import { webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
 import { installFx } from '../install/fx.ts'
 import { installTensors } from '../install/tensors.ts'
 
-export { description, init, loseDevice, profile, stats } from '../gpu/engine.ts'
+export { description, init, loseDevice, profile, stats, synchronize } from '../gpu/engine.ts'
 export type { KernelTime } from '../gpu/clock.ts'
 export type { DeviceProfile } from '../gpu/engine.ts'
 export type { DeviceLimits, DeviceStats, InitOptions } from '../gpu/device.ts'
@@ -15,3 +17,4 @@ export type { DeviceKernel, WebgpuCode } from '../inductor/webgpu/deviceGraph.ts
 installFx()
 installTensors()
 registerBackend('webgpu', webgpuBackend, { module: 'tensorfx/webgpu', staticShapes: true })
+devices.operators = deviceOperators

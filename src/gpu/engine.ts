@@ -60,6 +60,16 @@ export class Engine {
     return this.#answer
   }
 
+  /** Asks and goes on. `ended` gets what went wrong, or null, before any later request is answered. */
+  post(request: DeviceRequest, ended: (error: unknown) => void): void {
+    if (this.#thread !== null) this.#thread.post(request, ended)
+    else
+      this.ask(request).then(
+        () => ended(null),
+        (error: unknown) => ended(error),
+      )
+  }
+
   /** Gives the GPU back when what it does now is done. */
   close(): void {
     this.#thread?.close()
@@ -111,6 +121,11 @@ export function engineNow(): Engine {
   const engine = open(lastOptions)
   if (engine.last === null && engine.canWait) engine.askNow({ kind: 'open', options: engine.options })
   return engine
+}
+
+/** Resolves when the GPU has done all that it was asked for. Throws what went wrong with the device, not with single tensors: their reads throw that. PyTorch's `torch.cuda.synchronize`. */
+export async function synchronize(): Promise<void> {
+  await current?.ask({ kind: 'read', heap: null, reads: [] })
 }
 
 /** What has been done on the GPU since `init`; null before. */

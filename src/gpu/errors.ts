@@ -18,9 +18,9 @@ export class DeviceError extends TensorfxError {
 }
 
 /**
- * the GPU was lost: the driver was reset, the page went to the background, a kernel took too long, or the device was destroyed. What lay on it is gone, but tensors of the program do not lie there.
+ * the GPU was lost: the driver was reset, the page went to the background, a kernel took too long, or the device was destroyed. What lay on it is gone, and with it the tensors whose device is 'webgpu'.
  *
- * Fix: repeat the call, which asks for the GPU again. If it happens again with the same kernels, which the message names, these take too long: compile smaller graphs.
+ * Fix: repeat the call, which asks for the GPU again, and make such tensors again. If it happens again with the same kernels, which the message names, these take too long: compile smaller graphs.
  */
 export class DeviceLostError extends TensorfxError {
   /** Why, as the browser or the driver says it, 'destroyed' or 'unknown'; 'timeout' if the GPU's thread did not answer. */

@@ -3,8 +3,9 @@ import { InternalError } from '../errors/index.ts'
 import { countsNow, requestDevice } from './device.ts'
 import type { KernelTime } from './clock.ts'
 import type { Device, InitOptions } from './device.ts'
+import { DeviceHeap, heapLost } from './heap.ts'
 import { DeviceProgram } from './program.ts'
-import type { CreateRequest, DeviceAnswer, DeviceRequest, LoseRequest, RunRequest } from './requests.ts'
+import type { CallRequest, CreateRequest, DeviceAnswer, DeviceRequest, HeapMemory, LoseRequest, RunRequest } from './requests.ts'
 
 const NONE: DeviceAnswer['words'] = []
 
@@ -15,6 +16,7 @@ export class DeviceHost {
   readonly #sources = new Map<number, CreateRequest>()
   readonly #programs = new Map<number, DeviceProgram>()
   #times: readonly KernelTime[] = []
+  #heap: DeviceHeap | null = null
   #isLostNext = false
   #last: Promise<unknown> = Promise.resolve()
 
@@ -24,7 +26,7 @@ export class DeviceHost {
     this.#last = answer.catch(() => undefined)
     const words = await answer
     const times = request.kind === 'profile' ? this.#times : []
-    return { words, stats: countsNow(), description: this.#device?.description ?? '', times }
+    return { words, stats: countsNow(), description: this.#device?.description ?? '', bytes: this.#device?.bytes ?? 0, times }
   }
 
   async #carryOut(request: DeviceRequest): Promise<DeviceAnswer['words']> {
@@ -38,6 +40,13 @@ export class DeviceHost {
         return NONE
       case 'run':
         return this.#run(request)
+      case 'write':
+        ;(await (await this.#heapOf(request.heap)).copier(request.heap)).upload(request.start, request.words)
+        return NONE
+      case 'call':
+        return this.#call(request)
+      case 'read':
+        return request.heap === null ? NONE : (await (await this.#heapOf(request.heap)).copier(request.heap)).run(0, 0, request.reads)
       case 'release':
         this.#sources.delete(request.program)
         this.#programs.get(request.program)?.destroy()
@@ -48,31 +57,61 @@ export class DeviceHost {
       case 'profile':
         return this.#profile(request.isOn)
       case 'close':
-        for (const program of this.#programs.values()) program.destroy()
-        this.#programs.clear()
+        this.#clear()
         return this.#lose({ kind: 'lose', when: 'now' })
     }
   }
 
   async #ready(): Promise<Device> {
     if (this.#device !== null && this.#device.lost === null) return this.#device
-    for (const program of this.#programs.values()) program.destroy()
-    this.#programs.clear()
+    this.#clear()
     this.#device = await requestDevice(this.#options)
     return this.#device
+  }
+
+  #clear(): void {
+    for (const program of this.#programs.values()) program.destroy()
+    this.#programs.clear()
+    this.#heap?.destroy()
+  }
+
+  /** The memory of tensors. Throws DeviceLostError if it was lost; memory of a higher number is new. */
+  async #heapOf({ number }: HeapMemory): Promise<DeviceHeap> {
+    const device = await this.#ready()
+    if (this.#heap === null || number > this.#heap.number) {
+      this.#heap?.destroy()
+      this.#heap = new DeviceHeap(number, device)
+    }
+    if (this.#heap.number !== number || this.#heap.device !== device) throw heapLost()
+    return this.#heap
+  }
+
+  async #call({ heap: memory, program: number, uniforms, from, to, reads }: CallRequest): Promise<DeviceAnswer['words']> {
+    const heap = await this.#heapOf(memory)
+    const program = await this.#programOf(number, heap)
+    program.moveTo(await heap.buffer(memory))
+    program.setUniforms(from, uniforms)
+    this.#loseNext()
+    return program.run(from, to, reads)
+  }
+
+  #loseNext(): void {
+    if (!this.#isLostNext) return
+    this.#isLostNext = false
+    this.#device?.gpu.destroy()
   }
 
   async #create(request: CreateRequest): Promise<void> {
     this.#sources.set(request.program, request)
     try {
-      await this.#programOf(request.program)
+      await this.#programOf(request.program, request.onHeap === null ? null : await this.#heapOf(request.onHeap))
     } catch (error) {
       this.#sources.delete(request.program)
       throw error
     }
   }
 
-  async #programOf(number: number): Promise<DeviceProgram> {
+  async #programOf(number: number, heap: DeviceHeap | null = null): Promise<DeviceProgram> {
     const device = await this.#ready()
     const known = this.#programs.get(number)
     if (known !== undefined) {
@@ -84,7 +123,8 @@ export class DeviceHost {
     const source = this.#sources.get(number)
     if (source === undefined) throw new InternalError(`the GPU was asked for program ${number}, which was not made`)
     this.#makeRoom(device, source.dispatches.length)
-    const made = await DeviceProgram.create(device, source.dispatches, source.words)
+    const memory = heap === null || source.onHeap === null ? source.words : await heap.buffer(source.onHeap)
+    const made = await DeviceProgram.create(device, source.dispatches, memory)
     this.#programs.set(number, made)
     return made
   }
@@ -109,10 +149,7 @@ export class DeviceHost {
     const program = await this.#programOf(number)
     for (const { start, words } of uploads) program.upload(start, words)
     for (const { dispatch, at, bits } of numbers) program.setNumber(dispatch, at, bits)
-    if (this.#isLostNext) {
-      this.#isLostNext = false
-      this.#device?.gpu.destroy()
-    }
+    this.#loseNext()
     return program.run(from, to, reads)
   }
 

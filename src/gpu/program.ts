@@ -78,26 +78,28 @@ function workgroupsFor(device: Device, dispatch: Dispatch): readonly [number, nu
 export class DeviceProgram {
   readonly device: Device
   readonly dispatches: readonly Dispatch[]
-  readonly #slab: GPUBuffer
+  #slab: GPUBuffer
+  readonly #ownsSlab: boolean
   readonly #uniforms: GPUBuffer | null
   readonly #starts: readonly number[]
-  readonly #pipelines: readonly Pipeline[]
+  #pipelines: readonly Pipeline[]
   #staging: GPUBuffer | null = null
   /** Whether a call has run some of the dispatches, and will run the rest on what these left in memory. */
   isWithinCall = false
 
-  private constructor(device: Device, dispatches: readonly Dispatch[], parts: Pick<DeviceParts, 'slab' | 'uniforms' | 'starts' | 'pipelines'>) {
+  private constructor(device: Device, dispatches: readonly Dispatch[], parts: DeviceParts) {
     this.device = device
     this.dispatches = dispatches
     this.#slab = parts.slab
+    this.#ownsSlab = parts.ownsSlab
     this.#uniforms = parts.uniforms
     this.#starts = parts.starts
     this.#pipelines = parts.pipelines
   }
 
-  /** Takes memory for `words` words, and compiles the shaders. Throws DeviceError. */
-  static async create(device: Device, dispatches: readonly Dispatch[], words: number): Promise<DeviceProgram> {
-    const bytes = Math.max(16, words * 4)
+  /** Takes memory for `memory` words, or computes in a buffer that is there, and compiles the shaders. Throws DeviceError. */
+  static async create(device: Device, dispatches: readonly Dispatch[], memory: number | GPUBuffer): Promise<DeviceProgram> {
+    const bytes = typeof memory === 'number' ? Math.max(16, memory * 4) : 0
     if (bytes > device.bytes)
       throw new DeviceError(
         `WebGPU: the graph needs ${bytes} bytes on the GPU, but a binding there has at most ${device.bytes} (maxStorageBufferBindingSize). Compile smaller graphs or batches.`,
@@ -111,24 +113,39 @@ export class DeviceProgram {
       starts.push(end)
       end += Math.ceil((dispatch.words.length * 4) / align) * align
     }
-    const slab = await newBuffer(device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
+    const slab = typeof memory === 'number' ? await newSlab(device, bytes) : memory
     const uniforms = end === 0 ? null : await newBuffer(device, end + UNIFORM_ALIGN, USAGE.uniform | USAGE.copyTarget)
-    const bound = dispatches.map((dispatch, i): Pipeline => {
-      const size = Math.ceil(dispatch.words.length / 4) * 16
-      const entries = [
-        { binding: 0, resource: { buffer: slab } },
-        { binding: 1, resource: { buffer: uniforms ?? slab, offset: starts[i] ?? 0, size } },
-      ]
-      count({ bindGroups: 1 })
-      return {
-        pipeline: present(pipelines[i]),
-        group: device.gpu.createBindGroup({ layout: device.layout, entries }),
-        workgroups: present(workgroups[i]),
-      }
-    })
-    const program = new DeviceProgram(device, dispatches, { slab, uniforms, starts, pipelines: bound })
+    const unbound = pipelines.map((pipeline, i) => ({ pipeline, workgroups: present(workgroups[i]) }))
+    const parts = { slab, ownsSlab: typeof memory === 'number', uniforms, starts, pipelines: [] }
+    const program = new DeviceProgram(device, dispatches, parts)
+    program.#bind(unbound)
     dispatches.forEach((dispatch, i) => program.#writeUniforms(i, dispatch.words))
     return program
+  }
+
+  #bind(pipelines: readonly Omit<Pipeline, 'group'>[]): void {
+    const { gpu, layout } = this.device
+    this.#pipelines = pipelines.map(({ pipeline, workgroups }, i): Pipeline => {
+      const size = Math.ceil(present(this.dispatches[i]).words.length / 4) * 16
+      const entries = [
+        { binding: 0, resource: { buffer: this.#slab } },
+        { binding: 1, resource: { buffer: this.#uniforms ?? this.#slab, offset: this.#starts[i] ?? 0, size } },
+      ]
+      count({ bindGroups: 1 })
+      return { pipeline, workgroups, group: gpu.createBindGroup({ layout, entries }) }
+    })
+  }
+
+  /** Computes in another buffer from now on. */
+  moveTo(slab: GPUBuffer): void {
+    if (slab === this.#slab) return
+    this.#slab = slab
+    this.#bind(this.#pipelines)
+  }
+
+  /** Sets what the uniforms of dispatches hold, from the first on. */
+  setUniforms(first: number, uniforms: readonly Uint32Array<ArrayBuffer>[]): void {
+    uniforms.forEach((words, i) => this.#writeUniforms(first + i, words))
   }
 
   #writeUniforms(dispatch: number, words: Uint32Array<ArrayBuffer>, at = 0): void {
@@ -166,7 +183,7 @@ export class DeviceProgram {
 
   /** Frees its memory. */
   destroy(): void {
-    for (const buffer of [this.#slab, this.#uniforms, this.#staging]) if (buffer !== null) freeBuffer(buffer)
+    for (const buffer of [this.#ownsSlab ? this.#slab : null, this.#uniforms, this.#staging]) if (buffer !== null) freeBuffer(buffer)
     this.#staging = null
   }
 
@@ -269,6 +286,7 @@ export class DeviceProgram {
 
 interface DeviceParts {
   readonly slab: GPUBuffer
+  readonly ownsSlab: boolean
   readonly uniforms: GPUBuffer | null
   readonly starts: readonly number[]
   readonly pipelines: readonly Pipeline[]
@@ -301,7 +319,12 @@ async function newBuffer(device: Device, size: number, usage: number): Promise<G
   return made
 }
 
-function freeBuffer(buffer: GPUBuffer): void {
+/** Takes memory that kernels compute in. Throws DeviceError if there is none. */
+export const newSlab = async (device: Device, bytes: number): Promise<GPUBuffer> =>
+  newBuffer(device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
+
+/** Gives memory back. */
+export function freeBuffer(buffer: GPUBuffer): void {
   count({ buffers: -1, bytes: -buffer.size })
   buffer.destroy()
 }

@@ -48,6 +48,8 @@ export interface CreateRequest {
   readonly program: number
   readonly dispatches: readonly Dispatch[]
   readonly words: number
+  /** Set for a program that computes in the memory of tensors and has none of its own. */
+  readonly onHeap: HeapMemory | null
 }
 
 /** Copies words there, runs the dispatches `from` up to `to`, and answers with the words of `reads`. */
@@ -58,6 +60,37 @@ export interface RunRequest {
   readonly numbers: readonly NumberWord[]
   readonly from: number
   readonly to: number
+  readonly reads: readonly WordRange[]
+}
+
+/** The memory of tensors that stay on the GPU: its number, which a memory after a lost GPU does not share, and how many words it must have. */
+export interface HeapMemory {
+  readonly number: number
+  readonly words: number
+}
+
+/** Copies words to the memory of tensors. */
+export interface WriteRequest extends Upload {
+  readonly kind: 'write'
+  readonly heap: HeapMemory
+}
+
+/** Runs the dispatches `from` up to `to` of a program on the memory of tensors, with these uniforms, and answers with the words of `reads`. */
+export interface CallRequest {
+  readonly kind: 'call'
+  readonly heap: HeapMemory
+  readonly program: number
+  readonly uniforms: readonly Uint32Array<ArrayBuffer>[]
+  readonly from: number
+  readonly to: number
+  readonly reads: readonly WordRange[]
+}
+
+/** Answers with words of the memory of tensors. */
+export interface ReadRequest {
+  readonly kind: 'read'
+  /** Null to wait only for what was asked before. */
+  readonly heap: HeapMemory | null
   readonly reads: readonly WordRange[]
 }
 
@@ -84,12 +117,24 @@ export interface CloseRequest {
   readonly kind: 'close'
 }
 
-export type DeviceRequest = OpenRequest | CreateRequest | RunRequest | ReleaseRequest | LoseRequest | ProfileRequest | CloseRequest
+export type DeviceRequest =
+  | OpenRequest
+  | CreateRequest
+  | RunRequest
+  | WriteRequest
+  | CallRequest
+  | ReadRequest
+  | ReleaseRequest
+  | LoseRequest
+  | ProfileRequest
+  | CloseRequest
 
 export interface DeviceAnswer {
   /** What a run has read. */
   readonly words: readonly Uint32Array<ArrayBuffer>[]
   readonly stats: DeviceStats
+  /** The most bytes of the memory of tensors. */
+  readonly bytes: number
   /** What the driver says of the GPU. */
   readonly description: string
   /** The times of kernels, for the request that ends their measurement. */

@@ -55,10 +55,21 @@ export const threadEntry: Script = scriptAt(() => new URL('../entries/webgpuThre
 /** How long the thread may take to read its modules, in milliseconds. */
 const START = 60_000
 
+/** How many requests may be on their way. */
+const WAITING = 256
+
+const closed = (): DeviceLostError => new DeviceLostError('WebGPU: the thread of the GPU has ended. Call await init() again.', 'destroyed')
+
 const threadsHere = (): ReturnType<typeof workerThreads<ThreadStart, ThreadAnswer, ThreadRequest>> => workerThreads()
 
 /** Whether the GPU can have a thread that this one waits for. */
 export const hasThreads = (): boolean => threadsHere() !== null
+
+/** What is moved to the thread, rather than copied. */
+function sentWith(request: DeviceRequest): ArrayBuffer[] {
+  if (request.kind === 'run') return request.uploads.map(({ words }) => words.buffer)
+  return request.kind === 'write' ? [request.words.buffer] : []
+}
 
 /** A thread that has the GPU. */
 export class DeviceThread {
@@ -67,6 +78,8 @@ export class DeviceThread {
   readonly #send: (request: ThreadRequest) => void
   readonly #receive: () => ThreadAnswer | undefined
   readonly #end: () => void
+  /** Who hears of the answers that nothing waits for, by their numbers. */
+  readonly #posted = new Map<number, (error: unknown) => void>()
   #asked = 0
   #isClosed = false
 
@@ -86,7 +99,7 @@ export class DeviceThread {
     }
     worker.on('error', ended)
     worker.on('exit', ended)
-    this.#send = (asked) => worker.postMessage(asked, asked.request.kind === 'run' ? asked.request.uploads.map(({ words }) => words.buffer) : [])
+    this.#send = (asked) => worker.postMessage(asked, sentWith(asked.request))
     this.#receive = () => threads.receiveMessageOnPort(port1)?.message
     // It ends itself when it is done: a thread that is terminated while WebGPU's package works takes the process with it.
     this.#end = () => worker.postMessage({ number: 0, request: { kind: 'close' } })
@@ -99,7 +112,7 @@ export class DeviceThread {
 
   /** Sends a request and waits for the answer. Throws the errors of `DeviceHost.answer`, and DeviceLostError if there is no answer in time. */
   ask(request: DeviceRequest): DeviceAnswer {
-    if (this.#isClosed) throw new DeviceLostError('WebGPU: the thread of the GPU has ended. Call await init() again.', 'destroyed')
+    if (this.#isClosed) throw closed()
     const number = ++this.#asked
     this.#send({ number, request })
     const limit = Atomics.load(this.#answers, 1) === 0 ? Math.max(START, this.#timeout) : this.#timeout
@@ -115,6 +128,23 @@ export class DeviceThread {
     throw errorOf(message.failure)
   }
 
+  /** Sends a request and goes on. `ended` gets what went wrong, or null, when a later call hears of it: before any later request is answered. */
+  post(request: DeviceRequest, ended: (error: unknown) => void): void {
+    if (this.#isClosed) throw closed()
+    const number = ++this.#asked
+    this.#posted.set(number, ended)
+    this.#send({ number, request })
+    for (let message = this.#receive(); message !== undefined; message = this.#receive()) this.#pass(message)
+    // A program that never waits would fill the thread's memory.
+    if (this.#posted.size > WAITING) this.ask({ kind: 'read', heap: null, reads: [] })
+  }
+
+  /** An answer that nothing waits for. */
+  #pass(message: ThreadAnswer): void {
+    this.#posted.get(message.number)?.(message.ok ? null : errorOf(message.failure))
+    this.#posted.delete(message.number)
+  }
+
   /** Waits for the answer to a request; null if it does not come in time. An answer to an earlier request, which an error kept from being taken, is passed over. */
   #answerTo(number: number, limit: number): ThreadAnswer | null {
     const end = performance.now() + limit
@@ -122,7 +152,10 @@ export class DeviceThread {
       const known = Atomics.load(this.#answers, 0)
       const message = this.#receive()
       if (message?.number === number) return message
-      if (message !== undefined) continue
+      if (message !== undefined) {
+        this.#pass(message)
+        continue
+      }
       const left = end - performance.now()
       if (left <= 0) return null
       Atomics.wait(this.#answers, 0, known, left)

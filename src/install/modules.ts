@@ -8,7 +8,7 @@ import { registerPytreeNode } from '../pytree/index.ts'
 import { markCopy } from './copies.ts'
 import { OTHER_LIBRARIES } from './otherLibraries.ts'
 
-const NO_MODULE_DEVICES = 'leave it out, as there are no devices here'
+const NO_MODULE_DEVICES = "write model.to('cpu'), or import tensorfx/webgpu and write model.to('webgpu')"
 
 const INSTEAD_OF_MODULE = new Map<string, string>([
   ...Object.entries(OTHER_LIBRARIES.module),

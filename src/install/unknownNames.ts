@@ -2,7 +2,7 @@
 import { OTHER_LIBRARIES } from './otherLibraries.ts'
 import { addTensorNames } from './tensorNames.ts'
 
-const NO_DEVICES = 'there are no devices here: tensors live in one memory, and every operator runs where it is'
+const CARD = "import tensorfx/webgpu and write x.to('webgpu') for the graphics card"
 
 const INSTEAD_OF_TENSOR = new Map<string, string>([
   ...Object.entries(OTHER_LIBRARIES.tensor),
@@ -12,9 +12,8 @@ const INSTEAD_OF_TENSOR = new Map<string, string>([
   ['tolist', 'write x.toArray()'],
   ['data', 'x.detach() is the same memory without history; write into x within torch.noGrad(() => …)'],
   ['nelement', 'x.numel is a property'],
-  ['device', NO_DEVICES],
-  ['cuda', `leave it out, as ${NO_DEVICES}`],
-  ['cpu', `leave it out, as ${NO_DEVICES}`],
+  ['cuda', CARD],
+  ['is_cuda', CARD],
   ['ndimension', 'write x.ndim'],
   ['H', 'write x.t()'],
 ])

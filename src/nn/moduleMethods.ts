@@ -1,6 +1,7 @@
 // Methods of modules that graphs without tensors can do without: other dtypes, and hooks on gradients and state dicts.
 import { Function, noGrad } from '../autograd/index.ts'
 import type { FunctionContext } from '../autograd/index.ts'
+import { isDevice, moved } from '../dispatch/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { dtypeInfo, isDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
@@ -11,6 +12,7 @@ import { checkCallable, checkMethod, isCallable, valueText } from '../protocol/i
 import type { TensorLike } from '../protocol/index.ts'
 import { treeFlatten, treeUnflatten } from '../pytree/index.ts'
 import { Tensor } from '../tensor/index.ts'
+import type { Device } from '../tensor/index.ts'
 
 /** Called in backward with the gradients of a module's tensor arguments and of its results. A returned array replaces the former. */
 export type FullBackwardHook = (
@@ -26,10 +28,10 @@ export type StateHook = (module: Module, state: Map<string, TensorLike>, prefix:
 declare module '../module/module.ts' {
   interface Module {
     /**
-     * Converts all floating-point parameters and buffers, in this module and below. They become new tensors: make optimizers afterwards. Throws ArgumentError for
-     * anything but a floating-point dtype (there are no devices). PyTorch's `Module.to`.
+     * Converts all floating-point parameters and buffers, in this module and below, or moves all of them to a device ('cpu'; 'webgpu' with tensorfx/webgpu). They become new tensors: make optimizers
+     * afterwards. Throws ArgumentError for anything but a floating-point dtype or a device. PyTorch's `Module.to`.
      */
-    to(dtype: DType): this
+    to(target: DType | Device, dtype?: DType): this
     /** `to('float32')` */
     float(): this
     /** `to('float64')` */
@@ -54,15 +56,24 @@ declare module '../module/module.ts' {
 
 function convert(module: Module, dtype: DType): void {
   if (!isDType(dtype) || !dtypeInfo[dtype].floating)
-    throw new ArgumentError(`Module.to: expected a floating-point dtype such as 'float16', got ${valueText(dtype)}. There are no devices here.`)
+    throw new ArgumentError(`Module.to: expected a floating-point dtype such as 'float16' or a device ('cpu', 'webgpu'), got ${valueText(dtype)}.`)
+  replaceTensors(
+    module,
+    (tensor) => dtypeInfo[tensor.dtype].floating && tensor.dtype !== dtype,
+    (tensor) => to(tensor, dtype),
+  )
+}
+
+/** Gives the module and those below other parameters and buffers, in place of those that are concerned. */
+function replaceTensors(module: Module, concerns: (tensor: Tensor) => boolean, other: (tensor: Tensor) => Tensor): void {
   const made = new Map<Tensor, Tensor>()
   for (const part of module.modules()) {
     for (const [name, tensor] of [...part.ownParameters(), ...part.ownBuffers()]) {
-      if (!(tensor instanceof Tensor) || !dtypeInfo[tensor.dtype].floating || tensor.dtype === dtype) continue
+      if (!(tensor instanceof Tensor) || !concerns(tensor)) continue
       const known = made.get(tensor)
-      const other = known ?? noGrad(() => (tensor.isParameter ? to(tensor, dtype).asParameter(tensor.requiresGrad) : to(tensor, dtype)))
-      made.set(tensor, other)
-      setAttribute(part, name, other)
+      const next = known ?? noGrad(() => (tensor.isParameter ? other(tensor).asParameter(tensor.requiresGrad) : other(tensor)))
+      made.set(tensor, next)
+      setAttribute(part, name, next)
     }
   }
 }
@@ -151,9 +162,16 @@ function backwardHook(module: Module, hook: FullBackwardHook): RemovableHandle {
 
 /** Methods that the composition root gives to Module. */
 export const moduleMethods: object = {
-  to(this: Module, dtype: DType): Module {
-    checkMethod(this, 'Module.to', arguments, 1)
-    convert(this, dtype)
+  to(this: Module, target: DType | Device, dtype?: DType): Module {
+    checkMethod(this, 'Module.to', arguments, 2)
+    if (dtype !== undefined) convert(this, dtype)
+    if (!isDevice(target)) convert(this, target)
+    else
+      replaceTensors(
+        this,
+        (tensor) => tensor.device !== target,
+        (tensor) => moved('Module.to', tensor, target),
+      )
     return this
   },
   float(this: Module): Module {

@@ -55,7 +55,12 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
   protected override newState(parameter: Tensor): ParamState {
     return {
       step: 0,
-      ...Object.fromEntries([...shapesOf(parameter)].map(([name, shape]) => [name, withoutModes(() => zeros(shape, { dtype: parameter.dtype }))])),
+      ...Object.fromEntries(
+        [...shapesOf(parameter)].map(([name, shape]) => [
+          name,
+          withoutModes(() => zeros(shape, { dtype: parameter.dtype, device: parameter.device })),
+        ]),
+      ),
     }
   }
 

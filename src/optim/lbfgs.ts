@@ -138,7 +138,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const { params, lr, maxIter, toleranceGrad, toleranceChange, historySize, lineSearchFn } = group
     const maxEval = group.maxEval ?? Math.floor((maxIter * 5) / 4)
     const state = this.stateOf<LBFGSState>(first, group)
-    const flatGrad = (): Tensor => cat(params.map((p) => reshape(p.grad ?? zeros(p.shape, { dtype: p.dtype }), [-1])))
+    const flatGrad = (): Tensor => cat(params.map((p) => reshape(p.grad ?? zeros(p.shape, { dtype: p.dtype, device: p.device }), [-1])))
     const evaluate = (): { readonly result: T; readonly f: number; readonly g: Tensor } => {
       const result = closureResult(this.className, closure)
       state.funcEvals++

@@ -363,7 +363,7 @@ export function descent(
 
 /** Zeros for a parameter's state. They outlive the step, so they are real tensors even while compile captures; fake only for a fake parameter. */
 export function stateZeros(parameter: Tensor): Tensor {
-  return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype }))
+  return parameter.isFake ? zerosLike(parameter) : withoutModes(() => zeros(parameter.shape, { dtype: parameter.dtype, device: parameter.device }))
 }
 
 /** What was probably meant by something that is not a list of parameters. */

@@ -46,7 +46,7 @@ export const OPTION_ALIASES: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** What to say about options of PyTorch that have no counterpart. */
-const NO_DEVICES = 'there are no devices here'
+const NO_DEVICES = 'operators run where their tensors are'
 const NO_CHANGE = 'it would change nothing here'
 const ABSENT: Readonly<Record<string, string>> = { device: NO_DEVICES, pin_memory: NO_DEVICES, foreach: NO_CHANGE, fused: NO_CHANGE }
 

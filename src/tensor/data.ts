@@ -8,6 +8,7 @@ import type { ComplexNumber } from './complexNumbers.ts'
 import { elementAt, exactElementAt, exactElements, readElements, windowOf } from './elements.ts'
 import { formatTensor } from './print.ts'
 import { formatShape, wrapDim } from './shape.ts'
+import { Storage } from './storage.ts'
 import { Tensor } from './tensor.ts'
 
 /** A tensor as JSON: what `JSON.stringify` writes. `torch.tensor(data, { dtype }).reshape(shape)` makes the tensor again. */
@@ -101,6 +102,21 @@ function onlyElement(tensor: Tensor): number | boolean | ComplexNumber {
   return tensor.dtype === 'bool' ? value !== 0 : value
 }
 
+/** The tensor when its data is here; of one on a device a copy of what it holds now. */
+async function arrived(tensor: Tensor): Promise<Tensor> {
+  const { storage } = tensor
+  const late = tensor.isFake ? null : tensor.realize().lateData
+  if (storage === null || late === null) return tensor
+  if (late.onDevice === undefined) {
+    await late.arrive()
+    return tensor
+  }
+  const bytes = await late.onDevice.readLater()
+  const copy = Storage.allocate(bytes.length, tensor.sizes, tensor.dtype)
+  copy.writeBytes(bytes)
+  return new Tensor(tensor.sizes, tensor.dtype, copy, tensor.steps, tensor.offset)
+}
+
 /** What modes set: what a program reads of a tensor without data, by `item()` or with `whole` by `toArray()`. Undefined: nothing, which is an error. */
 export const valuesOfFakes: { read: ((tensor: Tensor, whole: boolean) => unknown) | null } = { read: null }
 
@@ -136,18 +152,15 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   },
   async itemAsync(this: Tensor): Promise<unknown> {
     checkMethod(this, 'itemAsync', arguments, 0)
-    await this.storage?.lateData?.arrive()
-    return this.item()
+    return (await arrived(this)).item()
   },
   async toArrayAsync(this: Tensor): Promise<unknown> {
     checkMethod(this, 'toArrayAsync', arguments, 0)
-    await this.storage?.lateData?.arrive()
-    return this.toArray()
+    return (await arrived(this)).toArray()
   },
   async toTypedArrayAsync(this: Tensor): Promise<TypedArray> {
     checkMethod(this, 'toTypedArrayAsync', arguments, 0)
-    await this.storage?.lateData?.arrive()
-    return this.toTypedArray()
+    return (await arrived(this)).toTypedArray()
   },
   toJSON(this: Tensor): TensorJson {
     const numbers = readElements(this)

@@ -18,10 +18,12 @@ export interface ElementWindow {
 
 /** The window on a tensor's storage; computes a pending tensor first. Throws ArgumentError for a fake or disposed tensor. */
 export function windowOf(tensor: Tensor): ElementWindow {
-  const { block } = tensor.realize()
+  const storage = tensor.realize()
   const { dtype } = tensor
   if (isComplexDType(dtype)) throw new InternalError(`the elements of a ${dtype} tensor are read in pairs: pairsOf(tensor)`)
   const { size, array } = dtypeInfo[dtype]
+  if (storage.onDevice !== null) return { dtype, data: new array(storage.onDevice.read().buffer), base: 0 }
+  const { block } = storage
   if (block.ptr !== 0) return { dtype, data: heapView(dtype), base: block.ptr / size }
   return { dtype, data: new array(spillOf(block)), base: 0 }
 }

@@ -37,7 +37,7 @@ export {
   withDataSizes,
 } from './size.ts'
 export { Storage } from './storage.ts'
-export type { LateData, Writer } from './storage.ts'
+export type { Device, DeviceData, LateData, Writer } from './storage.ts'
 export { complexUse, isComplexNumber, namesDType, noted, pairsOf } from './complexNumbers.ts'
 export type { ComplexNumber } from './complexNumbers.ts'
 export { dataMethods, valuesOfFakes } from './data.ts'

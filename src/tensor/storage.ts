@@ -11,8 +11,24 @@ export interface Writer {
   settle(storage: Storage): void
 }
 
+/** Where tensors can be: in the program's memory, or on the graphics card (tensorfx/webgpu). */
+export type Device = 'cpu' | 'webgpu'
+
+/** Data that stays on a device: the program's memory never holds it, but copies of it. */
+export interface DeviceData {
+  readonly device: Exclude<Device, 'cpu'>
+  /** The bytes from `start` to `end` as they are now, as they would lie in the program's memory. Throws what the program must do where it cannot wait for them, and what went wrong on the device. */
+  read(start?: number, end?: number): Uint8Array<ArrayBuffer>
+  /** All of them, once they are here. */
+  readLater(): Promise<Uint8Array<ArrayBuffer>>
+  /** Gives the memory on the device back. */
+  free(): void
+}
+
 /** Data that comes from elsewhere, such as a graphics card, and may not be here yet. */
 export interface LateData {
+  /** Set if the data stays where it is; then {@link take} throws. */
+  readonly onDevice?: DeviceData
   /** Whether {@link take} returns the memory. */
   readonly isHere: boolean
   /** The memory, the same at each call. Throws what the program must do if the data is not here yet, and what kept it from coming. */
@@ -123,10 +139,20 @@ export class Storage {
     return this.#home.#late
   }
 
+  /** The data that stays on a device; null for data in the program's memory. @internal */
+  get onDevice(): DeviceData | null {
+    return this.#home.#late?.onDevice ?? null
+  }
+
+  /** Gives the storage other data, which comes from elsewhere. @internal */
+  replaceLate(late: LateData): void {
+    this.#home.#late = late
+  }
+
   /** The data that is not here yet, in a storage of its own: what is written to this one later does not change it. Null if the data is here. @internal */
   lateCopy(): Storage | null {
     const { lateData } = this
-    return lateData === null || lateData.isHere ? null : Storage.late(this.nbytes, lateData)
+    return lateData === null || lateData.isHere || lateData.onDevice !== undefined ? null : Storage.late(this.nbytes, lateData)
   }
 
   /** Whether it has no memory yet, and none that comes from elsewhere. @internal */
@@ -186,6 +212,8 @@ export class Storage {
 
   /** The bytes from `start` to `end`, copied. */
   readBytes(start = 0, end: number = this.nbytes): Uint8Array {
+    const { onDevice } = this
+    if (onDevice !== null) return onDevice.read(start, end)
     return readBlock(this.block, start, end)
   }
 

@@ -9,6 +9,7 @@ import type { Size } from '../protocol/index.ts'
 import { checkedNumel, contiguousStrides, formatShape, isContiguous, sameShape } from './shape.ts'
 import { frozenList } from './sizes.ts'
 import { Storage } from './storage.ts'
+import type { Device } from './storage.ts'
 
 /** What autograd attaches to a tensor: the node of the tape that produced it. The autograd room knows its real type. */
 export interface GradFn {
@@ -146,6 +147,11 @@ export class Tensor {
     return this.#dtype
   }
 
+  /** Where the data is: 'cpu', or 'webgpu' for a tensor on the graphics card (tensorfx/webgpu). PyTorch's `device`. */
+  get device(): Device {
+    return this.storage?.onDevice?.device ?? 'cpu'
+  }
+
   /** Number of elements; PyTorch's `numel()` is a property here. */
   get numel(): number {
     return this.#numel
@@ -242,6 +248,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   dtype: "make a tensor of another dtype: y = x.to('float64')",
   numel: 'make a tensor of another shape: y = x.reshape([2, 3])',
   ndim: 'make a tensor with another number of dimensions: y = x.unsqueeze(0)',
+  device: "move it: y = x.to('webgpu')",
   isLeaf: 'x.detach() is a leaf',
 }
 for (const [name, instead] of Object.entries(INSTEAD)) {

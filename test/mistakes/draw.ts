@@ -204,7 +204,7 @@ const DRAWS: Readonly<Record<MistakeKind, Draw>> = {
   },
   'an option that does not exist': (call, random) => {
     if (call.optionNames.length === 0) return null
-    const wrong = random.pick(['out', 'device', 'inplace_', 'flavour'])
+    const wrong = random.pick(['out', 'layout', 'inplace_', 'flavour'])
     if (call.optionNames.includes(wrong)) return null
     return {
       code: `${call.code}(…, { ${wrong}: … })`,

@@ -107,6 +107,6 @@ test.each([
   [() => parametrizations.weightNorm(new nn.ReLU()), "registerParametrization: ReLU has no parameter 'weight'; its parameters are none."],
   [
     () => new nn.Linear(2, 2).to('cuda' as never),
-    "Module.to: expected a floating-point dtype such as 'float16', got 'cuda'. There are no devices here.",
+    "Module.to: expected a floating-point dtype such as 'float16' or a device ('cpu', 'webgpu'), got 'cuda'.",
   ],
 ])('a wrong argument is an error that says what is right: case %#', (run, message) => expect(run).toThrow(message))

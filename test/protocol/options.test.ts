@@ -28,7 +28,7 @@ describe('checkOptions', () => {
     [{ keep_dim: true }, "f: unknown option 'keep_dim'; did you mean 'keepdim'? Known are dim, keepdim."],
     [{ dims: 1 }, "f: unknown option 'dims'; did you mean 'dim'? Known are dim, keepdim."],
     [{ axis: 1 }, "f: unknown option 'axis'; did you mean 'dim'? Known are dim, keepdim."],
-    [{ device: 'cpu' }, "f: unknown option 'device'; there are no devices here, leave it out. Known are dim, keepdim."],
+    [{ device: 'cpu' }, "f: unknown option 'device'; operators run where their tensors are, leave it out. Known are dim, keepdim."],
     [{ color: 1 }, "f: unknown option 'color'; known are dim, keepdim."],
     [[1], 'f: options must be an object such as { dim: … }, got [1].'],
   ])('%j', (options, message) => {

@@ -4,7 +4,7 @@
 // Tensors are known by slots. What the segment knows of their memory it notes on the storage: the slot that holds its current value, whether several tensors share it (a view was
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
 import { upcomingSeq } from '../../autograd/index.ts'
-import { dispatchState, isArgList, markView, withoutModes } from '../../dispatch/index.ts'
+import { dispatchState, isArgList, markView, numberKind, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result, ResultSpec } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { agreesAtOperator, metStateOf } from '../../guards/index.ts'
@@ -12,7 +12,7 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import { captureStack } from '../../provenance/index.ts'
 import { Storage, Tensor, asTensor, numbersOf } from '../../tensor/index.ts'
 import type { Writer } from '../../tensor/index.ts'
-import { agreesWithInput, isOfKind, itemOf, numberKind, sameButForNumbers, sameConstant } from '../tree/arguments.ts'
+import { agreesWithInput, isOfKind, itemOf, sameButForNumbers, sameConstant } from '../tree/arguments.ts'
 import { evaluate } from '../run/evaluate.ts'
 import { isSize } from '../tree/sizes.ts'
 import type { SizePolicy, SizedLayout, Sizes } from '../tree/sizes.ts'

@@ -1,33 +1,16 @@
 // Comparing the arguments of a call with those of a recorded one.
-import { isArgList } from '../../dispatch/index.ts'
+import { isArgList, isInt32 } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { agreesAsMet, agreesButForSizes, changeOf, metTensorState, metValues, operatorState } from '../../guards/index.ts'
-import { dtypeInfo } from '../../kernels/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Mismatch } from '../reports/reports.ts'
 import { agreesInSizes, isSize } from './sizes.ts'
 import type { SizePolicy } from './sizes.ts'
 import type { ArgStep, InputSpec, NumberKind, Step } from './traceTree.ts'
 
-const isInt32 = (value: number): boolean => (value | 0) === value && !Object.is(value, -0)
-
 /** Whether a number is of the kind that a graph was compiled for. */
 export const isOfKind = (value: unknown, kind: NumberKind): boolean =>
   typeof value === 'number' && (kind === 'any' || (kind === 'size' ? isSize(value) : isInt32(value)))
-
-/** The kind of a number that may differ from call to call in one compiled graph; null if the number is a constant of the graph. */
-export function numberKind(op: OpDef, args: readonly Arg[], position: number): NumberKind | null {
-  const arg = op.schema.args[position]
-  const value = args[position]
-  if (arg === undefined || typeof value !== 'number' || op.tags.has('custom') || op.pointwise?.baked?.includes(arg.name) === true) return null
-  if (op.dynamicScalars.includes(arg.name)) return 'any'
-  const { base } = arg.type
-  if (base !== 'Scalar' && base !== 'float' && !(base === 'Tensor' && op.tags.has('pointwise'))) return null
-  // Beside integers, whether a number is whole decides the dtype of the result, and kernels get it in the tensors' own dtype.
-  const dtypes = args.flatMap((a) => (a instanceof Tensor ? [a.dtype] : []))
-  if (dtypes.some((dtype) => dtypeInfo[dtype].floating)) return 'any'
-  return isInt32(value) && dtypes.every((dtype) => dtype === 'int32') ? 'int32' : null
-}
 
 /** Equality of constants: Object.is, and arrays element by element. */
 export function sameConstant(a: Arg | undefined, b: Arg | undefined): boolean {

@@ -17,6 +17,7 @@ import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.
 import { LateRun, snapshotOf } from './late.ts'
 import { planGraph } from './plan.ts'
 import type { DevicePlan, IndexCheck, PlannedStep } from './plan.ts'
+import { nextProgram } from './programs.ts'
 import { bytesOf, numberWords, wordsOf } from './words.ts'
 
 /** What a kernel of a compiled graph computes. */
@@ -31,8 +32,6 @@ export interface DeviceKernel {
 
 type HostStep = Exclude<PlannedStep, { readonly kind: 'device' }>
 
-let programs = 0
-
 /** Frees the memory of graphs that the program has dropped. */
 const dropped = new FinalizationRegistry<{ readonly engine: Engine; readonly program: number }>(({ engine, program }) => free(engine, program))
 
@@ -44,7 +43,7 @@ function free(engine: Engine, program: number): void {
 /** A compiled graph. */
 export class DeviceGraph {
   readonly #plan: DevicePlan
-  readonly #program = programs++
+  readonly #program = nextProgram()
   #engine: Engine | null = null
   /** Asynchronous calls run one after the other: they share memory. */
   #last: Promise<unknown> = Promise.resolve()
@@ -164,7 +163,7 @@ export class DeviceGraph {
     if (this.#engine === engine) return
     const { dispatches, words } = this.#plan
     this.release()
-    yield { kind: 'create', program: this.#program, dispatches, words }
+    yield { kind: 'create', program: this.#program, dispatches, words, onHeap: null }
     this.#engine = engine
     dropped.register(this, { engine, program: this.#program }, this)
   }
@@ -241,7 +240,7 @@ const isRepeated = (error: unknown, { keepCopies = false }: InitOptions): boolea
 const flat = (tensor: Tensor, buffer: Buffer): Tensor => new Tensor([buffer.numel], tensor.dtype, tensor.realize(), [1], tensor.offset)
 
 /** Throws what the eager kernel throws if an index is out of range. */
-function throwIfFound({ node, checked, found }: IndexCheck, words: Uint32Array<ArrayBuffer>): void {
+export function throwIfFound({ node, checked, found }: IndexCheck, words: Uint32Array<ArrayBuffer>): void {
   const pairs = new BigInt64Array(bytesOf(words, found.dtype).slice().buffer)
   const at = pairs.findIndex((position, i) => i % 2 === 0 && position !== 0n)
   if (at < 0) return

@@ -17,13 +17,14 @@ import { prepareTemplate } from '../emit/template.ts'
 import { nodesOf } from '../groups.ts'
 import type { Group } from '../groups.ts'
 import { outputsOf, returnedBuffers, withoutDeadNodes } from '../ir.ts'
-import type { Buffer, ExternNode, IrGraph } from '../ir.ts'
+import type { Buffer, BufferView, ExternNode, IrGraph } from '../ir.ts'
 import { lower } from '../lowering.ts'
 import { lifetimesOf } from '../memoryPlan.ts'
 import { placeBuffers } from '../placement.ts'
 import type { Placement } from '../placement.ts'
 import { schedule } from '../scheduler.ts'
 import { product } from '../spaces.ts'
+import { copied } from './gridWriter.ts'
 import { checkGrid, checksFor, operatorGrids } from './operators.ts'
 import type { Checked } from './operators.ts'
 import { templateGrid } from './sums.ts'
@@ -42,6 +43,14 @@ export type PlannedStep =
   | { readonly kind: 'operator'; readonly node: ExternNode }
   | { readonly kind: 'kernel'; readonly step: Extract<EmittedGroup['step'], { kind: 'kernel' }> }
 
+/** A word of a dispatch's uniforms that says where a memory begins: that of a buffer, from this word of it on, or of the program itself. */
+export interface MemoryWord {
+  readonly dispatch: number
+  readonly at: number
+  readonly buffer: Buffer | null
+  readonly start: number
+}
+
 /** Indices that a step has looked at, and what it found. */
 export interface IndexCheck {
   readonly step: number
@@ -56,6 +65,7 @@ export interface DevicePlan {
   readonly graph: IrGraph
   readonly dispatches: readonly Dispatch[]
   readonly numbers: readonly CallNumber[]
+  readonly memories: readonly MemoryWord[]
   readonly checks: readonly IndexCheck[]
   readonly steps: readonly PlannedStep[]
   /** The first word of each buffer. */
@@ -70,11 +80,19 @@ export interface DevicePlan {
 /** Buffers begin at multiples of this many words. */
 const ALIGN = 64
 
+/** Plans a copy of a view to a window of other memory, for tensors that stay on the GPU. */
+export function planCopy(from: BufferView, to: Buffer, strides: readonly number[]): DevicePlan {
+  const graph: IrGraph = { inputs: [from.buffer, to], nodes: [], outputs: [], rewritten: [] }
+  const placement = placeBuffers(graph, [], new Map(), [])
+  const planner = new Planner({ graph, groups: [], placement, fallback: 'error', lines: new Map(), onHeap: true })
+  return planner.plan([copied('copy', from, to, strides, 0)])
+}
+
 /** Plans a functional graph. Throws UnsupportedError, which names the node, for what has no shader code unless `fallback` is `'wasm'`. */
-export function planGraph(gm: GraphModule, specs: readonly (TensorSpec | number)[], fallback: 'error' | 'wasm'): DevicePlan {
+export function planGraph(gm: GraphModule, specs: readonly (TensorSpec | number)[], fallback: 'error' | 'wasm', onHeap = false): DevicePlan {
   const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
   const groups = schedule(graph, null)
-  return new Planner({ graph, groups, placement: placeBuffers(graph, groups, new Map(), specs), fallback, lines: linesOf(gm) }).plan()
+  return new Planner({ graph, groups, placement: placeBuffers(graph, groups, new Map(), specs), fallback, lines: linesOf(gm), onHeap }).plan()
 }
 
 /** The line of the program that each node comes from, where it is known. */
@@ -93,6 +111,8 @@ interface Given {
   readonly placement: Placement
   readonly fallback: 'error' | 'wasm'
   readonly lines: ReadonlyMap<string, string>
+  /** Whether inputs and results lie in the memory of tensors: the program's own has no place for them. */
+  readonly onHeap: boolean
 }
 
 class Planner {
@@ -100,9 +120,11 @@ class Planner {
   readonly #groups: readonly Group[]
   readonly #placement: Placement
   readonly #fallback: 'error' | 'wasm'
+  readonly #onHeap: boolean
   readonly #lines: ReadonlyMap<string, string>
   readonly #dispatches: Dispatch[] = []
   readonly #numbers: CallNumber[] = []
+  readonly #memories: MemoryWord[] = []
   readonly #checks: IndexCheck[] = []
   readonly #steps: PlannedStep[] = []
   readonly #places = new Map<Buffer, number>()
@@ -110,23 +132,32 @@ class Planner {
   readonly #writers = new Map<Buffer, number>()
   #words = 0
 
-  constructor({ graph, groups, placement, fallback, lines }: Given) {
+  constructor({ graph, groups, placement, fallback, lines, onHeap }: Given) {
     this.#graph = graph
     this.#groups = groups
     this.#placement = placement
     this.#fallback = fallback
+    this.#onHeap = onHeap
     this.#lines = lines
     this.#extents = extentsOf(graph)
   }
 
-  plan(): DevicePlan {
+  plan(grids: readonly GroupGrid[] = []): DevicePlan {
     this.#placeAll()
+    for (const grid of grids) this.#dispatch(grid, [])
     this.#groups.forEach((group, i) => {
       this.#add(`k${i}_${nodesOf(group)[0]?.op ?? 'none'}`, group)
       for (const node of nodesOf(group)) for (const buffer of outputsOf(node)) this.#writers.set(buffer, this.#steps.length - 1)
     })
     return {
-      ...{ graph: this.#graph, dispatches: this.#dispatches, numbers: this.#numbers, steps: this.#steps, checks: this.#checks },
+      ...{
+        graph: this.#graph,
+        dispatches: this.#dispatches,
+        numbers: this.#numbers,
+        steps: this.#steps,
+        checks: this.#checks,
+        memories: this.#memories,
+      },
       ...{ places: this.#places, extents: this.#extents, writers: this.#writers, words: this.#words },
     }
   }
@@ -138,11 +169,9 @@ class Planner {
     const { offsets, bytes } = placeSpans(spans)
     lifetimes.forEach(({ buffer }, i) => this.#places.set(buffer, (offsets[i] ?? 0) / 4))
     this.#words = Math.ceil(bytes / 4)
-    const others = [
-      ...this.#graph.inputs,
-      ...returnedBuffers(this.#graph),
-      ...this.#graph.nodes.flatMap((node) => (node.kind === 'extern' ? outputsOf(node) : [])),
-    ]
+    const outside = [...this.#graph.inputs, ...returnedBuffers(this.#graph)]
+    if (this.#onHeap) for (const buffer of outside) if (buffer !== null) this.#places.set(buffer, 0)
+    const others = [...outside, ...this.#graph.nodes.flatMap((node) => (node.kind === 'extern' ? outputsOf(node) : []))]
     for (const buffer of others)
       if (buffer !== null && !this.#places.has(buffer))
         this.#places.set(buffer, this.#reserve(wordsPer(buffer.dtype) * (this.#extents.get(buffer) ?? buffer.numel)))
@@ -228,10 +257,16 @@ class Planner {
       if (word.kind === 'threads') words[at] = threads
       else if (word.kind === 'memory') {
         const { memory } = word
-        if (memory.kind === 'scratch') words[at] = this.#reserve(threads * Number(memory.elements) * wordsPer(memory.dtype))
-        else {
+        if (memory.kind === 'scratch') {
+          words[at] = this.#reserve(threads * Number(memory.elements) * wordsPer(memory.dtype))
+          this.#memories.push({ dispatch: this.#dispatches.length, at, buffer: null, start: words[at] })
+        } else {
           const operand = operands[grid.params.indexOf(memory)]
-          if (operand?.kind === 'buffer') words[at] = (this.#places.get(operand.buffer) ?? 0) + operand.offset * wordsPer(operand.buffer.dtype)
+          if (operand?.kind === 'buffer') {
+            const start = operand.offset * wordsPer(operand.buffer.dtype)
+            words[at] = (this.#places.get(operand.buffer) ?? 0) + start
+            this.#memories.push({ dispatch: this.#dispatches.length, at, buffer: operand.buffer, start })
+          }
         }
       } else if (word.kind === 'number' && word.param.kind === 'scalar' && word.half === 0) {
         const operand = operands[grid.params.indexOf(word.param)]

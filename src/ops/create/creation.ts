@@ -33,7 +33,7 @@ import {
   sizeProduct,
   sizeSub,
 } from '../../tensor/index.ts'
-import type { ComplexNumber } from '../../tensor/index.ts'
+import type { ComplexNumber, Device } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -45,6 +45,8 @@ export interface CreationOptions {
   /** The default is the default dtype (float32, unless `setDefaultDtype` changed it), also for arange; for the functions that end in `Like`, the dtype of their argument. */
   readonly dtype?: DType | null
   readonly requiresGrad?: boolean
+  /** Where the tensor is: 'cpu' (default), or 'webgpu' with tensorfx/webgpu. */
+  readonly device?: Device
 }
 
 /** Sizes as one array or one by one, and perhaps options: `([2, 3], o)` or `(2, 3, o)`. */

@@ -7,6 +7,7 @@ import type { CreationOptions, SizeArguments } from './creation.ts'
 import { empty, full, ones, zeros } from './creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
+import { checkMethod } from '../../protocol/index.ts'
 import type { Op } from '../generated/signatures.ts'
 import { to } from '../pointwise/cast.ts'
 import { where } from '../pointwise/select.ts'
@@ -92,7 +93,11 @@ export const typeAs: Op['typeAs'] = defineOp({
 /** Methods that are not operators of their own. */
 export const newTensorMethods = {
   newTensor(this: Tensor, data: TensorData, options: { readonly dtype?: DType; readonly requiresGrad?: boolean } = {}): Tensor {
-    return tensor(data, { dtype: this.dtype, ...options })
+    return tensor(data, { dtype: this.dtype, device: this.device, ...options })
+  },
+  cpu(this: Tensor): Tensor {
+    checkMethod(this, 'cpu', arguments, 0)
+    return to(this, 'cpu')
   },
   where(this: Tensor, condition: Tensor, other: Tensor | number | ComplexNumber): Tensor {
     return where(condition, this, other)
@@ -103,6 +108,8 @@ declare module '../../tensor/tensor.ts' {
   interface Tensor {
     /** This tensor where `condition` holds, else `other`, elementwise. PyTorch's `Tensor.where`. */
     where(condition: Tensor, other: Tensor | number | ComplexNumber): Tensor
+    /** The tensor in the program's memory: itself if it is there, else a copy. PyTorch's `Tensor.cpu`. */
+    cpu(): Tensor
     /** A tensor of `data`, numbers or nested arrays of them, in the dtype of this one. PyTorch's `Tensor.new_tensor`. */
     newTensor(data: TensorData, options?: { readonly dtype?: DType; readonly requiresGrad?: boolean }): Tensor
   }

@@ -1,5 +1,5 @@
 // torch.tensor: a tensor from data. It is not an operator: its argument is not a tensor, and a graph holds its result as a constant.
-import { withoutModes } from '../../dispatch/index.ts'
+import { checkDevice, moved, withoutModes } from '../../dispatch/index.ts'
 import { ArgumentError, ShapeError } from '../../errors/index.ts'
 import { complexDType, isComplexDType } from '../../kernels/index.ts'
 import type { DType, ElementValue } from '../../kernels/index.ts'
@@ -45,12 +45,13 @@ export function tensor(data: TensorData, options: CreationOptions = {}): Tensor 
       `torch.tensor: the data must be one array, got the numbers one by one; write torch.tensor([${valueText(data)}, ${valueText(options)}, …]).`,
     )
   checkCount('torch.tensor', arguments, 2)
-  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: 'boolean' })
+  checkOptions('torch.tensor', options, { dtype: true, requiresGrad: 'boolean', device: true })
   const { dtype = null } = options
   if ((dtype !== null && !namesDType(dtype)) || ('dtype' in options && options.dtype === undefined))
     throw new ArgumentError(`torch.tensor: option 'dtype': ${notADType(options.dtype)}`)
   // The values are known, so the tensor is made at once, even while a mode captures or fakes.
-  const made = withoutModes(() => fromData(data, dtype))
+  const device = checkDevice('torch.tensor', options.device ?? 'cpu')
+  const made = withoutModes(() => moved('torch.tensor', fromData(data, dtype), device))
   return asLeaf('torch.tensor', made, options.requiresGrad === true)
 }
 

@@ -1,9 +1,10 @@
 // A call of an operator, as a function or as a method: an argument that overrides takes it over; otherwise the arguments are normalized and dispatched.
-import { dispatch } from '../../dispatch/index.ts'
+import { checkDevice, dispatch, moved } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
-import { OVERRIDE, findOverride } from '../../protocol/index.ts'
+import { OVERRIDE, findOverride, isPlainObject } from '../../protocol/index.ts'
 import type { OverrideKind } from '../../protocol/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
+import { Tensor } from '../../tensor/index.ts'
+import type { Device } from '../../tensor/index.ts'
 import { asKeywords, normalize, splitOptions } from './normalize.ts'
 import { usualArguments } from './usualArguments.ts'
 
@@ -13,6 +14,24 @@ export interface Call {
   readonly with: (args: unknown[]) => unknown
   /** `x.add(y)`, the most frequent call of all. */
   readonly withTwo: (self: Tensor, other: unknown) => unknown
+}
+
+/** The arguments of an operator that makes a tensor without the option `device`, and the device; null without that option. */
+function placedCall(op: OpDef, args: readonly unknown[]): { readonly args: unknown[]; readonly device: Device } | null {
+  const options = args.at(-1)
+  if (!isPlainObject(options) || options['device'] === undefined || !op.schema.args.some(({ name }) => name === 'requiresGrad')) return null
+  const { device, ...rest } = options
+  return { args: [...args.slice(0, -1), rest], device: checkDevice(op.qualname, device) }
+}
+
+/** What an operator has made, on a device: a leaf, as it is. */
+function madeOn(op: OpDef, device: Device, made: unknown): unknown {
+  if (!(made instanceof Tensor) || made.device === device) return made
+  const { requiresGrad } = made
+  made.requiresGrad = false
+  const there = moved(op.qualname, made, device)
+  if (requiresGrad) there.requiresGrad = true
+  return there
 }
 
 /**
@@ -32,6 +51,8 @@ export function callAs(op: OpDef, kind: OverrideKind, keywords = false, before?:
       const [positional, options] = keywords ? asKeywords(op, ...splitOptions(args)) : splitOptions(args)
       return override[OVERRIDE](kind, op.fn, positional, options)
     }
+    const placed = placedCall(op, args)
+    if (placed !== null) return madeOn(op, placed.device, callWith(placed.args))
     const normalized = normalize(op, args)
     before?.(...normalized)
     return dispatch(op, normalized)

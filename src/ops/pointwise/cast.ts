@@ -1,9 +1,12 @@
 // Casts between dtypes.
+import { isDevice, moved, noDevice } from '../../dispatch/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { valueText } from '../../protocol/index.ts'
 import { Tensor, namesDType, notADType } from '../../tensor/index.ts'
+import type { Device } from '../../tensor/index.ts'
+
+export type { Device } from '../../tensor/index.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
 import type { Op } from '../generated/signatures.ts'
@@ -25,9 +28,6 @@ export const toCopy: Op['toCopy'] = defineOp({
   derivative: ([g], { args: [x] }) => [dtypeInfo[x.dtype].floating ? to(g, x.dtype) : null, null],
 })
 
-/** Where tensors can be. */
-export type Device = 'cpu'
-
 /** What {@link to} changes. */
 export interface ToOptions extends FormatOptions {
   readonly dtype?: DType
@@ -39,30 +39,31 @@ export interface ToOptions extends FormatOptions {
 }
 
 /** What `to` was asked for: by a dtype, the device, both, or a tensor, followed by PyTorch's `non_blocking`, which changes nothing, and `copy`. */
-function conversionOf(first: unknown, ...rest: readonly unknown[]): { readonly dtype: DType | null; readonly copy: boolean } {
-  const isDevice = (value: unknown): boolean => value === 'cpu'
+function conversionOf(
+  first: unknown,
+  ...rest: readonly unknown[]
+): { readonly dtype: DType | null; readonly device: Device | null; readonly copy: boolean } {
   const given = [first, ...rest]
   const like = given[0] instanceof Tensor ? given[0].dtype : null
   const named = given.slice(0, 2).filter((value) => typeof value !== 'boolean' && value !== null && !(value instanceof Tensor))
   const dtypes = named.filter((value) => !isDevice(value))
   const [dtype = like] = dtypes
-  const device = dtypes.length > 1 || first === null ? dtypes.find((value) => !namesDType(value)) : undefined
-  if (device !== undefined) throw new ArgumentError(`Tensor.to: there is no device ${valueText(device)}, only 'cpu'; leave it out.`)
+  const unknown = dtypes.length > 1 || first === null ? dtypes.find((value) => !namesDType(value)) : undefined
+  if (unknown !== undefined) throw new ArgumentError(`Tensor.to: ${noDevice(unknown)}`)
   if (dtype !== null && !namesDType(dtype))
-    throw new ArgumentError(
-      `Tensor.to: the target is neither a dtype nor the only device, 'cpu': ${notADType(dtype)} There are no other devices: leave x.to('cuda') out.`,
-    )
+    throw new ArgumentError(`Tensor.to: the target is neither a dtype nor a device ('cpu', 'webgpu'): ${notADType(dtype)}`)
   // After a single target come non_blocking and copy; by name, copy is the last.
   const flags = typeof given[1] === 'boolean' ? given.slice(1, 3) : given.slice(2, 4)
-  return { dtype, copy: flags[1] === true || given[3] === true }
+  const device = named.find(isDevice) ?? (given[0] instanceof Tensor ? given[0].device : null)
+  return { dtype, device, copy: flags[1] === true || given[3] === true }
 }
 
 /**
- * The tensor in another dtype; `self` itself if it has that dtype already. The only device is 'cpu'. PyTorch's `Tensor.to`.
+ * The tensor in another dtype or on another device ('cpu'; 'webgpu' with tensorfx/webgpu); `self` itself if nothing changes. PyTorch's `Tensor.to`.
  *
  * Shape: that of `self`.
  *
- * @throws ArgumentError if `target` is neither a dtype nor the device 'cpu'.
+ * @throws ArgumentError if `target` is neither a dtype nor a device.
  * @example torch.tensor([1.7, 0]).to('bool').toArray() // [true, false]
  */
 export const to: OpFunction<
@@ -71,10 +72,13 @@ export const to: OpFunction<
   schema: 'to.dtype(Tensor self, any? dtype=None, any? device=None, any? non_blocking=None, any? copy=None, *, str? memory_format=None) -> Tensor',
   namespace: 'torch.Tensor',
   method: true,
-  decompose: (self, dtype, device, nonBlocking, copy, format) => {
-    const target = conversionOf(dtype, device, nonBlocking, copy)
-    const { dtype: wanted } = target
-    const result = wanted === null || self.dtype === wanted ? self : toCopy(self, wanted)
+  decompose: (self, dtype, given, nonBlocking, copy, format) => {
+    const target = conversionOf(dtype, given, nonBlocking, copy)
+    const { dtype: wanted, device } = target
+    const cast = (tensor: Tensor): Tensor => (wanted === null || tensor.dtype === wanted ? tensor : toCopy(tensor, wanted))
+    const placed = (tensor: Tensor): Tensor => (device === null ? tensor : moved('Tensor.to', tensor, device))
+    // The card has not all dtypes.
+    const result = device === 'cpu' ? cast(placed(self)) : placed(cast(self))
     const formatted = inFormat('Tensor.to', result, format)
     return target.copy && formatted === self ? toCopy(self, self.dtype) : formatted
   },

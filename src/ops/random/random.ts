@@ -5,7 +5,7 @@ import { dtypeInfo } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
 import { valueText } from '../../protocol/index.ts'
 import { defaultGenerator, formatShape, getDefaultDtype } from '../../tensor/index.ts'
-import type { Generator, Tensor } from '../../tensor/index.ts'
+import type { Device, Generator, Tensor } from '../../tensor/index.ts'
 import type { SizeArguments } from '../create/creation.ts'
 import type { OpFunction } from '../define/declaration.ts'
 import { defineOp } from '../define/defineOp.ts'
@@ -25,6 +25,8 @@ export interface RandomOptions {
   /** A floating-point one for rand and randn, by default the default dtype; any for randint, by default int64. */
   readonly dtype?: DType | null
   readonly requiresGrad?: boolean
+  /** Where the tensor is: 'cpu' (default), or 'webgpu' with tensorfx/webgpu; the numbers are the same. */
+  readonly device?: Device
 }
 
 type Draw = readonly [seedLo: number, seedHi: number, offsetLo: number, offsetHi: number]

@@ -1,0 +1,50 @@
+// Tensors on a device: who computes with them. Null until the program has loaded a device, so that without one nothing is asked.
+import { ArgumentError, UnsupportedError } from '../errors/index.ts'
+import { valueText } from '../protocol/index.ts'
+import { Tensor } from '../tensor/index.ts'
+import type { Device } from '../tensor/index.ts'
+import { isArgList } from './args.ts'
+import type { Arg, OpDef, Result } from './op.ts'
+
+/** Computes with tensors that are on a device. */
+export interface DeviceOperators {
+  /** Whether a call with these arguments is the program's own, and one of them is on the device: then {@link within} makes it. */
+  begins(args: readonly Arg[]): boolean
+  /**
+   * Makes a call of an operator; within it the operators that it is composed of make their tensors where its arguments are. Throws ArgumentError, which names two arguments, for tensors of different
+   * devices.
+   */
+  within(op: OpDef, args: readonly Arg[], call: () => Result): Result
+  /** Runs a derivative: what it makes is where the gradients are. */
+  forGradients<T>(grads: readonly (Tensor | null)[], derivative: () => T): T
+  /** Runs an operator on the device; null if it does not concern it. Throws UnsupportedError, which names the operator, for what the device cannot compute. */
+  run(op: OpDef, args: readonly Arg[]): Result | null
+  /** The tensor on another device. Autograd follows it. */
+  move(tensor: Tensor, device: Device): Tensor
+}
+
+/** What computes with tensors on a device; null if no device was loaded. One object, because the hot path reads fields faster than module bindings. */
+export const devices: { operators: DeviceOperators | null } = { operators: null }
+
+/** Whether a value names a device. */
+export const isDevice = (value: unknown): value is Device => value === 'cpu' || value === 'webgpu'
+
+/** What to say of a value that names none. */
+export const noDevice = (value: unknown): string => `there is no device ${valueText(value)}, only 'cpu' and, with tensorfx/webgpu, 'webgpu'.`
+
+/** The device that an option names. Throws ArgumentError for anything else. */
+export function checkDevice(where: string, value: unknown): Device {
+  if (isDevice(value)) return value
+  throw new ArgumentError(`${where}: option 'device': ${noDevice(value)}`)
+}
+
+/** The tensor on a device. Throws UnsupportedError if no module for the device was imported. */
+export function moved(where: string, tensor: Tensor, device: Device): Tensor {
+  if (tensor.device === device || tensor.isFake) return tensor
+  if (devices.operators === null)
+    throw new UnsupportedError(`${where}: tensors on '${device}' come with a module of their own: write import 'tensorfx/webgpu'.`)
+  return devices.operators.move(tensor, device)
+}
+
+/** Whether an argument is a tensor on a device, or a list with one. */
+export const isOnDevice = (arg: Arg): boolean => (arg instanceof Tensor ? arg.device !== 'cpu' : isArgList(arg) && arg.some(isOnDevice))

@@ -1,0 +1,179 @@
+// Operators of eager mode on tensors that are on the GPU: each is a graph of one node, planned once for its dtypes, shapes, strides and constants, which runs in the memory of its tensors.
+import { dispatchState, isArgList, numberKind } from '../../dispatch/index.ts'
+import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
+import { UnsupportedError, present } from '../../errors/index.ts'
+import { Graph, GraphModule } from '../../fx/index.ts'
+import type { Argument, Node } from '../../fx/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import { clone } from '../../ops/index.ts'
+import { Storage, Tensor } from '../../tensor/index.ts'
+import type { TensorSpec } from '../../tensor/index.ts'
+import type { Buffer, BufferView } from '../ir.ts'
+import { HeapProgram, placeOf } from './calls.ts'
+import type { Placed } from './calls.ts'
+import { heapNow } from './memory.ts'
+import { planCopy, planGraph } from './plan.ts'
+
+/** What became of planning a call. */
+type Planned = { readonly program: HeapProgram } | { readonly refused: UnsupportedError }
+
+/** What is planned for calls that differ in numbers at most. */
+interface Plans {
+  /** With the numbers as inputs; null where that is not possible. */
+  forNumbers?: Planned | null
+  /** With these numbers as constants. */
+  readonly forConstants: Map<string, Planned>
+}
+
+const known = new Map<string, Plans>()
+const copies = new Map<string, HeapProgram>()
+
+const layoutText = ({ dtype, sizes, steps }: Tensor): string => `${dtype}[${sizes.join()}|${steps.join()}]`
+
+/** What a call is planned for: everything but where its tensors lie, and numbers that may differ. */
+function keyOf(op: OpDef, args: readonly Arg[]): string {
+  const text = (arg: Arg, i: number): string => {
+    if (arg instanceof Tensor) return layoutText(arg)
+    if (isArgList(arg)) return `(${arg.map((item) => text(item, -1)).join(';')})`
+    if (typeof arg === 'number' && i >= 0 && numberKind(op, args, i) !== null) return Number.isInteger(arg) ? 'whole' : 'number'
+    return Object.is(arg, -0) ? '-0' : `${typeof arg} ${String(arg)}`
+  }
+  return `${op.id} ${args.map(text).join(';')}`
+}
+
+/** The tensors and, with `numbers`, the numbers of a call that are inputs of its graph, in order. */
+function inputsOf(op: OpDef, args: readonly Arg[], numbers: boolean): readonly (Tensor | number)[] {
+  return args.flatMap((arg, i): readonly (Tensor | number)[] => {
+    if (arg instanceof Tensor) return [arg]
+    if (isArgList(arg)) return arg.filter((item) => item instanceof Tensor)
+    return numbers && typeof arg === 'number' && numberKind(op, args, i) !== null ? [arg] : []
+  })
+}
+
+/** Graphs hold what operators take. */
+const constantOf = (arg: Arg): Argument => arg as Argument
+
+/** The call as a graph; with `copied`, of copies of its tensors. */
+function graphOf(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boolean): GraphModule {
+  const graph = new Graph()
+  const count = inputsOf(op, args, numbers).length
+  const placeholders = Array.from({ length: count }, (_, i) => graph.placeholder(`x${i}`))
+  let at = 0
+  const next = (): Node => present(placeholders[at++], 'a placeholder')
+  const tensor = (): Node => (copied ? graph.callFunction(clone, [next()]) : next())
+  const given = args.map((arg, i): Argument => {
+    if (arg instanceof Tensor) return tensor()
+    if (isArgList(arg)) return arg.map((item) => (item instanceof Tensor ? tensor() : constantOf(item)))
+    return numbers && typeof arg === 'number' && numberKind(op, args, i) !== null ? next() : constantOf(arg)
+  })
+  graph.output(graph.callFunction(op.fn, given))
+  return new GraphModule({}, graph, op.name)
+}
+
+const specOf = (input: Tensor | number): TensorSpec | number =>
+  input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : input
+
+function plan(op: OpDef, args: readonly Arg[], numbers: boolean): Planned {
+  const planned = planAs(op, args, numbers, false)
+  // Windows are cut from memory that the graph has made, but not from that of an input, whose place in its storage is another at each call.
+  const again = 'refused' in planned && /copied_window/.test(planned.refused.message) ? planAs(op, args, numbers, true) : planned
+  return 'refused' in again ? planned : again
+}
+
+function planAs(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boolean): Planned {
+  const { autocast } = dispatchState
+  dispatchState.autocast = null
+  try {
+    const gm = graphOf(op, args, numbers, copied)
+    return { program: new HeapProgram(planGraph(gm, inputsOf(op, args, numbers).map(specOf), 'error', true)) }
+  } catch (error) {
+    if (error instanceof UnsupportedError) return { refused: error }
+    // Some operators look at their numbers.
+    if (numbers) return { refused: new UnsupportedError(`${op.qualname} looks at its numbers`, { cause: error }) }
+    throw error
+  } finally {
+    dispatchState.autocast = autocast
+  }
+}
+
+/** The program of a call, and its inputs. Throws UnsupportedError if it has no shader. */
+function plannedCall(op: OpDef, args: readonly Arg[]): { readonly program: HeapProgram; readonly inputs: readonly (Tensor | number)[] } {
+  const key = keyOf(op, args)
+  let plans = known.get(key)
+  if (plans === undefined) known.set(key, (plans = { forConstants: new Map() }))
+  const inputs = inputsOf(op, args, true)
+  if (plans.forNumbers !== null && inputs.some((input) => typeof input === 'number')) {
+    plans.forNumbers ??= plan(op, args, true)
+    if ('program' in plans.forNumbers) return { program: plans.forNumbers.program, inputs }
+    plans.forNumbers = null
+  }
+  const constants = inputs.filter((input) => typeof input === 'number').join(' ')
+  let planned = plans.forConstants.get(constants)
+  if (planned === undefined) plans.forConstants.set(constants, (planned = plan(op, args, false)))
+  if ('refused' in planned) throw planned.refused
+  return { program: planned.program, inputs: inputs.filter((input) => typeof input !== 'number') }
+}
+
+/** Runs a functional operator, all of whose tensors are on the GPU. Throws UnsupportedError if it has no shader. */
+export function runPlanned(op: OpDef, args: readonly Arg[]): Result {
+  const { program, inputs } = plannedCall(op, args)
+  const { graph } = program.plan
+  const outs = new Set(graph.outputs.flatMap((output) => (output.kind === 'view' && output.view.buffer.input < 0 ? [output.view.buffer] : [])))
+  const places = inputs.map((input): Placed | number => (input instanceof Tensor ? placeOf(input) : input))
+  const made = program.run(heapNow(), places, [...outs])
+  const storages = new Map(
+    [...made].map(([buffer, memory]): [Buffer, Storage] => [buffer, Storage.late(buffer.numel * dtypeInfo[buffer.dtype].size, memory)]),
+  )
+  const results = graph.outputs.map((output) => {
+    if (output.kind !== 'view') throw new UnsupportedError(`${op.qualname} on webgpu: a result is no tensor.`)
+    return tensorOf(output.view, storages, inputs)
+  })
+  const [only] = results
+  return op.schema.returns.length === 1 && results.length === 1 && only !== undefined ? only : results
+}
+
+function tensorOf(
+  { buffer, shape, strides, offset, dtype }: BufferView,
+  storages: ReadonlyMap<Buffer, Storage>,
+  inputs: readonly (Tensor | number)[],
+): Tensor {
+  if (dtype !== buffer.dtype || buffer.isComplex === true)
+    throw new UnsupportedError(`a view of ${buffer.dtype} elements as ${dtype} is not possible on webgpu.`)
+  const storage = storages.get(buffer)
+  if (storage !== undefined) return new Tensor(shape, dtype, storage, strides, offset)
+  const source = inputs[buffer.input]
+  if (!(source instanceof Tensor)) throw new UnsupportedError('a result has no memory on webgpu.')
+  return new Tensor(shape, dtype, source.realize(), strides, source.offset + offset)
+}
+
+/** Writes the elements of `source` to `target`, a tensor of the same shape and dtype: both are on the GPU. */
+export function writeOnDevice(source: Tensor, target: Tensor): void {
+  const storage = target.realize()
+  const { memory } = placeOf(target)
+  const other = source.realize()
+  const isWhole = (tensor: Tensor, numel: number): boolean => tensor.contiguousLayout && tensor.offset === 0 && tensor.numel === numel
+  // A result that nothing else has gives its memory away.
+  if (isWhole(target, memory.numel) && isWhole(source, placeOf(source).memory.numel) && source.viewBase === null && other !== storage) {
+    const { memory: result } = placeOf(source)
+    storage.replaceLate(result)
+    memory.free()
+  } else if (target.numel > 0) {
+    const key = `${layoutText(source)} ${layoutText(target)}`
+    let program = copies.get(key)
+    if (program === undefined) {
+      const buffer = (name: string, input: number, tensor: Tensor): Buffer => ({
+        name,
+        shape: tensor.shape,
+        dtype: tensor.dtype,
+        numel: tensor.numel,
+        input,
+        producer: null,
+      })
+      const from: BufferView = { buffer: buffer('from', 0, source), shape: source.shape, strides: source.strides, offset: 0, dtype: source.dtype }
+      program = new HeapProgram(planCopy(from, buffer('to', 1, target), target.strides))
+      copies.set(key, program)
+    }
+    program.run(heapNow(), [placeOf(source), placeOf(target)], [], memory)
+  }
+  storage.noteWrite()
+}

@@ -1,0 +1,275 @@
+// The memory of tensors that stay on the GPU, as the program has it: which words are whose. What the GPU does with them is asked for in order, so that words which are given back may be taken at once.
+import { DeviceError, DeviceLostError, DeviceReadError } from '../../gpu/errors.ts'
+import { engineNow } from '../../gpu/engine.ts'
+import type { Engine } from '../../gpu/engine.ts'
+import type { DeviceRequest, HeapMemory, WordRange } from '../../gpu/requests.ts'
+import { UnsupportedError } from '../../errors/index.ts'
+import { dtypeInfo } from '../../kernels/index.ts'
+import type { Block, DType } from '../../kernels/index.ts'
+import { nodeCollector } from '../../kernels/memory/collector.ts'
+import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
+import type { DeviceData, LateData } from '../../tensor/index.ts'
+import { bytesOf } from './words.ts'
+
+/** Ranges begin at multiples of this many words. */
+const ALIGN = 64
+/** Words in use beyond which dead tensors are looked for. */
+const COLLECT = 2 ** 24
+
+/** What has become of something that the GPU was asked for, and of all that it was computed from. */
+export interface Fate {
+  /** What went wrong; null while nothing has. */
+  error: unknown
+  /** What it depends on, until it is known how it ended. */
+  from: readonly Fate[]
+}
+
+/** Words that are free. */
+interface Run {
+  start: number
+  length: number
+}
+
+let heaps = 0
+
+/** The memory of one GPU. */
+export class Heap {
+  readonly engine: Engine
+  readonly #number = ++heaps
+  readonly #most: number
+  /** In the order of their places; no two of them touch. */
+  readonly #free: Run[] = []
+  #top = 0
+  #inUse = 0
+  #collectAbove = COLLECT
+  #lost: DeviceLostError | null = null
+
+  constructor(engine: Engine, bytes: number) {
+    this.engine = engine
+    this.#most = Math.floor(bytes / 4)
+  }
+
+  /** How requests name it. */
+  get memory(): HeapMemory {
+    return { number: this.#number, words: this.#top }
+  }
+
+  /** Why it was lost; null while it is there. */
+  get lost(): DeviceLostError | null {
+    if (this.#lost === null && this.engine.isClosed)
+      this.#lost = new DeviceLostError('WebGPU: the thread of the GPU has ended, and with it the tensors that were on the GPU.', 'destroyed')
+    return this.#lost
+  }
+
+  /** Asks for something that `fate` is the fate of, and goes on. */
+  post(request: DeviceRequest, fate: Fate): void {
+    this.engine.post(request, (error) => this.end(fate, error))
+  }
+
+  /** What was asked for has ended. */
+  end(fate: Fate, error: unknown): void {
+    if (error instanceof DeviceLostError) this.#lost ??= error
+    fate.error ??= fate.from.find((one) => one.error !== null)?.error ?? error
+    fate.from = []
+  }
+
+  /** Takes words. Throws DeviceError if there are none, even when dead tensors are given back. */
+  take(words: number): number {
+    const length = Math.max(1, Math.ceil(words / ALIGN)) * ALIGN
+    if (this.#inUse + length > this.#collectAbove) {
+      collect()
+      this.#collectAbove = Math.max(COLLECT, 2 * this.#inUse)
+    }
+    let start = this.#find(length)
+    if (start < 0) {
+      collect()
+      start = this.#find(length)
+    }
+    if (start < 0)
+      throw new DeviceError(
+        `WebGPU: there is no room for ${4 * words} bytes: ${4 * this.#inUse} are in use by tensors on the GPU, and a binding there has at most ${4 * this.#most} (maxStorageBufferBindingSize). Release tensors with dispose(), or use smaller ones.`,
+      )
+    this.#inUse += length
+    return start
+  }
+
+  #find(length: number): number {
+    const at = this.#free.findIndex((run) => run.length >= length)
+    const run = this.#free[at]
+    if (run === undefined) {
+      if (this.#top + length > this.#most) return -1
+      this.#top += length
+      return this.#top - length
+    }
+    const { start } = run
+    run.start += length
+    run.length -= length
+    if (run.length === 0) this.#free.splice(at, 1)
+    return start
+  }
+
+  /** Gives words back. */
+  give(start: number, words: number): void {
+    const length = Math.max(1, Math.ceil(words / ALIGN)) * ALIGN
+    this.#inUse -= length
+    const after = this.#free.findIndex((run) => run.start > start)
+    const at = after < 0 ? this.#free.length : after
+    const [before, next] = [this.#free[at - 1], this.#free[at]]
+    const joinsBefore = before !== undefined && before.start + before.length === start
+    const joinsNext = next !== undefined && start + length === next.start
+    if (joinsBefore) {
+      before.length += length + (joinsNext ? next.length : 0)
+      if (joinsNext) this.#free.splice(at, 1)
+    } else if (joinsNext) {
+      next.start = start
+      next.length += length
+    } else this.#free.splice(at, 0, { start, length })
+  }
+}
+
+let current: Heap | null = null
+
+/** The memory of the GPU that the program has. Throws UnsupportedError where it must be asked for first. */
+export function heapNow(): Heap {
+  const engine = engineNow()
+  if (current !== null && current.engine === engine && current.lost === null) return current
+  const { last } = engine
+  if (last === null || last.bytes === 0)
+    throw new UnsupportedError(
+      "WebGPU: the GPU has not been asked for, and this thread cannot wait for it: `await init()` of tensorfx/webgpu comes before the first tensor with device 'webgpu'.",
+    )
+  current = new Heap(engine, last.bytes)
+  return current
+}
+
+interface Held {
+  readonly heap: Heap
+  readonly start: number
+  readonly words: number
+}
+
+const held = new Map<number, Held>()
+let taken = 0
+const collector = nodeCollector()
+const finalize = (number: number): void => release(number)
+const registry = collector === null ? new FinalizationRegistry<number>(finalize) : new collector.Registry(finalize)
+
+function release(number: number): void {
+  const range = held.get(number)
+  held.delete(number)
+  range?.heap.give(range.start, range.words)
+}
+
+function collect(): void {
+  collector?.collect()
+  if ('cleanupSome' in registry) registry.cleanupSome?.()
+}
+
+const WAIT =
+  'A value of this tensor is on the GPU, which this thread cannot wait for: `await y.itemAsync()`, `await y.toArrayAsync()` or `await y.toTypedArrayAsync()`. In Node, init() without `thread: false` gives the GPU a thread of its own, for which the program waits.'
+
+/** The elements of a storage on the GPU. */
+export class DeviceMemory implements LateData, DeviceData {
+  readonly device = 'webgpu'
+  readonly heap: Heap
+  readonly dtype: DType
+  readonly numel: number
+  /** Its first word. */
+  readonly start: number
+  /** That of its newest elements. */
+  fate: Fate
+  readonly #number = ++taken
+  #isFreed = false
+
+  /** Takes memory for elements that `fate` is the fate of. Throws DeviceError if there is no room. */
+  constructor(heap: Heap, dtype: DType, numel: number, fate: Fate) {
+    this.heap = heap
+    this.dtype = dtype
+    this.numel = numel
+    this.fate = fate
+    const words = numel * wordsPer(dtype)
+    this.start = heap.take(words)
+    held.set(this.#number, { heap, start: this.start, words })
+    registry.register(this, this.#number, this)
+  }
+
+  get onDevice(): DeviceData {
+    return this
+  }
+
+  /** Whether the program can read it. */
+  get isHere(): boolean {
+    return this.heap.engine.canWait
+  }
+
+  take(): Block {
+    throw new UnsupportedError(
+      "This tensor is on the graphics card (device 'webgpu'), and what was called looks at the program's memory: it has no form for the card. Move the tensor: x.to('cpu').",
+    )
+  }
+
+  async arrive(): Promise<void> {
+    await this.readLater()
+  }
+
+  read(start = 0, end = this.numel * dtypeInfo[this.dtype].size): Uint8Array<ArrayBuffer> {
+    const { engine } = this.heap
+    this.check()
+    if (!engine.canWait) throw new DeviceReadError(WAIT)
+    const { reads, bytes } = this.#reading(start, end)
+    const answer =
+      reads.length === 0 ? new Uint32Array(0) : this.#heard(() => engine.askNow({ kind: 'read', heap: this.heap.memory, reads }).words[0])
+    this.check()
+    return bytes(answer)
+  }
+
+  async readLater(): Promise<Uint8Array<ArrayBuffer>> {
+    this.check()
+    const { engine, memory } = this.heap
+    const { reads, bytes } = this.#reading(0, this.numel * dtypeInfo[this.dtype].size)
+    if (reads.length === 0) return bytes(undefined)
+    try {
+      const { words } = await engine.ask({ kind: 'read', heap: memory, reads })
+      this.check()
+      return bytes(words[0])
+    } catch (error) {
+      this.heap.end({ error: null, from: [] }, error)
+      throw error
+    }
+  }
+
+  #heard<T>(ask: () => T): T {
+    try {
+      return ask()
+    } catch (error) {
+      this.heap.end({ error: null, from: [] }, error)
+      throw error
+    }
+  }
+
+  #reading(
+    start: number,
+    end: number,
+  ): { readonly reads: readonly WordRange[]; readonly bytes: (words: Uint32Array<ArrayBuffer> | undefined) => Uint8Array<ArrayBuffer> } {
+    const { size } = dtypeInfo[this.dtype]
+    const per = wordsPer(this.dtype)
+    const [first, last] = [Math.floor(start / size), Math.ceil(end / size)]
+    const reads = last <= first ? [] : [{ start: this.start + first * per, length: (last - first) * per }]
+    return { reads, bytes: (words) => bytesOf(words ?? new Uint32Array(0), this.dtype).slice(start - first * size, end - first * size) }
+  }
+
+  /** Throws what went wrong with it: the GPU was lost, a kernel was refused, or it was disposed. */
+  check(): void {
+    if (this.#isFreed) throw new UnsupportedError('This tensor on the graphics card was disposed: its memory is not there any more.')
+    if (this.fate.error !== null) throw this.fate.error
+    const { lost } = this.heap
+    if (lost !== null) throw lost
+  }
+
+  free(): void {
+    if (this.#isFreed) return
+    this.#isFreed = true
+    registry.unregister(this)
+    release(this.#number)
+  }
+}
