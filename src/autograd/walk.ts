@@ -22,6 +22,14 @@ export interface Wanted {
 
 let walks = 0
 
+/** What a node's derivative gives. */
+const applied = (node: GradNode, grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] =>
+  anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs)
+
+/** The same where the gradients may be on a device. */
+const appliedThere = (node: GradNode, grads: readonly (Tensor | null)[], needs: readonly boolean[]): readonly (Tensor | null)[] =>
+  devices.operators?.forGradients(grads, () => applied(node, grads, needs)) ?? applied(node, grads, needs)
+
 /** The nodes that can be reached from some tensors. */
 export function nodesBehind(roots: readonly Tensor[]): readonly GradNode[] {
   const walk = ++walks
@@ -215,8 +223,7 @@ export class Walk {
     if (node.released) throw walkedBefore(node.name)
     backwardState.node = node
     allocating.node = node
-    const apply = (): readonly (Tensor | null)[] => (anomaly.enabled ? applyChecked(node, grads, needs) : node.apply(grads, needs))
-    const results = devices.operators === null ? apply() : devices.operators.forGradients(grads, apply)
+    const results = devices.operators === null ? applied(node, grads, needs) : appliedThere(node, grads, needs)
     backwardState.node = null
     backwardState.onApplied?.(node, results, grads)
     for (let i = 0; i < targets.length; i++) {

@@ -14,7 +14,7 @@ export interface DeviceOperators {
    * Makes a call of an operator; within it the operators that it is composed of make their tensors where its arguments are. Throws ArgumentError, which names two arguments, for tensors of different
    * devices.
    */
-  within(op: OpDef, args: readonly Arg[], call: () => Result): Result
+  within(op: OpDef, args: readonly Arg[], asIs: boolean): Result
   /** Runs a derivative: what it makes is where the gradients are. */
   forGradients<T>(grads: readonly (Tensor | null)[], derivative: () => T): T
   /** Runs an operator on the device; null if it does not concern it. Throws UnsupportedError, which names the operator, for what the device cannot compute. */

@@ -123,7 +123,7 @@ export const isWatched = (args: readonly Arg[]): boolean =>
  * since each frame more takes one of the user's from a stack trace.
  */
 export function dispatch(op: OpDef, given: readonly Arg[], asIs = false): Result {
-  if (devices.operators !== null && devices.operators.begins(given)) return devices.operators.within(op, given, () => dispatch(op, given, asIs))
+  if (devices.operators !== null && devices.operators.begins(given)) return devices.operators.within(op, given, asIs)
   if (complexUse.begun && !asIs && anyComplex(given)) return complexCall(op, given)
   if (dispatchState.autocast !== null && op.autocast !== 'as is') return dispatchState.autocast(op, given)
   const args = op.prepare === null ? given : op.prepare(given)

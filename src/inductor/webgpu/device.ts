@@ -1,5 +1,5 @@
 // Tensors with device 'webgpu': how they get there and back, and who computes with them.
-import { decomposed, isArgList, isOnDevice, runKernel } from '../../dispatch/index.ts'
+import { decomposed, dispatch, isArgList, isOnDevice, runKernel } from '../../dispatch/index.ts'
 import type { Arg, DeviceOperators, OpDef, Result } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, UnsupportedError } from '../../errors/index.ts'
 import { engineNow } from '../../gpu/engine.ts'
@@ -188,9 +188,9 @@ function inPlace(op: OpDef, pure: OpDef, args: readonly Arg[]): Result {
 /** What runs operators on tensors of the GPU. */
 export const deviceOperators: DeviceOperators = {
   begins: (args) => here === 'cpu' && args.some(isOnDevice),
-  within(op, args, call) {
+  within(op, args, asIs) {
     checkDevices(op, args)
-    return withDevice('webgpu', call)
+    return withDevice('webgpu', () => dispatch(op, args, asIs))
   },
   forGradients: (grads, derivative) => (here === 'cpu' && grads.some(isOnDevice) ? withDevice('webgpu', derivative) : derivative()),
   run(op, args) {
