@@ -8,7 +8,7 @@ import { isHeapShared } from '../kernels/memory/heap.ts'
 import { installSecondEngine } from '../kernels/run/compile.ts'
 import { Workshop, defaultFolder, findCompiler } from './compiler.ts'
 import { Library, loadKoffi } from './library.ts'
-import { NativeKernel } from './nativeKernel.ts'
+import { NativeKernel, libraries } from './nativeKernel.ts'
 
 /** What {@link init} takes. */
 export interface NativeOptions {
@@ -47,7 +47,6 @@ const MOST_PER_LIBRARY = 16
 const GATHERING = 5
 
 let workshop: Workshop | null = null
-let enabled = false
 let checks = false
 const counts = { compiled: 0, found: 0 }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
@@ -72,7 +71,7 @@ export async function init(options: NativeOptions = {}): Promise<void> {
   if (isHeapShared()) throw new UnsupportedError('native.init: compiled code runs on one thread: without setNumThreads, or without init.')
   await loadKoffi()
   workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
-  enabled = true
+  libraries.areUsed = true
   checks = check
   setMachineEngine(`native${workshop.compiler.lanes}`)
   installSecondEngine(second)
@@ -91,11 +90,16 @@ function checkedOptions(options: NativeOptions): NativeOptions {
   return options
 }
 
-/** Kernels that are compiled from now on stay with WebAssembly; those that have a library keep it. */
-export function stop(): void {
-  checkCount('native.stop', arguments, 0)
-  enabled = false
-  installSecondEngine(null)
+/**
+ * With false, WebAssembly computes until this is true again, and kernels that are compiled meanwhile get no library. Results are the same bits, so that it can be set at any time.
+ *
+ * @throws ArgumentError unless `enabled` is a boolean.
+ */
+export function setEnabled(enabled: boolean): void {
+  checkCount('native.setEnabled', arguments, 1)
+  if (typeof enabled !== 'boolean') throw new ArgumentError(`native.setEnabled: enabled must be true or false, got ${valueText(enabled)}.`)
+  libraries.areUsed = enabled
+  if (workshop !== null) installSecondEngine(enabled ? second : null)
 }
 
 /** Waits until no kernel waits for the compiler. */
@@ -119,7 +123,7 @@ export function stats(): NativeStats {
 /** What runs in the place of a kernel's function. */
 function second(wide: Kernel, wasm: (...args: number[]) => void, kernel: Kernel): (...args: number[]) => void {
   const why = whyKernelIsNotInC(wide)
-  if (why !== null || !enabled) {
+  if (why !== null) {
     reports.push({ kernel: null, name: kernel.name, why })
     return wasm
   }

@@ -34,8 +34,8 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
     'function null true DeviceError',
   ],
   './native': [
-    `import { ready, stats, stop } from 'tensorfx/native'
-     stop()
+    `import { ready, setEnabled, stats } from 'tensorfx/native'
+     setEnabled(false)
      await ready()
      console.log(JSON.stringify(stats()))`,
     '{"compiler":null,"compiled":0,"found":0,"pending":0,"kernels":[]}',

@@ -52,6 +52,7 @@ describe('init', () => {
     await expect(native.init({ compiler: '' })).rejects.toThrow("native.init: compiler must be a command, such as 'gcc', got ''")
     await expect(native.init({ cache: 3 as never })).rejects.toThrow('native.init: cache must be a folder or false, got 3')
     await expect(native.init({ check: 1 as never })).rejects.toThrow('native.init: check must be true or false, got 1')
+    expect(() => native.setEnabled(1 as never)).toThrow('native.setEnabled: enabled must be true or false, got 1')
     await expect(native.init(null as never)).rejects.toThrow('native.init: options must be an object, got null')
   })
 })
@@ -172,6 +173,13 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
       expect([compiler?.version, pending]).toEqual([findCompiler().version, 0])
       expect(compiled).toBeGreaterThan(0)
       expect(kernels.some(({ why, gain }) => why === null && gain !== null)).toBe(true)
+      native.setEnabled(false)
+      expect(run()).toEqual(plain)
+      expect(bits([compile((t: Tensor) => t.mul(3))(torch.ones([9]))])).toEqual(bits([torch.ones([9]).mul(3)]))
+      await native.ready()
+      expect(native.stats().kernels).toHaveLength(kernels.length)
+      native.setEnabled(true)
+      expect(run()).toEqual(plain)
     })
 
     test('with functions that JavaScript computes stay with WebAssembly, which is said', async () => {

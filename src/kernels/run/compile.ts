@@ -4,7 +4,7 @@ import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { currentEngine, isStrict } from '../engine/engine.ts'
 import { MAX_PAGES, heapGuard, heapMemory, isHeapShared } from '../memory/heap.ts'
-import type { Kernel } from '../ir/loopIr.ts'
+import type { Kernel, Scratch } from '../ir/loopIr.ts'
 import { printKernel } from '../ir/print.ts'
 import { hostFunctions } from '../scalars/scalarOps.ts'
 import { emitKernel } from '../emit/emit.ts'
@@ -31,14 +31,16 @@ export function installSecondEngine(engine: SecondEngine | null): void {
   second = engine
 }
 
-function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel) | null): CompiledKernel {
+/** The scratch memory of a kernel and of the same in wide tiles: both get one block, which must be enough for each. */
+export const scratchOfBoth = (kernel: Kernel, wide: Kernel | null): readonly Scratch[] => [...(wide?.scratch ?? []), ...(kernel.scratch ?? [])]
+
+function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel | null) | null): CompiledKernel {
   const { name, params, body } = kernel
-  const wide = second === null || inWideTiles === null ? kernel : inWideTiles()
-  // Both get the same memory, which must be enough for each.
-  const scratch = wide === kernel ? (kernel.scratch ?? []) : [...(wide.scratch ?? []), ...(kernel.scratch ?? [])]
+  const wide = second === null ? null : (inWideTiles?.() ?? null)
+  const scratch = scratchOfBoth(kernel, wide)
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
   const single = instantiate(wasm)
-  const run = isHeapShared() ? threaded(kernel, single) : (second?.({ ...wide, scratch }, single, kernel) ?? single)
+  const run = isHeapShared() ? threaded(kernel, single) : (second?.({ ...(wide ?? kernel), scratch }, single, kernel) ?? single)
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
 }
 
@@ -74,7 +76,7 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
 }
 
 /** Compiles a kernel, or returns the cached one with the same text. `inWideTiles` is the same in the tiles of machine code, for where there is some. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
-export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel) | null = null): CompiledKernel {
+export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null) | null = null): CompiledKernel {
   const text = printKernel(kernel)
   const key = `${isStrict() ? 'strict' : currentEngine()}${second === null ? '' : ' and another'} ${text}`
   let known = kernelsByText.get(key)

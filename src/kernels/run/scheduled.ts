@@ -1,6 +1,6 @@
 // Schedules as kernels that can be called: the schedule's first tile for the engine of this process.
 import type { CompiledKernel } from './boundedCache.ts'
-import { compileKernel } from './compile.ts'
+import { compileKernel, scratchOfBoth } from './compile.ts'
 import { currentEngine, machineEngine } from '../engine/engine.ts'
 import type { TileEngine } from '../engine/engine.ts'
 import { KernelError } from '../ir/errors.ts'
@@ -36,18 +36,22 @@ export interface PackedKernel {
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */
 export const compileScheduled = <Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): CompiledKernel =>
-  compileKernel(kernelOf(schedule, problem), inWideTiles(schedule, problem))
+  compileKernel(kernelOf(schedule, problem), () => inWideTiles(schedule, problem))
 
 /** The same, compiled when it is needed. */
 export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): SpareKernel {
   const kernel = kernelOf(schedule, problem)
-  return { scratchBytes: knownScratchBytes({ kernel }), compile: () => compileKernel(kernel) }
+  const wide = inWideTiles(schedule, problem)
+  const both = { ...kernel, scratch: scratchOfBoth(kernel, wide) }
+  return { scratchBytes: knownScratchBytes({ kernel: both }), compile: () => compileKernel(kernel, () => wide) }
 }
 
-/** The kernel in the tiles of machine code; null where none is compiled. */
-function inWideTiles<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): (() => Kernel) | null {
+/** The kernel in the tiles of machine code; null where none is compiled, or these are the same. */
+function inWideTiles<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): Kernel | null {
   const engine = machineEngine()
-  return engine === null ? null : () => kernelOf(schedule, problem, engine)
+  if (engine === null) return null
+  const [wide, usual] = [schedule.tiles(engine)[0], schedule.tiles(currentEngine())[0]]
+  return JSON.stringify(wide) === JSON.stringify(usual) ? null : kernelOf(schedule, problem, engine)
 }
 
 function kernelOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem, engine: TileEngine = currentEngine()): Kernel {

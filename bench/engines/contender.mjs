@@ -1,5 +1,5 @@
-// Measures one row of bench:engines on one thread and on several, in turns, in a process of its own: `node threads.mjs ROW THREADS [hog]`. With `hog`, another process takes a core.
-// The parent process gets the ratios of one thread to several: above 1, threads are a gain.
+// Measures one row of bench:engines as WebAssembly on one thread and on several, or as machine code, in turns, in a process of its own: `node contender.mjs ROW THREADS|native [hog]`. With
+// `hog`, another process takes a core. The parent process gets the ratios of WebAssembly on one thread to the other: above 1, that is a gain.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
@@ -15,8 +15,12 @@ const WARM_UP = 700
 const [, , name, count, hog] = process.argv
 if (name === '--hog') for (;;);
 const row = rows.find((one) => one.name === name)
+const native = count === 'native' ? await import('tensorfx/native') : null
 const threads = Number(count)
-torch.setNumThreads(threads)
+await native?.init()
+if (native === null) torch.setNumThreads(threads)
+/** Lets the usual engine compute, or what is measured beside it. */
+const use = (other) => (native === null ? torch.setNumThreads(other ? threads : 1) : native.setEnabled(other))
 
 function valuesOf(input) {
   const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input
@@ -53,18 +57,17 @@ for (const mode of row.modes ?? ['eager', 'compiled']) {
   const { run } = tensorfx({ ...build, compile: options })[mode]({ inputs, trains: row.trains, ours: (values) => row.ours(values, state) })
   const other = hog === undefined ? null : fork(fileURLToPath(import.meta.url), ['--hog'])
   const samples = { one: [], several: [] }
-  for (const [who, n] of [
-    ['one', 1],
-    ['several', threads],
-  ]) {
-    torch.setNumThreads(n)
+  // The first runs compile; once that has ended, libraries are compared with WebAssembly in a few runs.
+  if (native !== null) for (let i = 0; i < 20; i++) await (run(), native.ready())
+  for (const who of ['one', 'several']) {
+    use(who === 'several')
     samples[who] = await turn(run, WARM_UP, 1)
   }
   const times = Math.max(1, Math.ceil(BATCH / at(samples.one, 0)))
   for (const who of ['one', 'several']) samples[who] = []
   for (let round = 0; round < 2 * ROUNDS; round++) {
     const who = round % 2 === 0 ? 'one' : 'several'
-    torch.setNumThreads(who === 'one' ? 1 : threads)
+    use(who === 'several')
     run()
     samples[who].push(...(await turn(run, TURN, times)))
   }
