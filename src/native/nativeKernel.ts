@@ -12,6 +12,8 @@ type Run = (...args: number[]) => void
 const LEAST_WORK = 4096
 /** How many calls are timed, of both functions in turn. */
 const TRIALS = 12
+/** After how many calls they are timed again: the first code that a host makes of WebAssembly is not its best. */
+const AGAIN = [64, 1024, 16_384] as const
 
 /** Whether libraries compute where there are some; otherwise WebAssembly does. */
 export const libraries: { areUsed: boolean } = { areUsed: true }
@@ -27,6 +29,7 @@ export class NativeKernel {
   #lastWork = -1
   #native: Run | null = null
   #trials = 0
+  #calls = 0
   /** The least milliseconds for a unit of work: of WebAssembly, and of the library. */
   readonly #rates: [wasm: number, native: number] = [Infinity, Infinity]
 
@@ -44,7 +47,6 @@ export class NativeKernel {
   /** The function of the library; calls use it from now on. */
   set native(run: Run) {
     this.#native = run
-    this.#trials = 0
   }
 
   /** How many times faster the library is; null before that is known. */
@@ -59,6 +61,11 @@ export class NativeKernel {
     if (this.#checks) return this.#compare(native, args)
     const work = this.#workIn(args)
     if (work < LEAST_WORK) return this.#wasm(...args)
+    const calls = this.#calls++
+    if (calls === AGAIN[0] || calls === AGAIN[1] || calls === AGAIN[2]) {
+      this.#trials = 0
+      this.#rates[0] = this.#rates[1] = Infinity
+    }
     if (this.#trials < TRIALS) return this.#trial(native, args, work)
     const [wasmRate, nativeRate] = this.#rates
     if (nativeRate < wasmRate) native(...args)

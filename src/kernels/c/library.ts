@@ -12,6 +12,26 @@ const HEAD = `
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
+/* A variable that many loops add to: GCC keeps it in one register once it does not know that all of them begin with the same number. */
+#define OPAQUE_1(x)
+#define OPAQUE_2(x)
+#if defined(__AVX512F__)
+#define OPAQUE_16(x) __asm__("" : "+v"(x))
+#else
+#define OPAQUE_16(x)
+#endif
+#if defined(__AVX__)
+#define OPAQUE_8(x) __asm__("" : "+x"(x))
+#else
+#define OPAQUE_8(x)
+#endif
+#if defined(__SSE4_1__)
+#define OPAQUE_4(x) __asm__("" : "+x"(x))
+#elif defined(__aarch64__)
+#define OPAQUE_4(x) __asm__("" : "+w"(x))
+#else
+#define OPAQUE_4(x)
+#endif
 #define INL static inline __attribute__((always_inline))
 #define AT(t, p) (*(t *)(p))
 #define UNALIGNED __attribute__((aligned(1), may_alias))

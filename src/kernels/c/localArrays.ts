@@ -34,7 +34,12 @@ export class LocalArrays {
     const rows = array.shape.slice(0, -1).reduce((product, size) => product * size, 1)
     const vectors = vectorsFor(array.shape.at(-1) ?? 1, this.#most)
     const kind = kindOf(array.dtype)
-    const row = (): Row => vectors.map(({ from, width }) => ({ from, value: this.#code.variable(kind, width, start) }))
+    const row = (): Row =>
+      vectors.map(({ from, width }) => {
+        const value = this.#code.variable(kind, width, start)
+        if (kind === 'i') this.#code.line(`OPAQUE_${width}(${value.text});`)
+        return { from, value }
+      })
     this.#arrays.set(array, Array.from({ length: rows }, row))
   }
 
