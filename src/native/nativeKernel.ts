@@ -10,8 +10,8 @@ type Run = (...args: number[]) => void
 
 /** Less work than that is not worth a call of a library. */
 const LEAST_WORK = 4096
-/** How many calls are timed, of both functions in turn. */
-const TRIALS = 12
+/** Which function each of the calls runs that are timed. Calls come in a row of their own, such as small and large ones in turn, which the order must not follow. */
+const TRIALS = [0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0] as const
 /** After how many calls they are timed again: the first code that a host makes of WebAssembly is not its best. */
 const AGAIN = [64, 1024, 16_384] as const
 
@@ -30,8 +30,9 @@ export class NativeKernel {
   #native: Run | null = null
   #trials = 0
   #calls = 0
-  /** The least milliseconds for a unit of work: of WebAssembly, and of the library. */
-  readonly #rates: [wasm: number, native: number] = [Infinity, Infinity]
+  /** What the timed calls of WebAssembly and of the library took, and how much work they were. Calls of one kernel may differ much, so that all of them count. */
+  readonly #times: [wasm: number, native: number] = [0, 0]
+  readonly #works: [wasm: number, native: number] = [0, 0]
 
   /** `kernel` becomes C; `wasm` is the function of `ofWasm`, which has the same operands. With `checks`, both run at every call and are compared. */
   constructor(kernel: Kernel, wasm: Run, ofWasm: Kernel, checks: boolean) {
@@ -51,33 +52,39 @@ export class NativeKernel {
 
   /** How many times faster the library is; null before that is known. */
   get gain(): number | null {
-    const [wasm, native] = this.#rates
-    return this.#trials < TRIALS ? null : wasm / native
+    return this.#trials < TRIALS.length ? null : this.#ratio
+  }
+
+  /** The time for a unit of work of WebAssembly by that of the library. */
+  get #ratio(): number {
+    return this.#times[0] / this.#works[0] / (this.#times[1] / this.#works[1])
   }
 
   call(args: number[]): void {
     const native = this.#native
     if (native === null || !libraries.areUsed) return this.#wasm(...args)
     if (this.#checks) return this.#compare(native, args)
-    const work = this.#workIn(args)
-    if (work < LEAST_WORK) return this.#wasm(...args)
-    const calls = this.#calls++
+    const calls = ++this.#calls
     if (calls === AGAIN[0] || calls === AGAIN[1] || calls === AGAIN[2]) {
       this.#trials = 0
-      this.#rates[0] = this.#rates[1] = Infinity
+      for (const sums of [this.#times, this.#works]) sums[0] = sums[1] = 0
     }
-    if (this.#trials < TRIALS) return this.#trial(native, args, work)
-    const [wasmRate, nativeRate] = this.#rates
-    if (nativeRate < wasmRate) native(...args)
-    else this.#wasm(...args)
+    const which = TRIALS[this.#trials]
+    // How much work a call is takes longer to find than some of them.
+    if (which === undefined && this.#ratio <= 1) return this.#wasm(...args)
+    const work = this.#workIn(args)
+    if (work < LEAST_WORK) return this.#wasm(...args)
+    if (which !== undefined) return this.#trial(which, native, args, work)
+    native(...args)
   }
 
-  #trial(native: Run, args: number[], work: number): void {
-    const which = (this.#trials++ & 1) as 0 | 1
+  #trial(which: 0 | 1, native: Run, args: number[], work: number): void {
+    this.#trials++
     const start = performance.now()
     if (which === 0) this.#wasm(...args)
     else native(...args)
-    this.#rates[which] = Math.min(this.#rates[which], (performance.now() - start) / work)
+    this.#times[which] += performance.now() - start
+    this.#works[which] += work
   }
 
   /** Runs both on the same memory. Throws KernelError where a byte differs, but for scratch memory. */
