@@ -17,8 +17,10 @@ let koffi: Koffi | null = null
 export async function loadKoffi(): Promise<void> {
   if (koffi !== null) return
   try {
+    // Not a literal: bundlers must not follow it.
     const name = 'koffi'
-    koffi = ((await import(name)) as { readonly default: Koffi }).default
+    const module: { readonly default: Koffi } = await import(/* @vite-ignore */ name)
+    koffi = module.default
   } catch (cause) {
     throw new UnsupportedError(
       'native.init: compiled code is called through the package koffi: npm install koffi. WebAssembly computes the same without.',

@@ -41,7 +41,7 @@ export class Accumulator {
   whole(): CVal {
     let sum = this.#sum
     while (sum.width > 1) {
-      const half = (sum.width / 2) as Width
+      const half = sum.width / 2
       sum = this.#combine(this.#code.part(sum, 0, half), this.#code.part(sum, half, half))
     }
     return sum

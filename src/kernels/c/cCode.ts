@@ -2,8 +2,8 @@
 // float64. One element is a scalar, which becomes a vector where the other operand is one. The functions that it calls are those of library.ts.
 import type { LaneBinary, LaneCode, LaneShift, LaneUnary } from '../wasm/laneCode.ts'
 
-/** How many elements a vector has; 1 for a scalar. */
-export type Width = 1 | 2 | 4 | 8 | 16
+/** How many elements a vector has, a power of two up to 16; 1 for a scalar. */
+export type Width = number
 
 /** The widths of vectors, the greatest first. */
 export const WIDTHS: readonly Width[] = [16, 8, 4, 2, 1]
@@ -76,7 +76,7 @@ export class CCode implements LaneCode<CVal> {
 
   /** A call of a function of the library, for the widest of the operands. */
   call(name: string, kind: CKind, ...operands: readonly CVal[]): CVal {
-    const width = Math.max(...operands.map((operand) => operand.width)) as Width
+    const width = Math.max(...operands.map((operand) => operand.width))
     return this.let(kind, width, `${name}_${width}(${operands.map((operand) => this.widened(operand, width).text).join(', ')})`)
   }
 
@@ -90,7 +90,7 @@ export class CCode implements LaneCode<CVal> {
 
   /** A vector of scalars. */
   vector(kind: CKind, elements: readonly string[]): CVal {
-    const width = elements.length as Width
+    const width = elements.length
     return this.let(kind, width, width === 1 ? (elements[0] ?? '0') : `(${typeOf(kind, width)}){${elements.join(', ')}}`)
   }
 
@@ -126,8 +126,8 @@ export class CCode implements LaneCode<CVal> {
   }
 
   /** An instruction of any type; comparisons yield masks of 32 bits. */
-  instruction(name: string, ...operands: readonly [CVal, ...CVal[]]): CVal {
-    const [{ kind }] = operands
+  instruction(name: string, ...operands: readonly CVal[]): CVal {
+    const kind = operands[0]?.kind ?? 'i'
     const base = functionOf(name)
     if (name.startsWith('v128.')) return this.call(kind === 'i' ? base : `${base}_${kind}`, kind, ...operands)
     return this.call(base, /^(eq|ne|l[te]|g[te])(_s)?$/.test(name.slice(name.indexOf('.') + 1)) ? 'i' : kind, ...operands)

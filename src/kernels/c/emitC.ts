@@ -242,7 +242,7 @@ class KernelEmitter {
     for (const [variable, how] of changed) if (how !== 'assign' && !declared.has(variable) && !('shape' in variable)) sums.push([variable, how])
     const counter = this.#counter(loop)
     this.#code.line(`i1 ${counter} = 0;`)
-    const wide = sums.length > 0 ? ((elements * vectors) as Width) : this.#most
+    const wide = sums.length > 0 ? elements * vectors : this.#most
     const least = typeof extent === 'number' ? extent : Infinity
     const times = (width: Width): void => {
       if (typeof extent === 'number' && (extent < width || (width === 1 && extent % elements === 0))) return
@@ -351,7 +351,7 @@ class KernelEmitter {
       code.line(`const ${kind}1 ${row}[] = {${elements.join(', ')}};`)
       return row
     })
-    const width = Math.max(number.width, rows.length) as Width
+    const width = Math.max(number.width, rows.length)
     const at = (lane: number): string => `${rows[rows.length === 1 ? 0 : lane] ?? ''}[${code.element(number, lane)}]`
     return code.vector(
       kind,
@@ -373,7 +373,7 @@ class KernelEmitter {
     }
     let sum = vectors === 0 ? null : inPairs(0, vectors)
     for (let width = elements / 2; sum !== null && width >= 1; width /= 2)
-      sum = both(this.#code.part(sum, 0, width as Width), this.#code.part(sum, width, width as Width))
+      sum = both(this.#code.part(sum, 0, width), this.#code.part(sum, width, width))
     for (let column = vectors * elements; column < columns; column++) {
       const single = this.#arrays.neighbours(array, indices, column, 1)
       sum = sum === null ? single : both(sum, single)

@@ -98,6 +98,6 @@ export class LocalArrays {
   #vector(row: Row, column: number, width: number): CVal | null {
     const found = row.findLast(({ from }) => from <= column)
     if (found === undefined || column + width > found.from + found.value.width) return null
-    return found.value.width === width ? found.value : this.#code.part(found.value, column - found.from, width as Width)
+    return found.value.width === width ? found.value : this.#code.part(found.value, column - found.from, width)
   }
 }

@@ -2,7 +2,7 @@
 import { dtypeInfo } from '../numbers/dtype.ts'
 import type { DType } from '../numbers/dtype.ts'
 import { decodeElements, encodeElements } from '../wasm/narrowTypes.ts'
-import type { CCode, CVal, Width } from './cCode.ts'
+import type { CCode, CVal } from './cCode.ts'
 import { kindOf } from './scalars.ts'
 
 /** Where the elements of a value are. */
@@ -36,7 +36,7 @@ export function emitLoadIn(code: CCode, place: CPlace, mask: CVal | null): CVal 
   const { dtype, lanes, address } = place
   const kind = kindOf(dtype)
   const isEach = mask !== null && mask.width > 1
-  const width = (lanes?.length ?? mask?.width ?? 1) as Width
+  const width = lanes?.length ?? mask?.width ?? 1
   if (width === 1 || (lanes === null && !isEach)) {
     const offset = lanes?.[0] ?? 0
     const text = mask === null ? elementAt(place, offset) : `${mask.text} ? ${elementAt(place, offset)} : 0`
@@ -61,7 +61,7 @@ export function emitStoreIn(code: CCode, place: CPlace, value: CVal): void {
   const { dtype, lanes, address } = place
   const encoded = encodeElements(code, dtype, value)
   if (lanes === null) return code.line(`${elementAt(place, 0)} = ${code.element(encoded, encoded.width - 1)};`)
-  const width = lanes.length as Width
+  const width = lanes.length
   const full = code.widened(encoded, width)
   if (width > 1 && areNeighbours(lanes)) {
     const letter = letterOf(dtype)

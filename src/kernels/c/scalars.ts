@@ -25,8 +25,10 @@ type CScalar = (site: CSite, a: CVal, b: CVal, c: CVal) => CVal
 
 type Column = Readonly<Partial<Record<ComputeDType, CScalar>>>
 
+const KINDS: Readonly<Record<ComputeDType, CKind>> = { bool: 'i', int32: 'i', int64: 'l', float32: 'i', float64: 'd' }
+
 /** The kind of elements that values of a dtype are. */
-export const kindOf = (dtype: DType): CKind => ({ int64: 'l', float64: 'd', bool: 'i', int32: 'i', float32: 'i' })[dtypeInfo[dtype].compute] as CKind
+export const kindOf = (dtype: DType): CKind => KINDS[dtypeInfo[dtype].compute]
 
 const call =
   (name: string, kind: CKind = 'i'): CScalar =>
@@ -186,8 +188,7 @@ function emitOperation(site: CSite, op: ScalarOp, dtype: DType, values: readonly
   const write = columns[op]?.[compute]
   if (write === undefined && typeof instruction !== 'string')
     throw new InternalError(`${op} has no C code for ${dtype}; whyNotInC should have refused the kernel`)
-  const result =
-    typeof instruction === 'string' ? site.code.instruction(instruction, ...(values as [CVal, ...CVal[]])) : (write?.(site, a, b, c) ?? a)
+  const result = typeof instruction === 'string' ? site.code.instruction(instruction, ...values) : (write?.(site, a, b, c) ?? a)
   return yieldsBool || narrow === 'closed' ? result : roundToNarrow(site.code, dtype, result)
 }
 
