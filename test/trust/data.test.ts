@@ -239,6 +239,7 @@ describe('the names that a graph from a file may use', () => {
         'constructor',
         'contiguousLayout',
         'copyFrom',
+        'device',
         'dispose',
         'dtype',
         'isFake',

@@ -11,7 +11,7 @@ export const READABLE: ReadonlySet<string> = words('shape strides dtype numel nd
 
 /** The methods that may be called besides those of the operator table: of tensors, and those of arrays and Maps that only read. */
 export const CALLABLE: ReadonlySet<string> = words(
-  'size dim stride item toArray toTypedArray toBigIntArray isContiguous isFloatingPoint isComplex elementSize backward requiresGrad_ detach_ retainGrad allclose equal getitem uniform_ normal_ bernoulli_ exponential_ ' +
+  'size dim stride cpu item toArray toTypedArray toBigIntArray isContiguous isFloatingPoint isComplex elementSize backward requiresGrad_ detach_ retainGrad allclose equal getitem uniform_ normal_ bernoulli_ exponential_ ' +
     'at slice concat includes indexOf get has',
 )
 
