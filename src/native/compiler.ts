@@ -36,13 +36,27 @@ export interface Compiler {
   readonly lanes: 16 | 8 | 4
 }
 
+/** Compilers start programs of their own: all of them are one group, which can be ended as one. */
+const OWN_GROUP = { detached: true } as const
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined || pid === 0) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
+}
+
 /** Asks a command what it is. Null if it is not there, fails, or does not answer. */
 function asked(command: string): Compiler | null {
-  const { status, stdout } = children().spawnSync(command, ['-march=native', '-E', '-dM', '-x', 'c', '-'], {
+  const { status, stdout, pid } = children().spawnSync(command, ['-march=native', '-E', '-dM', '-x', 'c', '-'], {
     input: '',
     encoding: 'utf8',
     timeout: ANSWER_TIME,
+    ...OWN_GROUP,
   })
+  endGroup(pid)
   if (status !== 0 || !/^#define __GNUC__ /m.test(stdout)) return null
   const version = /^#define __VERSION__ "(.*)"$/m.exec(stdout)?.[1] ?? 'unknown version'
   const lanes = stdout.includes('#define __AVX512F__ ') ? 16 : stdout.includes('#define __AVX2__ ') ? 8 : 4
@@ -79,7 +93,7 @@ export class Workshop {
     this.#folder = (folder === null ? null : ownFolder(folder)) ?? fs().mkdtempSync(path().join(os().tmpdir(), 'tensorfx-native-'))
     const temporary = this.#folder !== folder
     process.once('exit', () => {
-      this.#running?.kill('SIGKILL')
+      endGroup(this.#running?.pid)
       if (temporary) fs().rmSync(this.#folder, { recursive: true, force: true })
     })
   }
@@ -112,9 +126,10 @@ export class Workshop {
     const log = fs().openSync(`${target}.log`, 'w', 0o600)
     const child = children().spawn(this.compiler.command, [...this.compiler.flags, '-o', target, source, '-lm'], {
       stdio: ['ignore', log, log],
-      timeout: COMPILE_TIME,
-      killSignal: 'SIGKILL',
+      ...OWN_GROUP,
     })
+    const timer = setTimeout(() => endGroup(child.pid), COMPILE_TIME)
+    timer.unref()
     this.#running = child
     // The program may end without it.
     child.unref()
@@ -131,6 +146,7 @@ export class Workshop {
             : `${this.compiler.command} failed: ${fs().readFileSync(`${target}.log`, 'utf8').slice(0, 2000)}`,
         )
     } finally {
+      clearTimeout(timer)
       this.#running = null
       fs().closeSync(log)
     }

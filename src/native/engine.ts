@@ -105,7 +105,13 @@ export function setEnabled(enabled: boolean): void {
 /** Waits until no kernel waits for the compiler. */
 export async function ready(): Promise<void> {
   checkCount('native.ready', arguments, 0)
-  for (let left = working; left !== null; left = working) await left
+  // The compiler keeps no program alive, but one that waits for it goes on.
+  const alive = setInterval(() => {}, 1000)
+  try {
+    for (let left = working; left !== null; left = working) await left
+  } finally {
+    clearInterval(alive)
+  }
 }
 
 /** What was compiled. */

@@ -14,6 +14,8 @@ import { NativeKernel } from '../../src/native/nativeKernel.ts'
 import { hasCompiler } from '../kernels/c/runC.ts'
 
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-native-test-'))
+// Folders for one process are made where temporary files are.
+vi.stubEnv('TMPDIR', work)
 afterAll(() => rmSync(work, { recursive: true }))
 afterEach(() => vi.restoreAllMocks())
 
