@@ -38,11 +38,14 @@ export interface NativeStats {
   readonly found: number
   /** Kernels that wait for the compiler. */
   readonly pending: number
+  /** The last 1,024 kernels. */
   readonly kernels: readonly NativeKernelReport[]
 }
 
 /** The most kernels of a library: the compiler takes 50 to 200 ms for each. */
 const MOST_PER_LIBRARY = 16
+/** How many kernels are reported: the last ones, so that a program that compiles for ever does not grow. */
+const MOST_REPORTS = 1024
 /** Milliseconds after the first kernel, in which others join it. */
 const GATHERING = 5
 
@@ -126,16 +129,21 @@ export function stats(): NativeStats {
   }
 }
 
+function told(report: (typeof reports)[number]): void {
+  reports.push(report)
+  if (reports.length > MOST_REPORTS) reports.shift()
+}
+
 /** What runs in the place of a kernel's function. */
 function second(wide: Kernel, wasm: (...args: number[]) => void, kernel: Kernel): (...args: number[]) => void {
   const why = whyKernelIsNotInC(wide)
   if (why !== null) {
-    reports.push({ kernel: null, name: kernel.name, why })
+    told({ kernel: null, name: kernel.name, why })
     return wasm
   }
   const native = new NativeKernel(wide, wasm, kernel, checks)
   const report = { kernel: native, name: kernel.name, why: null }
-  reports.push(report)
+  told(report)
   waiting.push({ kernel: native, fuses: currentEngine() === 'wasm-relaxed', report })
   working ??= work().finally(() => (working = null))
   return (...args) => native.call(args)

@@ -1,10 +1,9 @@
 // A kernel with two functions that compute the same bits: that of WebAssembly, and that of a library once there is one. Which is faster is measured.
 import { KernelError } from '../kernels/index.ts'
-import type { Kernel, Param } from '../kernels/index.ts'
+import type { Kernel } from '../kernels/index.ts'
 import { scratchBytes } from '../kernels/ir/scratchLayout.ts'
 import { heapBytes } from '../kernels/memory/heap.ts'
-import { workOf } from '../kernels/threads/work.ts'
-import type { Work } from '../kernels/threads/work.ts'
+import { CallWork } from '../kernels/threads/work.ts'
 
 type Run = (...args: number[]) => void
 
@@ -22,11 +21,7 @@ export class NativeKernel {
   readonly kernel: Kernel
   readonly #wasm: Run
   readonly #checks: boolean
-  readonly #work: Work
-  readonly #positions: ReadonlyMap<Param, number>
-  readonly #sizesAt: readonly number[]
-  readonly #sizes: number[]
-  #lastWork = -1
+  readonly #work: CallWork
   #native: Run | null = null
   #trials = 0
   #calls = 0
@@ -39,10 +34,7 @@ export class NativeKernel {
     this.kernel = kernel
     this.#wasm = wasm
     this.#checks = checks
-    this.#work = workOf(ofWasm.body)
-    this.#positions = new Map(kernel.params.map((param, i) => [param, i]))
-    this.#sizesAt = kernel.params.flatMap(({ kind }, i) => (kind === 'size' ? [i] : []))
-    this.#sizes = this.#sizesAt.map(() => NaN)
+    this.#work = new CallWork(ofWasm)
   }
 
   /** The function of the library; calls use it from now on. */
@@ -72,7 +64,7 @@ export class NativeKernel {
     const which = TRIALS[this.#trials]
     // How much work a call is takes longer to find than some of them.
     if (which === undefined && this.#ratio <= 1) return this.#wasm(...args)
-    const work = this.#workIn(args)
+    const work = this.#work.in(args)
     if (work < LEAST_WORK) return this.#wasm(...args)
     if (which !== undefined) return this.#trial(which, native, args, work)
     native(...args)
@@ -96,7 +88,7 @@ export class NativeKernel {
     heap.set(before)
     native(...args)
     const got = heap.slice()
-    const bytes = scratchBytes(this.kernel, (param) => args[this.#positions.get(param) ?? -1] ?? 0)
+    const bytes = scratchBytes(this.kernel, this.#work.sizesIn(args))
     const scratch = args.at(-1) ?? 0
     for (const memory of [wanted, got]) memory.fill(0, scratch, scratch + bytes)
     if (Buffer.compare(wanted, got) === 0) return
@@ -109,18 +101,6 @@ export class NativeKernel {
     throw new KernelError(
       `the library of the kernel ${this.kernel.name} computes other bits than WebAssembly: first in byte ${nearest?.offset ?? at} of ${nearest?.name ?? 'the heap'}. This is a fault of the C compiler, or of tensorfx: report it with the output of native.stats().`,
     )
-  }
-
-  #workIn(args: readonly number[]): number {
-    let isKnown = this.#lastWork >= 0
-    this.#sizesAt.forEach((at, i) => {
-      const size = args[at] ?? 0
-      if (this.#sizes[i] === size) return
-      this.#sizes[i] = size
-      isKnown = false
-    })
-    if (!isKnown) this.#lastWork = this.#work((param) => args[this.#positions.get(param) ?? -1] ?? 0)
-    return this.#lastWork
   }
 }
 

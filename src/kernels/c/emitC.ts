@@ -10,7 +10,7 @@ import { dtypeInfo } from '../numbers/dtype.ts'
 import type { DType } from '../numbers/dtype.ts'
 import { factsOf, flightOf, isWrittenOut, standsAlone } from '../emit/loopFacts.ts'
 import { roundToNarrow } from '../wasm/narrowTypes.ts'
-import { CCode, WIDTHS } from './cCode.ts'
+import { CCode } from './cCode.ts'
 import type { CKind, CVal, Width } from './cCode.ts'
 import { Accumulator } from './accumulator.ts'
 import { Iterations } from './iterations.ts'
@@ -47,7 +47,7 @@ export const cSignature = ({ params, scratch = [] }: Pick<Kernel, 'params' | 'sc
 export function emitSource(kernels: readonly { readonly kernel: Kernel; readonly name: string }[], fuses: boolean): string {
   const functions = kernels.map(({ kernel, name }) => new KernelEmitter(kernel).emit(name))
   return [
-    libraryFor(new Set(WIDTHS), fuses),
+    libraryFor(fuses),
     'static char *tfx_heap;',
     'void tfx_setHeap(void *heap) { tfx_heap = heap; }',
     'int32_t tfx_isHeap(void *heap) { return tfx_heap == heap; }',

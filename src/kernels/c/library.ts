@@ -362,12 +362,5 @@ function ofWidth(width: Width): string {
   return fill(VECTOR) + fill(COMMON) + processorFunctions(width) + loops.join('')
 }
 
-/** The library for kernels with vectors of these widths. `fuses`: whether a multiplication and an addition are rounded once. */
-export const libraryFor = (widths: ReadonlySet<Width>, fuses: boolean): string =>
-  [
-    fuses ? '#define TFX_FUSED 1' : '',
-    HEAD,
-    ...WIDTHS.filter((width) => width === 1 || widths.has(width))
-      .toReversed()
-      .map(ofWidth),
-  ].join('\n')
+/** The library. `fuses`: whether a multiplication and an addition are rounded once. */
+export const libraryFor = (fuses: boolean): string => [fuses ? '#define TFX_FUSED 1' : '', HEAD, ...WIDTHS.toReversed().map(ofWidth)].join('\n')

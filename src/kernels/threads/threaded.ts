@@ -1,10 +1,9 @@
 // Kernels on threads: what stands in for a kernel's function where the heap is shared. It learns what a unit of a kernel's work takes, and gives loops that take long enough to the pool.
 import { computingThreads } from '../engine/threads.ts'
-import type { Kernel, Param } from '../ir/loopIr.ts'
+import type { Kernel } from '../ir/loopIr.ts'
 import { callOf, partsOf, runSteps, threadCosts } from './launch.ts'
 import type { Parts, Run } from './launch.ts'
-import { workOf } from './work.ts'
-import type { SizeOf, Work } from './work.ts'
+import { CallWork } from './work.ts'
 
 /** Less work than that is not looked at. */
 const LEAST_WORK = 4096
@@ -17,12 +16,7 @@ const LONGEST_BACK_OFF = 2000
 class ThreadedKernel {
   readonly #kernel: Kernel
   readonly #run: Run
-  readonly #work: Work
-  readonly #positions: ReadonlyMap<Param, number>
-  /** Where the sizes are among the arguments, those of the last call, and the work that they are. */
-  readonly #sizesAt: readonly number[]
-  readonly #sizes: number[] = []
-  #lastWork = -1
+  readonly #work: CallWork
   /** Null where no loop can be divided, undefined before that was asked. */
   #parts: Parts | null | undefined
   /** Milliseconds for a unit of work on one thread; 0 before the first call. */
@@ -35,16 +29,13 @@ class ThreadedKernel {
   constructor(kernel: Kernel, run: Run) {
     this.#kernel = kernel
     this.#run = run
-    this.#work = workOf(kernel.body)
-    this.#positions = new Map(kernel.params.map((param, i) => [param, i]))
-    this.#sizesAt = kernel.params.flatMap(({ kind }, i) => (kind === 'size' ? [i] : []))
-    this.#sizes = this.#sizesAt.map(() => NaN)
+    this.#work = new CallWork(kernel)
   }
 
   call(args: number[]): void {
     const threads = computingThreads()
     if (threads === 1 || this.#parts === null) return this.#run(...args)
-    const work = this.#workIn(args)
+    const work = this.#work.in(args)
     if (work < LEAST_WORK && threadCosts.learns) return this.#run(...args)
     const calls = this.#calls++
     // Often at first, while the host still improves the code, and then now and then.
@@ -52,22 +43,6 @@ class ThreadedKernel {
     const expected = this.#rate * work
     if (threadCosts.learns && (expected < threadCosts.awake || performance.now() < this.#restsUntil)) return this.#run(...args)
     this.#launch(args, threads, expected)
-  }
-
-  #sizeIn(args: readonly number[]): SizeOf {
-    return (param) => args[this.#positions.get(param) ?? -1] ?? 0
-  }
-
-  #workIn(args: readonly number[]): number {
-    let isKnown = this.#lastWork >= 0
-    this.#sizesAt.forEach((at, i) => {
-      const size = args[at] ?? 0
-      if (this.#sizes[i] === size) return
-      this.#sizes[i] = size
-      isKnown = false
-    })
-    if (!isKnown) this.#lastWork = this.#work(this.#sizeIn(args))
-    return this.#lastWork
   }
 
   #learn(args: number[], work: number): void {
@@ -79,7 +54,7 @@ class ThreadedKernel {
   }
 
   #launch(args: number[], threads: number, expected: number): void {
-    const of = this.#sizeIn(args)
+    const of = this.#work.sizesIn(args)
     if (this.#parts === undefined) this.#parts = partsOf(this.#kernel)
     const parts = this.#parts
     const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
