@@ -83,14 +83,16 @@ const REGISTER: Readonly<Record<HookKind, string>> = {
 export function addHook(module: object, kind: HookKind, hook: Hook): RemovableHandle {
   checkCallable(REGISTER[kind], 'hook', hook)
   const known = internalsOf(module)
-  const own = remembered(known.hooks, kind, () => new Set<Hook>())
-  own.add(hook)
+  remembered(known.hooks, kind, () => new Set<Hook>()).add(hook)
   known.changes++
-  const remove = (): void => {
-    own.delete(hook)
-    known.changes++
-  }
-  return { remove }
+  return { remove: () => removeHook(module, kind, hook) }
+}
+
+/** Removes a hook, if the module has it: also one that it was copied with. */
+export function removeHook(module: object, kind: HookKind, hook: Hook): void {
+  const known = internalsOf(module)
+  known.hooks.get(kind)?.delete(hook)
+  known.changes++
 }
 
 /** Runs the hooks of a kind. */

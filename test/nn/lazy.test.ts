@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { compile, fx, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
+import { hooksOf } from '../../src/module/index.ts'
 
 interface Case {
   readonly lazy: () => nn.Module
@@ -199,6 +200,40 @@ describe('before the first call', () => {
     optimizer.step()
     model.eval()
     expect(torch.equal(fx.symbolicTrace(model)(x), model(x))).toBe(true)
+  })
+
+  it.each([
+    ['an input', (layer: nn.LazyLinear) => void layer(torch.ones([1, 2]))],
+    ['a state dict', (layer: nn.LazyLinear) => void layer.loadStateDict(new nn.Linear(2, 3).stateDict())],
+  ])('once %s has given it its size, neither a layer nor its copy keeps the hooks that waited for it', (_, give) => {
+    const layer = new nn.LazyLinear(3)
+    const copy = layer.deepCopy()
+    for (const lazy of [layer, copy]) {
+      give(lazy)
+      expect(lazy.weight.shape).toEqual([3, 2])
+      expect([hooksOf(lazy, 'forwardPre'), hooksOf(lazy, 'loadStateDictPre')]).toEqual([undefined, undefined])
+    }
+  })
+
+  it('hooks of the program see the layer with its size', () => {
+    const layer = new nn.LazyLinear(3)
+    const seen: (readonly number[])[] = []
+    layer.registerForwardPreHook((module, args) => {
+      seen.push((module as nn.Linear).weight.shape)
+      return args
+    })
+    layer(torch.ones([1, 2]))
+    layer(torch.ones([4, 2]))
+    expect(seen).toEqual([
+      [3, 2],
+      [3, 2],
+    ])
+  })
+
+  it('what is no tensor is refused by the layer, which stays as it was', () => {
+    const layer = new nn.LazyLinear(3)
+    expect(() => layer('x' as never)).toThrow("'x'")
+    expect(() => layer.weight.shape).toThrow('has no shape yet')
   })
 
   it('UninitializedParameter and UninitializedBuffer can be made', () => {

@@ -1,8 +1,7 @@
 // The lazy linear layers and convolutions of torch.nn: inFeatures and inChannels follow from the first input.
-import { checkCount } from '../../protocol/index.ts'
+import { isPlainObject } from '../../protocol/index.ts'
 import type { Pair } from '../../ops/index.ts'
 import { getRngState } from '../../tensor/index.ts'
-import type { Tensor } from '../../tensor/index.ts'
 import { Conv1d, Conv2d, Conv3d } from '../conv/conv.ts'
 import type { ConvArguments } from '../conv/conv.ts'
 import { ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from '../conv/convTranspose.ts'
@@ -11,8 +10,8 @@ import { conv1d, conv2d, conv3d, convTranspose1d, convTranspose2d, convTranspose
 import { Linear } from '../linear.ts'
 import type { LinearOptions } from '../linear.ts'
 import { readRequired } from '../options.ts'
-import type { Named, OutputSize, Trailing } from '../options.ts'
-import { groupsIn, initializeFor, ordinary, spatialChannels, uninitialize } from './lazy.ts'
+import type { Named, Trailing } from '../options.ts'
+import { makeLazy, ordinary, spatialChannels } from './lazy.ts'
 import type { LazyFamily } from './lazy.ts'
 import type { FunctionFacts, LayerFacts } from '../layerFacts.ts'
 
@@ -27,33 +26,25 @@ const convOptions = ({ stride, padding, dilation, groups, bias, paddingMode, wei
   dtype: weight.dtype,
 })
 
-const transposedOptions = ({
-  stride,
-  padding,
-  outputPadding,
-  dilation,
-  groups,
-  bias,
-  weight,
-}: ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) => ({
-  stride,
-  ...(typeof padding === 'string' ? {} : { padding }),
-  outputPadding,
-  dilation,
-  groups,
-  bias: bias !== null,
-  dtype: weight.dtype,
-})
+const transposedOptions = (layer: ConvTranspose1d | ConvTranspose2d | ConvTranspose3d) => {
+  const { stride, padding, outputPadding, dilation, groups, bias, weight } = layer
+  return { stride, padding, outputPadding, dilation, groups, bias: bias !== null, dtype: weight.dtype }
+}
 
 /** The arguments of a lazy convolution whose others, after the kernel size, are `A`. */
 type LazyConvArguments<A extends readonly unknown[]> =
   | [outChannels: number, kernelSize: Pair, ...options: A]
   | Named<[['outChannels', number], ['kernelSize', Pair]], A>
 
+/** The place of `groups` among the optional arguments of convolutions, transposed or not. */
+const GROUPS = 3
+
 /** The arguments of the ordinary convolution: as many input channels as there are groups, until the first input comes. */
 function withInputs<A extends readonly unknown[]>(where: string, args: readonly unknown[]): readonly [number, number, Pair, ...A] {
   const [outChannels, kernelSize, ...options] = readRequired<[outChannels: number, kernelSize: Pair], A>(where, ['outChannels', 'kernelSize'], args)
-  return [groupsIn(options), outChannels, kernelSize, ...options]
+  const last: unknown = options.at(-1)
+  const groups: unknown = (isPlainObject(last) ? last['groups'] : undefined) ?? options[GROUPS]
+  return [typeof groups === 'number' ? groups : 1, outChannels, kernelSize, ...options]
 }
 
 const CONVOLUTION: LazyFamily<Conv1d | Conv2d | Conv3d> = {
@@ -98,13 +89,7 @@ export class LazyLinear extends Linear {
     )
     const state = getRngState()
     super(1, outFeatures, ...options)
-    uninitialize(this, LINEAR, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, LINEAR, state)
   }
 }
 
@@ -117,13 +102,7 @@ export class LazyConv1d extends Conv1d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, CONVOLUTION, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, CONVOLUTION, state)
   }
 }
 
@@ -136,13 +115,7 @@ export class LazyConv2d extends Conv2d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, CONVOLUTION, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, CONVOLUTION, state)
   }
 }
 
@@ -155,13 +128,7 @@ export class LazyConv3d extends Conv3d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, CONVOLUTION, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, CONVOLUTION, state)
   }
 }
 
@@ -174,13 +141,7 @@ export class LazyConvTranspose1d extends ConvTranspose1d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, TRANSPOSED, state)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    initializeFor(this, input)
-    return super.forward(input, outputSize)
+    makeLazy(this, TRANSPOSED, state)
   }
 }
 
@@ -193,13 +154,7 @@ export class LazyConvTranspose2d extends ConvTranspose2d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, TRANSPOSED, state)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    initializeFor(this, input)
-    return super.forward(input, outputSize)
+    makeLazy(this, TRANSPOSED, state)
   }
 }
 
@@ -212,12 +167,6 @@ export class LazyConvTranspose3d extends ConvTranspose3d {
     const state = getRngState()
     const [inChannels, outChannels, kernelSize, ...options] = withInputs<ConvTransposeArguments>(new.target.layer.name, args)
     super(inChannels, outChannels, kernelSize, ...options)
-    uninitialize(this, TRANSPOSED, state)
-  }
-
-  override forward(input: Tensor, outputSize: OutputSize = null): Tensor {
-    checkCount(this, arguments, 2)
-    initializeFor(this, input)
-    return super.forward(input, outputSize)
+    makeLazy(this, TRANSPOSED, state)
   }
 }

@@ -1,8 +1,8 @@
 // Layers that learn the size of their input from the first one: they have parameters without a shape until then, and are layers of the ordinary class afterwards.
 import { withoutModes } from '../../dispatch/index.ts'
 import { InternalError, ShapeError, present } from '../../errors/index.ts'
-import { Module, addHook } from '../../module/index.ts'
-import { isPlainObject, snakeCase } from '../../protocol/index.ts'
+import { Module, addHook, removeHook } from '../../module/index.ts'
+import { snakeCase } from '../../protocol/index.ts'
 import type { getRngState } from '../../tensor/index.ts'
 import { Tensor, formatShape, setRngState } from '../../tensor/index.ts'
 import type { SpatialFacts } from '../layerFacts.ts'
@@ -23,6 +23,8 @@ export interface LazyFamily<M extends Module> {
 /** By class, so that copies of a layer have it as well. The class of a layer that has its size is another one. */
 const families = new WeakMap<object, LazyFamily<Module>>()
 
+const familyOf = (module: Module): LazyFamily<Module> => present(families.get(module.constructor), `the family of ${module.getName()}`)
+
 /** The names of a module's parameters and buffers. */
 const tensorNames = (module: Module): readonly string[] => [...module.ownParameters(), ...module.ownBuffers()].map(([name]) => name)
 
@@ -30,11 +32,11 @@ const tensorNames = (module: Module): readonly string[] => [...module.ownParamet
 export const hasUninitialized = (module: Module): boolean => tensorNames(module).some((name) => isUninitialized(Reflect.get(module, name)))
 
 /**
- * Takes the shapes from a layer: its parameters and buffers, but counts, have none, and the property with the size of its inputs is 0. The random numbers are as they were before it was made, at `state`: they are
- * drawn when the layer gets its shapes.
+ * Makes a new layer lazy: its parameters and buffers, except counts, lose their shapes, and the property with the size of its inputs is 0. It gets them back from its first input, or from a
+ * state dict. `state`: that of the random numbers before the layer was made, if it has drawn initial values, which are drawn again when it has its size.
  */
-export function uninitialize<M extends Module>(module: M, family: LazyFamily<M>, state: ReturnType<typeof getRngState>): void {
-  setRngState(state)
+export function makeLazy<M extends Module>(module: M, family: LazyFamily<M>, state: ReturnType<typeof getRngState> | null = null): void {
+  if (state !== null) setRngState(state)
   families.set(module.constructor, family)
   for (const name of tensorNames(module)) {
     const value: unknown = Reflect.get(module, name)
@@ -43,48 +45,37 @@ export function uninitialize<M extends Module>(module: M, family: LazyFamily<M>,
     Reflect.set(module, name, value.isParameter ? new UninitializedParameter({ dtype }) : new UninitializedBuffer({ dtype }))
   }
   Reflect.set(module, family.property, 0)
-  addHook(module, 'loadStateDictPre', loadShapes)
+  addHook(module, 'forwardPre', sizeFromInput)
+  addHook(module, 'loadStateDictPre', sizeFromStateDict)
 }
 
-/** A state dict with shapes gives them to the layer. */
-function loadShapes(module: Module, state: ReadonlyMap<string, unknown>, prefix: string): void {
-  const family = families.get(module.constructor)
-  if (family === undefined) return
+/** Anything but a tensor is left to the layer, which refuses it. */
+function sizeFromInput(module: Module, [input]: readonly unknown[]): void {
+  if (input instanceof Tensor) initialize(module, familyOf(module).sizeOf(module, input))
+}
+
+function sizeFromStateDict(module: Module, state: ReadonlyMap<string, unknown>, prefix: string): void {
   for (const name of tensorNames(module)) {
     const given = [name, snakeCase(name)].map((spelling) => state.get(prefix + spelling)).find((value) => value instanceof Tensor)
     if (!isUninitialized(Reflect.get(module, name)) || !(given instanceof Tensor) || isUninitialized(given)) continue
-    const size = family.sizeIn(module, name, given)
-    if (size === null) continue
-    initialize(module, family, size)
-    return
+    const size = familyOf(module).sizeIn(module, name, given)
+    if (size !== null) return initialize(module, size)
   }
 }
 
-/** Gives a lazy layer parameters for inputs like this one. It is a layer of the ordinary class from then on. */
-export function initializeFor(module: Module, input: Tensor): void {
-  const family = present(families.get(module.constructor), `the family of ${module.getName()}`)
-  initialize(module, family, family.sizeOf(module, input))
-}
-
-function initialize(module: Module, family: LazyFamily<Module>, size: number): void {
+/** Gives a lazy layer parameters for inputs of this size. It is a layer of the ordinary class from then on. */
+function initialize(module: Module, size: number): void {
   // Outside of traces and captures: the parameters are those of the program.
-  const layer = withoutModes(() => family.make(module, size))
+  const layer = withoutModes(() => familyOf(module).make(module, size))
   for (const [name, value] of Object.entries(layer)) {
     const before: unknown = Reflect.get(module, name)
     if (name !== 'training') Reflect.set(module, name, value)
     if (value instanceof Tensor && before instanceof Tensor) value.requiresGrad = before.requiresGrad
   }
   if (hasUninitialized(module)) throw new InternalError(`${module.getName()} has not been fully initialized`)
-  const prototype: unknown = Object.getPrototypeOf(layer)
-  if (typeof prototype === 'object') Object.setPrototypeOf(module, prototype)
-}
-
-/** The number of groups among the options of a convolution, which come after the kernel size. */
-export function groupsIn(options: readonly unknown[]): number {
-  const last = options.at(-1)
-  const named: unknown = isPlainObject(last) ? Reflect.get(last, 'groups') : undefined
-  const groups = named ?? options[3]
-  return typeof groups === 'number' ? groups : 1
+  removeHook(module, 'forwardPre', sizeFromInput)
+  removeHook(module, 'loadStateDictPre', sizeFromStateDict)
+  Object.setPrototypeOf(module, Reflect.getPrototypeOf(layer))
 }
 
 /** Of the classes over one, two and three spatial dimensions that of the layer with these facts. */

@@ -1,10 +1,8 @@
 // The lazy norms of torch.nn: numFeatures follows from the first input.
-import { checkCount } from '../../protocol/index.ts'
-import { getRngState } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { BatchNorm1d, BatchNorm2d, BatchNorm3d, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, batchedRanks } from '../batchNorm.ts'
 import type { BatchNormArguments } from '../batchNorm.ts'
-import { channelsOf, initializeFor, ordinary, spatialChannels, uninitialize } from './lazy.ts'
+import { channelsOf, makeLazy, ordinary, spatialChannels } from './lazy.ts'
 import type { LazyFamily } from './lazy.ts'
 import type { SpatialFacts } from '../layerFacts.ts'
 
@@ -47,15 +45,8 @@ export class LazyBatchNorm1d extends BatchNorm1d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm1d', spatial: 1 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, BATCH, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, BATCH)
   }
 }
 
@@ -65,15 +56,8 @@ export class LazyBatchNorm2d extends BatchNorm2d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm2d', spatial: 2 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, BATCH, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, BATCH)
   }
 }
 
@@ -83,15 +67,8 @@ export class LazyBatchNorm3d extends BatchNorm3d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyBatchNorm3d', spatial: 3 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, BATCH, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, BATCH)
   }
 }
 
@@ -101,15 +78,8 @@ export class LazyInstanceNorm1d extends InstanceNorm1d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm1d', spatial: 1 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, INSTANCE, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, INSTANCE)
   }
 }
 
@@ -119,15 +89,8 @@ export class LazyInstanceNorm2d extends InstanceNorm2d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm2d', spatial: 2 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, INSTANCE, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, INSTANCE)
   }
 }
 
@@ -137,14 +100,7 @@ export class LazyInstanceNorm3d extends InstanceNorm3d {
   static override readonly layer: SpatialFacts = { name: 'nn.LazyInstanceNorm3d', spatial: 3 }
 
   constructor(...options: BatchNormArguments) {
-    const state = getRngState()
     super(1, ...options)
-    uninitialize(this, INSTANCE, state)
-  }
-
-  override forward(input: Tensor): Tensor {
-    checkCount(this, arguments, 1)
-    initializeFor(this, input)
-    return super.forward(input)
+    makeLazy(this, INSTANCE)
   }
 }
