@@ -5,6 +5,8 @@ import { allAliases } from '../ops/names/aliases.ts'
 import { allclose, compareMethods, equal } from '../ops/testing/compare.ts'
 import { allOperators } from '../ops/generated/all.ts'
 import { registerOp } from '../ops/define/table.ts'
+import { installThreads } from '../kernels/run/compile.ts'
+import { threaded } from '../kernels/threads/threaded.ts'
 import { rareOps } from '../kernels/scalars/rareOps.ts'
 import { addScalarOps } from '../kernels/scalars/scalarOps.ts'
 import { installComplex } from '../ops/complex/handler.ts'
@@ -26,6 +28,7 @@ export function installTensors(): void {
   isInstalled = true
   setStackText(programFirst)
   addScalarOps(rareOps)
+  installThreads(threaded)
   installTensorBase()
   for (const methods of [autogradMethods, compareMethods, newTensorMethods]) installMethods(methods)
   for (const operator of [...allOperators, ...allAliases]) registerOp(operator)

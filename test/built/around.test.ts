@@ -54,3 +54,8 @@ it('tensorfx/core holds no operator of complex numbers, no Fourier transform, no
   const around = [...(await filesOf('core')).keys()].filter((file) => /complex|fft|autocast|scaler|random/i.test(file))
   expect(around).toEqual(['tensor/complexNumbers.js'])
 })
+
+it('tensorfx/core holds no threads, and none of the kernels that only gradients take', async () => {
+  const left = [...(await filesOf('core')).keys()].filter((file) => /threads|backward|directWeight|winogradWeight\.|weightScheduled/i.test(file))
+  expect(left).toEqual(['kernels/engine/threads.js'])
+})

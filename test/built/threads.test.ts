@@ -115,3 +115,14 @@ test.each([
   expect(status).toBe(1)
   expect(stderr).toContain(message)
 })
+
+test('tensorfx/core computes on one thread, with one notice', () => {
+  const program = `
+    import { tensor } from './dist/entries/core.js'
+    console.log(tensor([1, 2]).add(1).toArray(), tensor([1, 2]).mul(2).toArray())`
+  const { status, stdout, stderr } = node(program, '2')
+  expect({ status, stdout }).toEqual({ status: 0, stdout: '[ 2, 3 ] [ 2, 4 ]\n' })
+  expect(stderr).toBe(
+    "tensorfx: 2 threads were asked for, but one computes: tensorfx/core has no threads; write import 'tensorfx' before the first tensor. The results are the same.\n",
+  )
+})

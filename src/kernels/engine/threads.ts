@@ -20,6 +20,14 @@ let isShared: boolean | null = null
 /** Why one thread computes though more are wanted; null if nothing has gone wrong. */
 let refusal: string | null = null
 
+/** Whether kernels can be divided here. */
+let canDivide = false
+
+/** Lets more than one thread be had, since kernels can be divided. */
+export function allowThreads(): void {
+  canDivide = true
+}
+
 const threadsWanted = (): number => (wanted ??= threadsOf(environmentVariable(VARIABLE) ?? ''))
 
 /** Computes on one thread from now on, and says once why. */
@@ -32,12 +40,13 @@ export function refuseThreads(why: string): void {
 export function decideSharing<T>(make: (shared: boolean) => T): T {
   if (threadsWanted() > 1) {
     try {
-      if (typeof SharedArrayBuffer !== 'undefined') {
+      if (!canDivide) refuseThreads("tensorfx/core has no threads; write import 'tensorfx' before the first tensor")
+      else if (typeof SharedArrayBuffer === 'undefined') refuseThreads('there is no SharedArrayBuffer here (a page must be cross-origin isolated)')
+      else {
         const memory = make(true)
         isShared = true
         return memory
       }
-      refuseThreads('there is no SharedArrayBuffer here (a page must be cross-origin isolated)')
     } catch (error) {
       refuseThreads(`no memory can be shared here (${String(error)})`)
     }

@@ -3,12 +3,12 @@ import { InternalError, UnsupportedError } from '../../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { currentEngine, isStrict } from '../engine/engine.ts'
+import { allowThreads } from '../engine/threads.ts'
 import { MAX_PAGES, heapGuard, heapMemory, isHeapShared } from '../memory/heap.ts'
 import type { Kernel, Scratch } from '../ir/loopIr.ts'
 import { printKernel } from '../ir/print.ts'
 import { hostFunctions } from '../scalars/scalarOps.ts'
 import { emitKernel } from '../emit/emit.ts'
-import { threaded } from '../threads/threaded.ts'
 
 let compiled = 0
 
@@ -31,6 +31,18 @@ export function installSecondEngine(engine: SecondEngine | null): void {
   second = engine
 }
 
+type Divide = (kernel: Kernel, run: CompiledKernel['run']) => CompiledKernel['run']
+
+let divide: Divide = () => {
+  throw new InternalError('a heap is shared, but no threads are installed')
+}
+
+/** Lets threads share the work of kernels: `threaded` is the function of a kernel on a shared heap, from its function on one thread. For the composition root: small programs leave threads out. */
+export function installThreads(threaded: Divide): void {
+  divide = threaded
+  allowThreads()
+}
+
 /** The scratch memory of a kernel and of the same in wide tiles: both get one block, which must be enough for each. */
 export const scratchOfBoth = (kernel: Kernel, wide: Kernel | null): readonly Scratch[] => [...(wide?.scratch ?? []), ...(kernel.scratch ?? [])]
 
@@ -40,7 +52,7 @@ function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel
   const scratch = scratchOfBoth(kernel, wide)
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
   const single = instantiate(wasm)
-  const run = isHeapShared() ? threaded(kernel, single) : (second?.({ ...(wide ?? kernel), scratch }, single, kernel) ?? single)
+  const run = isHeapShared() ? divide(kernel, single) : (second?.({ ...(wide ?? kernel), scratch }, single, kernel) ?? single)
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
 }
 

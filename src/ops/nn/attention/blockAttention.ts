@@ -5,6 +5,7 @@ import { formatShape, sameShape, sizeEq, sizeLess, sizeMod, sizeFloorDiv, sizeNu
 import type { Tensor } from '../../../tensor/index.ts'
 import { rangeOf } from '../../create/creation.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { checkAdmits } from '../../eager/admittedTypes.ts'
 import { matmul } from '../../linalg/matmul.ts'
@@ -205,6 +206,21 @@ export const blockAttention: Op['blockAttention'] = defineOp({
   derivative: ([g], { args: [query, key, value, mask, isCausal, scale], outputs: [out, logs], needs }) => {
     if (g === null) return [null, null, null, null, null, null]
     if (dispatchState.gradEnabled || needs[3] === true) return [...formula(g, { query, key, value, mask, isCausal, scale }), null, null]
-    return [...blockAttentionBackward(g, query, key, value, mask, out, logs, isCausal, scale), null, null, null]
+    return [
+      ...lateOperator<Op['blockAttentionBackward']>('torch.ops.tensorfx.block_attention_backward')(
+        g,
+        query,
+        key,
+        value,
+        mask,
+        out,
+        logs,
+        isCausal,
+        scale,
+      ),
+      null,
+      null,
+      null,
+    ]
   },
 })

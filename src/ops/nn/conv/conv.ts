@@ -6,6 +6,7 @@ import { formatShape, Tensor } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { constantPadNd } from '../../join/join.ts'
 import { add } from '../../pointwise/arithmetic.ts'
@@ -13,6 +14,8 @@ import { sum } from '../../reduction/sum.ts'
 import { checkOperand, sizeAt } from '../../shared/shapes.ts'
 import { contiguous, squeeze, unsqueeze } from '../../view/reshape.ts'
 import { runConvGemm } from './convGemm.ts'
+import { runScheduled } from './convScheduled.ts'
+import { runScheduledWeight } from './convWeightScheduled.ts'
 import { runConvLoops } from './convLoops.ts'
 import { checkConvChannels, convGeometry, convShape } from './convShapes.ts'
 import type { ConvCall, ConvGeometry, ConvOperands } from './convShapes.ts'
@@ -30,8 +33,11 @@ export interface ConvOptions {
   readonly groups?: number
 }
 
-const run = (geometry: ConvGeometry, operands: ConvOperands): void =>
-  operands.out.dtype === 'float32' ? runConvGemm(geometry, operands) : runConvLoops(geometry, operands)
+/** Runs one direction: by a schedule where `runsScheduled` takes it, else as a product of gathered windows; other dtypes than float32 as plain loops. */
+function run<O extends ConvOperands>(geometry: ConvGeometry, operands: O, runsScheduled: (geometry: ConvGeometry, operands: O) => boolean): void {
+  if (operands.out.dtype !== 'float32') runConvLoops(geometry, operands)
+  else if (operands.out.numel > 0 && !runsScheduled(geometry, operands)) runConvGemm(geometry, operands)
+}
 
 const outShapeOf = (g: ConvGeometry): readonly number[] => [g.batch, g.groups * g.features, g.outHeight, g.outWidth]
 
@@ -71,8 +77,8 @@ export const convolutionBackward: Op['convolutionBackward'] = defineOp({
     const gradOut = contiguous(grad)
     const gi = Tensor.empty(needInput ? input.sizes : [0], input.dtype)
     const gw = Tensor.empty(needWeight ? weight.sizes : [0], weight.dtype)
-    if (needInput) run(geometry, { direction: 'input', out: gi, gradOut, weight: contiguous(weight) })
-    if (needWeight) run(geometry, { direction: 'weight', out: gw, gradOut, input })
+    if (needInput) run(geometry, { direction: 'input', out: gi, gradOut, weight: contiguous(weight) }, runScheduled)
+    if (needWeight) run(geometry, { direction: 'weight', out: gw, gradOut, input }, runScheduledWeight)
     return [gi, gw]
   },
   // Both gradients are bilinear, in (grad, weight) and in (grad, input), so their derivatives are convolutions again.
@@ -112,12 +118,24 @@ export const convolution: Op['convolution'] = defineOp({
   kernel: (input, weight, bias, stride, padding, dilation, groups) => {
     const geometry = convGeometry(CONV2D, [input, weight, bias, stride, padding, dilation, groups])
     const out = Tensor.empty([geometry.batch, groups * geometry.features, geometry.outHeight, geometry.outWidth], input.dtype)
-    run(geometry, { direction: 'forward', out, input, weight: contiguous(weight), bias: bias === null ? null : contiguous(bias) })
+    run(geometry, { direction: 'forward', out, input, weight: contiguous(weight), bias: bias === null ? null : contiguous(bias) }, runScheduled)
     return out
   },
   derivative: ([g], { args: [input, weight, , stride, padding, dilation, groups], needs: [needInput, needWeight, needBias] }) => {
     const [gi, gw] =
-      needInput || needWeight ? convolutionBackward(g, input, weight, stride, padding, dilation, groups, needInput, needWeight) : [null, null]
+      needInput || needWeight
+        ? lateOperator<Op['convolutionBackward']>('torch.ops.tensorfx.convolution_backward')(
+            g,
+            input,
+            weight,
+            stride,
+            padding,
+            dilation,
+            groups,
+            needInput,
+            needWeight,
+          )
+        : [null, null]
     return [needInput ? gi : null, needWeight ? gw : null, needBias ? sum(g, [0, 2, 3]) : null, null, null, null, null]
   },
 })

@@ -19,7 +19,6 @@ import { quadrupleOf } from '../../shared/shapes.ts'
 import { transpose } from '../../view/permute.ts'
 import { contiguous, reshape } from '../../view/reshape.ts'
 import type { ConvGeometry, ConvOperands } from './convShapes.ts'
-import { runScheduled } from './convScheduled.ts'
 
 type Direction = ConvOperands['direction']
 
@@ -71,7 +70,6 @@ const kernelOf = kernelCache((direction: Direction, hasBias: boolean, isDense: b
 /** Runs one direction. */
 export function runConvGemm(g: ConvGeometry, operands: ConvOperands): void {
   const { direction, out } = operands
-  if (out.numel === 0 || runScheduled(g, operands)) return
   const { batch, groups, channels, features, height, width, kernelHeight, kernelWidth, outHeight, outWidth } = g
   const area = kernelHeight * kernelWidth
   const outPlane = outHeight * outWidth

@@ -1,4 +1,4 @@
-// float32 convolutions as kernels of schedules, whose sizes are part of them: by Winograd's algorithm where it applies, else directly, and their gradients. That of the input is for Winograd a convolution
+// float32 convolutions as kernels of schedules, whose sizes are part of them: by Winograd's algorithm where it applies, else directly, and the gradients of images (those of weights: convWeightScheduled.ts). Such a gradient is for Winograd a convolution
 // of the result's gradient, with the weight turned by 180 degrees, and else a transposed one; channels and features change places.
 import {
   OutOfMemoryError,
@@ -9,8 +9,6 @@ import {
   compilePackedConvolution,
   compileScheduled,
   direct,
-  directWeight,
-  isStrict,
   kernelBytes,
   keptWeightBytes,
   kernelsByCall,
@@ -19,10 +17,7 @@ import {
   loopVar,
   store,
   takesDirect,
-  takesDirectWeight,
-  takesWinogradWeight,
   winogradFor,
-  winogradWeight,
 } from '../../../kernels/index.ts'
 import type {
   BufferParam,
@@ -32,7 +27,6 @@ import type {
   Expr,
   ConvolutionSizes,
   PackedConvolution,
-  WeightGradientProblem,
   WinogradSchedule,
 } from '../../../kernels/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
@@ -43,35 +37,32 @@ import { quadrupleOf } from '../../shared/shapes.ts'
 import type { ConvGeometry, ConvOperands } from './convShapes.ts'
 
 /** What runs: the first tensor is written, the others are read. */
-interface Run {
+export interface Run {
   readonly kernel: CompiledKernel
   readonly tensors: readonly Tensor[]
   readonly kept?: Kept | null
 }
 
 /** The same with weights that are kept transformed. */
-interface Kept {
+export interface Kept {
   readonly weight: Tensor
   readonly form: PackedForm
   readonly pack: (from: number, to: number) => void
   readonly convolution: () => CompiledKernel
 }
 
-type Operands<D> = Extract<ConvOperands, { readonly direction: D }>
-type Steps = readonly [number, number, number, number]
+export type Operands<D extends ConvOperands['direction']> = D extends unknown ? Extract<ConvOperands, { readonly direction: D }> : never
+export type Steps = readonly [number, number, number, number]
 
-const [OUT, IMAGE, WEIGHT, BIAS, GRADIENT] = [
-  bufferParam('out', 'float32', 'write'),
-  bufferParam('image', 'float32'),
-  bufferParam('weight', 'float32'),
-  bufferParam('bias', 'float32'),
-  bufferParam('gradient', 'float32'),
-]
+export const OUT: BufferParam = bufferParam('out', 'float32', 'write')
+export const IMAGE: BufferParam = bufferParam('image', 'float32')
+const WEIGHT = bufferParam('weight', 'float32')
+const BIAS = bufferParam('bias', 'float32')
 
 const owner = new PerEngine(cacheKey)
 
 /** The kernel for sizes and a layout of images, built at the first call. */
-function kernelFor(what: string, sizes: ConvolutionSizes, steps: Steps, build: () => CompiledKernel): CompiledKernel {
+export function kernelFor(what: string, sizes: ConvolutionSizes, steps: Steps, build: () => CompiledKernel): CompiledKernel {
   const key = [owner.current, what, ...Object.values(sizes), ...steps].join(' ')
   let kernel = kernelsByCall.get(key)
   if (kernel === undefined) {
@@ -81,14 +72,21 @@ function kernelFor(what: string, sizes: ConvolutionSizes, steps: Steps, build: (
   return kernel
 }
 
-const operandOf = (buffer: BufferParam, [outer, channel, row, col]: Steps): ConvolutionOperand => ({ buffer, start: 0, outer, channel, row, col })
-const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
+export const operandOf = (buffer: BufferParam, [outer, channel, row, col]: Steps): ConvolutionOperand => ({
+  buffer,
+  start: 0,
+  outer,
+  channel,
+  row,
+  col,
+})
+export const stepsOf = (tensor: Tensor): Steps => quadrupleOf(tensor.steps)
 
 /** Products for which a kernel of their own is worth being compiled: smaller ones take one that all sizes share. */
 const LEAST_PRODUCTS = 2 ** 18
 
 /** Whether a convolution has at least {@link LEAST_PRODUCTS}; `plane` is that of the result of the forward convolution. */
-const isWorthIt = ({ batch, groups, channels, features, kernelHeight, kernelWidth }: ConvGeometry, plane: number): boolean =>
+export const isWorthIt = ({ batch, groups, channels, features, kernelHeight, kernelWidth }: ConvGeometry, plane: number): boolean =>
   batch * groups * channels * features * kernelHeight * kernelWidth * plane >= LEAST_PRODUCTS
 
 /** Whether the convolution is computed directly. */
@@ -159,21 +157,6 @@ function keptOf(of: Convolution, weight: Tensor): Kept | null {
   }
 }
 
-/** The gradient of a weight: of strict code, in the order of the images. */
-function weightKernel(way: 'winograd' | 'direct', sizes: ConvGeometry, steps: Steps): CompiledKernel {
-  const { groups, channels, features: count, outHeight, outWidth, kernelHeight, kernelWidth } = sizes
-  const [all, plane] = [channels * kernelHeight * kernelWidth, outHeight * outWidth]
-  const [features, elements] = [loopVar('feature', groups * count), loopVar('element', all)]
-  const problem: WeightGradientProblem = {
-    ...{ name: `conv_${way}_weight`, sizes, features, elements, image: operandOf(IMAGE, steps) },
-    gradient: operandOf(GRADIENT, [groups * count * plane, plane, outWidth, 1]),
-    epilogue: (sum) => [store(OUT, at([features, all], [elements, 1]), sum)],
-    params: [OUT, IMAGE, GRADIENT],
-  }
-  if (way === 'winograd') return compileScheduled(winogradWeight, problem)
-  return compileScheduled(directWeight, { ...problem, groups, order: isStrict() ? { images: 1, lanes: 1 } : null })
-}
-
 function forward(sizes: ConvGeometry, { out, input, weight, bias }: Operands<'forward'>): Run | null {
   const way = sizes.groups === 1 ? winogradFor(sizes) : null
   if (way === null && !isDirect(sizes, false, sizes.outHeight * sizes.outWidth)) return null
@@ -198,24 +181,6 @@ function inputGradient(g: ConvGeometry, { out, gradOut, weight }: Operands<'inpu
   return { kernel: convolutionKernel(of), tensors: [out, gradOut, weight], kept: keptOf(of, weight) }
 }
 
-function weightGradient(sizes: ConvGeometry, { out, input, gradOut }: Operands<'weight'>): Run | null {
-  const way = !isStrict() && sizes.groups === 1 && takesWinogradWeight(sizes) ? 'winograd' : 'direct'
-  if (way === 'direct' && !(takesDirectWeight(sizes) && isWorthIt(sizes, sizes.outHeight * sizes.outWidth))) return null
-  const steps = stepsOf(input)
-  return { kernel: kernelFor(`weight ${way}`, sizes, steps, () => weightKernel(way, sizes, steps)), tensors: [out, input, gradOut] }
-}
-
-function runOf(g: ConvGeometry, operands: ConvOperands): Run | null {
-  switch (operands.direction) {
-    case 'forward':
-      return forward(g, operands)
-    case 'input':
-      return inputGradient(g, operands)
-    case 'weight':
-      return weightGradient(g, operands)
-  }
-}
-
 /** The place of the weight among the tensors. */
 const WEIGHT_AT = 2
 
@@ -227,9 +192,8 @@ function runKept({ weight, form, pack, convolution }: Kept, tensors: readonly Te
   return launchOnCopy(kernel, tensors, [], { copy, position: WEIGHT_AT }, knownScratchBytes(kernel))
 }
 
-/** Runs one direction by a schedule; returns false, and does nothing, where none takes it, and where there is no room for its memory. */
-export function runScheduled(g: ConvGeometry, operands: ConvOperands): boolean {
-  const run = runOf(g, operands)
+/** Runs a kernel of a schedule; returns false, and does nothing, where there is no kernel, and where there is no room for its memory. */
+export function runKernel(run: Run | null): boolean {
   if (run === null) return false
   const { kept = null } = run
   if (kept !== null && runKept(kept, run.tensors)) return true
@@ -243,3 +207,7 @@ export function runScheduled(g: ConvGeometry, operands: ConvOperands): boolean {
   launch(run.kernel, run.tensors, [scratch])
   return true
 }
+
+/** Computes a convolution or the gradient of its input by a schedule; returns false, and does nothing, where none takes it. */
+export const runScheduled = (g: ConvGeometry, operands: Operands<'forward' | 'input'>): boolean =>
+  runKernel(operands.direction === 'forward' ? forward(g, operands) : inputGradient(g, operands))

@@ -7,6 +7,7 @@ import { formatShape, numbersOf, Tensor } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { kernelCache, launch } from '../../eager/launch.ts'
 import { checkIndexRange, checkIndexType, kernelIndices } from '../../view/indices.ts'
@@ -131,7 +132,10 @@ export const embeddingBackward: Op['embeddingBackward'] = defineOp({
 
 /** How often each index occurs: [.., 1], one number for each row of the result. */
 function frequencies(input: Tensor, rows: Size, dtype: DType): Tensor {
-  return embedding(input, embeddingBackward(ones([...input.symSizes, 1], { dtype }), input, rows, -1))
+  return embedding(
+    input,
+    lateOperator<Op['embeddingBackward']>('torch.ops.tensorfx.embedding_backward')(ones([...input.symSizes, 1], { dtype }), input, rows, -1),
+  )
 }
 
 /** Scales the rows of `weight` at the indices `input` down to `maxNorm`, in place; null does nothing. PyTorch's `embedding_renorm_`. */
@@ -188,6 +192,18 @@ export const embedding: OpFunction<{
   derivative: ([g], { args: [input, weight, paddingIdx, , , byFrequency] }) => {
     const rows = sizeAt(weight.symSizes, 0)
     const padding = paddingIdx === null ? -1 : paddingIdx < 0 ? paddingIdx + sizeAt(weight.sizes, 0) : paddingIdx
-    return [null, embeddingBackward(byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g, input, rows, padding), null, null, null, null]
+    return [
+      null,
+      lateOperator<Op['embeddingBackward']>('torch.ops.tensorfx.embedding_backward')(
+        byFrequency ? div(g, frequencies(input, rows, g.dtype)) : g,
+        input,
+        rows,
+        padding,
+      ),
+      null,
+      null,
+      null,
+      null,
+    ]
   },
 })

@@ -9,6 +9,7 @@ import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { zeros } from '../../create/creation.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
 import { add, div, mul, sub } from '../../pointwise/arithmetic.ts'
@@ -161,7 +162,9 @@ export const nativeBatchNorm: Op['nativeBatchNorm'] = defineOp({
     // If the gradient is differentiated again, the statistics must be functions of the input.
     const again = dispatchState.gradEnabled ? statistics(input, eps) : null
     const [gi, gw, gb] =
-      again === null ? nativeBatchNormBackward(g, input, weight, mu, invstd) : backwardFormula(g, input, weight, again.mu, again.invstd)
+      again === null
+        ? lateOperator<Op['nativeBatchNormBackward']>('torch.ops.tensorfx.native_batch_norm_backward')(g, input, weight, mu, invstd)
+        : backwardFormula(g, input, weight, again.mu, again.invstd)
     return [gi, weight === null ? null : gw, bias === null ? null : gb, null]
   },
 })

@@ -19,6 +19,7 @@ import {
 } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import { launch } from '../../eager/launch.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { add, div, mul, pow, sub } from '../../pointwise/arithmetic.ts'
@@ -195,7 +196,11 @@ export const fusedGroupNorm: Op['fusedGroupNorm'] = defineOp({
     const { mu, rstd } = again ? statistics(input, group, eps) : { mu: perGroup(mean_), rstd: perGroup(rstd_) }
     const fromStatistics = [meanGradient(input, group, ofMean), rstdGradient(input, group, [mu, rstd], ofRstd)]
     const results =
-      g === null ? null : again ? backwardFormula(g, input, group, [mu, rstd], weight) : fusedGroupNormBackward(g, input, group, mean_, rstd_, weight)
+      g === null
+        ? null
+        : again
+          ? backwardFormula(g, input, group, [mu, rstd], weight)
+          : lateOperator<Op['fusedGroupNormBackward']>('torch.ops.tensorfx.fused_group_norm_backward')(g, input, group, mean_, rstd_, weight)
     const [gi, gw, gb] = results ?? [null, null, null]
     const total = [gi, ...fromStatistics].reduce((sum_, part) => (sum_ === null || part === null ? (sum_ ?? part) : add(sum_, part)))
     return [total, null, weight === null ? null : gw, bias === null ? null : gb, null]

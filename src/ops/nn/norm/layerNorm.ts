@@ -5,6 +5,7 @@ import type { Size } from '../../../protocol/index.ts'
 import { formatShape, numelOf, sameShape, Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
 import { add, mul, sub } from '../../pointwise/arithmetic.ts'
@@ -158,7 +159,7 @@ export const nativeLayerNorm: Op['nativeLayerNorm'] = defineOp({
     const again = dispatchState.gradEnabled ? statistics(input, normalizedShape, eps) : null
     const [gi, gw, gb] =
       again === null
-        ? nativeLayerNormBackward(g, input, normalizedShape, mu, rstd, weight)
+        ? lateOperator<Op['nativeLayerNormBackward']>('torch.ops.tensorfx.native_layer_norm_backward')(g, input, normalizedShape, mu, rstd, weight)
         : backwardFormula(g, input, normalizedShape, again.mu, again.rstd, weight)
     return [gi, null, weight === null ? null : gw, bias === null ? null : gb, null]
   },

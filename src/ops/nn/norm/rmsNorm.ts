@@ -5,6 +5,7 @@ import { dtypeInfo, realDType } from '../../../kernels/index.ts'
 import type { Size } from '../../../protocol/index.ts'
 import { Tensor, finfo, formatShape, numelOf, sameShape } from '../../../tensor/index.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import { checkAdmits } from '../../eager/admittedTypes.ts'
 import { launch } from '../../eager/launch.ts'
 import type { Op } from '../../generated/signatures.ts'
@@ -153,7 +154,7 @@ export const fusedRmsNorm: Op['fusedRmsNorm'] = defineOp({
     // If the gradient is differentiated again, the roots must be functions of the input.
     const [gi, gw] = dispatchState.gradEnabled
       ? backwardFormula(g, input, shape, inverseRoots(input, shape, eps), weight)
-      : fusedRmsNormBackward(g, input, shape, rstd, weight)
+      : lateOperator<Op['fusedRmsNormBackward']>('torch.ops.tensorfx.fused_rms_norm_backward')(g, input, shape, rstd, weight)
     return [gi, null, weight === null ? null : gw, null]
   },
 })

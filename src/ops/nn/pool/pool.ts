@@ -7,6 +7,7 @@ import { formatShape, numbersOf, numelOf, sizeEq, Tensor, areNumbers, sizeLess, 
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
+import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
 import { rangeOf, zeros } from '../../create/creation.ts'
@@ -157,7 +158,7 @@ export const maxPool2dWithIndices: OpFunction<
     return [out, indices]
   },
   derivative: ([g], { args: [input], outputs: [, indices] }) => [
-    g === null ? null : maxPool2dBackward(g, indices, ...planeOf(input)),
+    g === null ? null : lateOperator<Op['maxPool2dBackward']>('torch.ops.tensorfx.max_pool2d_backward')(g, indices, ...planeOf(input)),
     null,
     null,
     null,
@@ -361,7 +362,7 @@ export const avgPool2d: OpFunction<AvgPool> = defineOp({
     return out
   },
   derivative: ([g], { args: [input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride] }) => [
-    avgPool2dBackward(
+    lateOperator<typeof avgPool2dBackward>('torch.ops.tensorfx.avg_pool2d_backward')(
       g,
       // Only the shape matters: a graph of the backward need not keep the input.
       expand(zeros([], { dtype: input.dtype }), input.symSizes),
