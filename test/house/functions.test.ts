@@ -21,7 +21,6 @@ const LONG: Recorded = {
     'debug/report/page/stages.ts:stagesView',
   ],
   'one process or world from its start to its end, whose steps share its handles': [
-    'cli/run/world.ts:runMpi',
     'debug/isolate/nodeHelper.ts:nodeHelper',
     'debug/isolate/nodeHelper.ts:anonymous',
   ],

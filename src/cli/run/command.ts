@@ -31,7 +31,7 @@ export async function runProgramAsRanks(line: Line, output: Output): Promise<Res
   if (!existsSync(file)) throw new ArgumentError(`there is no file ${file}.`)
   const launcher = await chooseLauncher(options.get('--backend'))
   for (let start = 0; ; start++) {
-    const { code, isStopped } = await runOnce({ launcher, size, file, words, restarts: start }, output)
+    const { code, isStopped } = await runOnce({ launcher, size, file, words, output, restarts: start })
     if (code === 0 || isStopped || start === restarts) return { text: '', code }
     output.note(`tensorfx run: ended with code ${code}; restart ${start + 1} of ${restarts}`)
   }

@@ -1,4 +1,6 @@
 // The output of a rank, line by line. What V8 prints when a process dies is held back until its end, so that the cause is read first.
+import type { ChildProcess } from 'node:child_process'
+import type { Readable } from 'node:stream'
 
 /** Where whole lines go. */
 export type WriteLine = (line: string) => void
@@ -26,11 +28,18 @@ export class LineSplitter {
   }
 }
 
+/** Calls `write` for each line of a stream. */
+export function onLines(stream: Readable | null, write: WriteLine): LineSplitter {
+  const lines = new LineSplitter(write)
+  stream?.on('data', (chunk: Uint8Array) => lines.add(chunk))
+  return lines
+}
+
 /** How V8's own reports begin. */
 const CRASH = /^(?:<--- Last few GCs --->|FATAL ERROR: |#\s*$|# Fatal )/
 
 /** Passes lines on, but for a report of V8 at the end. */
-export class CrashReport {
+class CrashReport {
   readonly #write: WriteLine
   readonly #held: string[] = []
   #isCrash = false
@@ -59,5 +68,26 @@ export class CrashReport {
   /** Passes on what was held back. */
   release(): void {
     for (const held of this.#held.splice(0)) this.#write(held)
+  }
+}
+
+/** What a process writes, line by line. What V8 says at its death is held back until {@link ProcessOutput.release}. */
+export class ProcessOutput {
+  readonly #crash: CrashReport
+  readonly #streams: readonly LineSplitter[]
+
+  constructor({ stdout, stderr }: Pick<ChildProcess, 'stdout' | 'stderr'>, print: WriteLine, note: WriteLine) {
+    this.#crash = new CrashReport(note)
+    this.#streams = [onLines(stdout, print), onLines(stderr, (line) => this.#crash.add(line))]
+  }
+
+  /** Takes the last lines, once the process has ended. Returns what V8 says that went wrong; null if it has not reported anything. */
+  end(): string | null {
+    for (const lines of this.#streams) lines.end()
+    return this.#crash.cause
+  }
+
+  release(): void {
+    this.#crash.release()
   }
 }
