@@ -25,9 +25,9 @@ import type { Call, Grids } from './gridWriter.ts'
 /** What scatter does with the values that have one place; null: the last stays. */
 const COMBINES: Readonly<Record<string, Combine | null>> = { set: null, mul: 'mul', min: 'min', max: 'max' }
 
-export function scatterValues({ name, args: [self, dim, index, src, kind], outs: [out] }: Call): Grids {
-  const combine = COMBINES[String(kind)]
-  if (!isView(self) || !isView(index) || !isView(src) || out === undefined || combine === undefined) return null
+/** A copy of the first tensor into which values go, each to the place that its index gives along a dimension. */
+function scattered({ name, args: [self, dim, index, src], outs: [out] }: Call, combine: Combine | null): Grids {
+  if (!isView(self) || !isView(index) || !isView(src) || out === undefined) return null
   if (combine !== null && !addsUp(out.dtype)) return null
   const [into, at, from] = [lineOf(self), lineOf(index), lineOf(src)]
   const along = wrapped(dim, into.shape.length)
@@ -37,19 +37,17 @@ export function scatterValues({ name, args: [self, dim, index, src, kind], outs:
   const writer = new GridWriter()
   const loops = loopsOver(at.shape)
   const target = loops.map((loop, i) => (i === along ? indexOf(writer.load(at, loops), into.shape[along] ?? 1).at : loop))
-  // Threads differ in the other dimensions: along this one values are written in the order of the eager kernel.
-  const body = serialLoops(
-    loops.filter((_, i) => i === along),
-    [store(writer.target(out), place(target, strides), writer.load(from, loops), combine)],
-  )
-  return [
-    copy,
-    writer.grid(
-      name,
-      loops.filter((_, i) => i !== along),
-      body,
-    ),
-  ]
+  const written = store(writer.target(out), place(target, strides), writer.load(from, loops), combine)
+  // Threads differ in the other dimensions, so that no two write to one element: along this one values are written in the order of the eager kernel.
+  const [line, others] = [loops.filter((_, i) => i === along), loops.filter((_, i) => i !== along)]
+  return [copy, writer.grid(name, others, serialLoops(line, [written]))]
+}
+
+export const scatterAdd = (call: Call): Grids => scattered(call, 'add')
+
+export function scatterValues(call: Call): Grids {
+  const combine = COMBINES[String(call.args[4])]
+  return combine === undefined ? null : scattered(call, combine)
 }
 
 /** A copy of a tensor in which one of its views has other elements. */

@@ -6,7 +6,7 @@ import type { GroupGrid } from '../emit/loops.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode } from '../ir.ts'
 import { GridWriter, addsUp, both, copied, indexOf, int, isInside, isView, lineOf, loopsOver, pair, place, wrapped, filled } from './gridWriter.ts'
 import type { Call, Grids } from './gridWriter.ts'
-import { cumsum, diagonalWritten, scatterValues, selectWritten, sliceWritten, topk, windowWritten } from './lines.ts'
+import { cumsum, diagonalWritten, scatterAdd, scatterValues, selectWritten, sliceWritten, topk, windowWritten } from './lines.ts'
 import { avgPool, avgPoolBackward } from './pools.ts'
 import { randomIntegers, randomNormal, randomUniform } from './random.ts'
 
@@ -36,30 +36,6 @@ function gather({ name, args: [self, dim, index], outs: [out] }: Call): Grids {
     found.isThere,
   )
   return [writer.grid(name, loops, [store(writer.target(out), place(loops, contiguousStrides(at.shape)), value)])]
-}
-
-function scatterAdd({ name, args: [self, dim, index, src], outs: [out] }: Call): Grids {
-  if (!isView(self) || !isView(index) || !isView(src) || out === undefined || !addsUp(out.dtype)) return null
-  const [into, at, from] = [lineOf(self), lineOf(index), lineOf(src)]
-  const along = wrapped(dim, into.shape.length)
-  const strides = contiguousStrides(into.shape)
-  const copy = copied(`${name}_copy`, into, out, strides, 0)
-  if (at.shape.includes(0)) return [copy]
-  const writer = new GridWriter()
-  const loops = loopsOver(at.shape)
-  const { at: line, isThere } = indexOf(writer.load(at, loops), into.shape[along] ?? 1)
-  const added = call('where', isThere, writer.load(from, loops), constant(out.dtype, 0))
-  const target = place(
-    loops.map((loop, i) => (i === along ? line : loop)),
-    strides,
-  )
-  // Threads differ in the other dimensions, so that no two write to one element.
-  const body = serialLoops(
-    loops.filter((_, i) => i === along),
-    [store(writer.target(out), target, added, 'add')],
-  )
-  const others = loops.filter((_, i) => i !== along)
-  return [copy, writer.grid(name, others, body)]
 }
 
 function embedding({ name, args: [input, weight, , maxNorm], outs: [out] }: Call): Grids {

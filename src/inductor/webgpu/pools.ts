@@ -2,6 +2,7 @@
 import { assign, call, cast, constant, declare, iota, local, loopVar, read, serialLoops, store } from '../../kernels/index.ts'
 import type { DType, Expr, LoopVar } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
+import type { Buffer } from '../ir.ts'
 import { GridWriter, both, int, isInside, isView, loopsOver, pair, place } from './gridWriter.ts'
 import type { Call, Grids } from './gridWriter.ts'
 
@@ -45,19 +46,32 @@ function pixelsOf(loops: readonly LoopVar[]): readonly [LoopVar, LoopVar] | null
   return row === undefined || column === undefined ? null : [row, column]
 }
 
-export function avgPool({ name, args: [self, ...how], outs: [out] }: Call): Grids {
-  if (!isView(self) || out === undefined) return null
-  const windows = new Windows(self.shape, how)
-  const [vertical, horizontal] = windows.sides
-  const writer = new GridWriter()
+/** The loops of a pool that writes `out`: over its elements, and over the taps of a window; null for a tensor without two dimensions. */
+function poolOf(windows: Windows, out: Buffer) {
+  const { sides } = windows
   const loops = loopsOver(out.shape)
   const pixels = pixelsOf(loops)
   if (pixels === null) return null
-  const taps = [loopVar('kh', vertical.kernel), loopVar('kw', horizontal.kernel)] as const
+  const taps = [loopVar('kh', sides[0].kernel), loopVar('kw', sides[1].kernel)] as const
+  return { windows, sides, loops, pixels, taps, total: local('total', out.dtype) }
+}
+
+export function avgPool({ name, args: [self, ...how], outs: [out] }: Call): Grids {
+  if (!isView(self) || out === undefined) return null
+  const pool = poolOf(new Windows(self.shape, how), out)
+  if (pool === null) return null
+  const {
+    windows,
+    sides: [vertical, horizontal],
+    loops,
+    pixels,
+    taps,
+    total,
+  } = pool
+  const writer = new GridWriter()
   const met = (i: 0 | 1, { step, pad }: Side): Expr => call('sub', call('add', call('mul', iota(pixels[i]), int(step)), iota(taps[i])), int(pad))
   const [row, column] = [met(0, vertical), met(1, horizontal)]
   const mask = both(isInside(row, vertical.size), isInside(column, horizontal.size))
-  const total = local('total', out.dtype)
   const body = [
     // The only number that added to others changes none of them.
     declare(total, constant(out.dtype, -0)),
@@ -74,13 +88,17 @@ export function avgPool({ name, args: [self, ...how], outs: [out] }: Call): Grid
 /** A thread for each element of the image collects the shares of the windows that it lies in, in their order. */
 export function avgPoolBackward({ name, args: [grad, self, ...how], outs: [out] }: Call): Grids {
   if (!isView(grad) || !isView(self) || out === undefined) return null
-  const windows = new Windows(self.shape, how)
-  const [vertical, horizontal] = windows.sides
+  const pool = poolOf(new Windows(self.shape, how), out)
+  if (pool === null) return null
+  const {
+    windows,
+    sides: [vertical, horizontal],
+    loops,
+    pixels,
+    taps,
+    total,
+  } = pool
   const writer = new GridWriter()
-  const loops = loopsOver(out.shape)
-  const pixels = pixelsOf(loops)
-  if (pixels === null) return null
-  const taps = [loopVar('kh', vertical.kernel), loopVar('kw', horizontal.kernel)] as const
   /** The window whose tap, counted from the last, is at a pixel; and whether there is one. */
   const windowAt = (i: 0 | 1, { kernel, step, pad }: Side): { readonly at: Expr; readonly isThere: Expr } => {
     const distance = call('sub', call('add', iota(pixels[i]), int(pad)), call('sub', int(kernel - 1), iota(taps[i])))
@@ -91,7 +109,6 @@ export function avgPoolBackward({ name, args: [grad, self, ...how], outs: [out] 
   const isThere = both(row.isThere, column.isThere)
   const value = writer.load(grad, [...loops.slice(0, -2), row.at, column.at], isThere)
   const share = call('where', isThere, call('div', value, windows.divisor([row.at, column.at], out.dtype)), constant(out.dtype, 0))
-  const total = local('total', out.dtype)
   const body = [
     declare(total, constant(out.dtype, 0)),
     ...serialLoops(taps, [assign(total, call('add', read(total), share))]),

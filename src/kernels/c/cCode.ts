@@ -149,11 +149,6 @@ export class CCode implements LaneCode<CVal> {
     return this.call(functionOf(name), 'i', a, this.i32(count))
   }
 
-  polynomial(x: CVal, coefficients: readonly [number, ...number[]]): CVal {
-    const [first, ...rest] = coefficients
-    return rest.reduce((sum, c) => this.mulAdd(sum, x, this.f32(c)), this.f32(first))
-  }
-
   scope<T extends CVal>(body: () => T): T {
     return body()
   }

@@ -18,7 +18,8 @@ import { libraryFor } from './library.ts'
 import { LocalArrays, vectorsFor } from './localArrays.ts'
 import { emitLoadIn, emitStoreIn } from './memory.ts'
 import type { CPlace } from './memory.ts'
-import { constantIn, emitCallIn, emitCastIn, emitCombineIn, kindOf, whyNotInC } from './scalars.ts'
+import { constantIn } from '../numbers/constantCode.ts'
+import { emitCallIn, emitCastIn, emitCombineIn, kindOf, whyNotInC } from './scalars.ts'
 
 /** The type of a parameter: a 32-bit integer, or a floating-point number as WebAssembly gets it. */
 export function cParamType(param: Param): 'int32_t' | 'float' | 'double' {

@@ -3,8 +3,9 @@
 import { InternalError } from '../../errors/index.ts'
 import { operandDType } from '../ir/analysis.ts'
 import type { Combine, Expr } from '../ir/loopIr.ts'
+import { constantIn } from '../numbers/constantCode.ts'
 import { dtypeInfo } from '../numbers/dtype.ts'
-import type { ComputeDType, DType, ElementValue } from '../numbers/dtype.ts'
+import type { ComputeDType, DType } from '../numbers/dtype.ts'
 import { scalarOp } from '../scalars/scalarOps.ts'
 import type { ScalarOp } from '../scalars/scalarOps.ts'
 import * as float32 from '../wasm/float32Math.ts'
@@ -159,16 +160,6 @@ export function whyNotInC(expr: Expr): string | null {
   if (expr.kind !== 'call') return null
   const dtype = operandDType(expr)
   return isInC(expr.op, dtype, rightOf(expr.args)) ? null : `${expr.op} of ${dtype} is a function of JavaScript`
-}
-
-/** The value of a constant. */
-export function constantIn(code: CCode, dtype: DType, value: ElementValue): CVal {
-  const { compute } = dtypeInfo[dtype]
-  if (compute === 'int64') return code.i64(BigInt(value))
-  const number = Number(value)
-  if (compute === 'float32') return code.f32(number)
-  if (compute === 'float64') return code.f64(number)
-  return code.i32(compute === 'bool' ? (number !== 0 ? -1 : 0) : number)
 }
 
 /** A call of the loop IR. `values` are its operands. */

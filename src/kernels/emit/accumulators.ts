@@ -5,7 +5,8 @@ import { identityOf } from '../ir/loopIr.ts'
 import type { Combine } from '../ir/loopIr.ts'
 import type { PlainOp } from '../wasm/assembler.ts'
 import type { ModuleFunctions } from '../wasm/moduleFunctions.ts'
-import { constantVal, emitCombine } from './operations.ts'
+import { constantIn } from '../numbers/constantCode.ts'
+import { emitCombine } from './operations.ts'
 import type { Val, VectorCode } from '../wasm/vectorCode.ts'
 
 export interface Accumulator {
@@ -26,7 +27,7 @@ export function accumulatorOf(code: VectorCode, functions: ModuleFunctions, comb
   return new Combined(
     code,
     (a, b) => emitCombine(code, functions, combine, dtype, a, b),
-    code.copy(constantVal(code, dtype, identityOf(combine, dtype).value), isOne ? 1 : code.vectors),
+    code.copy(constantIn(code, dtype, identityOf(combine, dtype).value), isOne ? 1 : code.vectors),
   )
 }
 
@@ -125,7 +126,7 @@ class Extreme implements Accumulator {
 
 function extremeOf(code: VectorCode, combine: 'max' | 'min'): Accumulator {
   const start = (value: Val): Val => code.copy(value)
-  const identity = start(constantVal(code, 'float32', identityOf(combine, 'float32').value))
+  const identity = start(constantIn(code, 'float32', identityOf(combine, 'float32').value))
   return combine === 'max'
     ? new Extreme(code, ['f32x4.pmax', 'v128.and'], [identity, start(code.i32(-1)), start(code.i32(0))])
     : new Extreme(code, ['f32x4.pmin', 'v128.or'], [identity, start(code.i32(0)), start(code.i32(0))])

@@ -14,7 +14,8 @@ import { emitLoad } from './memory.ts'
 import type { Place } from './memory.ts'
 import type { ModuleFunctions } from '../wasm/moduleFunctions.ts'
 import { roundToNarrow } from '../wasm/narrowTypes.ts'
-import { constantVal, emitCall, emitCast, emitCombine } from './operations.ts'
+import { constantIn } from '../numbers/constantCode.ts'
+import { emitCall, emitCast, emitCombine } from './operations.ts'
 import { RegisterArrays } from './registerArrays.ts'
 import type { ArrayElement } from './registerArrays.ts'
 import { VectorCode } from '../wasm/vectorCode.ts'
@@ -139,7 +140,7 @@ export class ExpressionEmitter {
 
   /** The value of an expression. */
   value(expr: Expr): Val {
-    if (expr.kind === 'const') return constantVal(this.code, expr.dtype, expr.value)
+    if (expr.kind === 'const') return constantIn(this.code, expr.dtype, expr.value)
     if (expr.kind === 'local') {
       const val = this.locals.get(expr.local)
       if (val === undefined) throw new InternalError(`the local ${expr.local.name} is read where it is not declared`)

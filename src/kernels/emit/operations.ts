@@ -2,8 +2,9 @@
 // accumulation.
 import { InternalError } from '../../errors/index.ts'
 import { forEachExpr, operandDType } from '../ir/analysis.ts'
+import { constantIn } from '../numbers/constantCode.ts'
 import { dtypeInfo } from '../numbers/dtype.ts'
-import type { ComputeDType, DType, ElementValue } from '../numbers/dtype.ts'
+import type { ComputeDType, DType } from '../numbers/dtype.ts'
 import type { CallExpr, Combine, Stmt } from '../ir/loopIr.ts'
 import { scalarOp } from '../scalars/scalarOps.ts'
 import type { ScalarOp } from '../scalars/scalarOps.ts'
@@ -29,16 +30,6 @@ export function functionsFor(module: ModuleBuilder, body: readonly Stmt[]): Modu
     if (typeof code !== 'string' && code.host !== null) hosts.add(code.host)
   })
   return new ModuleFunctions(module, hosts)
-}
-
-/** A constant of a dtype. */
-export function constantVal(code: VectorCode, dtype: DType, value: ElementValue): Val {
-  const { compute } = dtypeInfo[dtype]
-  if (compute === 'int64') return code.i64(BigInt(value))
-  const number = Number(value)
-  if (compute === 'float32') return code.f32(number)
-  if (compute === 'float64') return code.f64(number)
-  return code.i32(compute === 'bool' ? (number !== 0 ? -1 : 0) : number)
 }
 
 /** A scalar operation. `args` are the evaluated operands of `expr`. */
@@ -85,8 +76,8 @@ export function emitCast(code: VectorCode, value: Val, from: DType, to: DType): 
 /** A conversion between the dtypes of registers. */
 function convert(code: VectorCode, value: Val, from: ComputeDType, to: ComputeDType): Val {
   if (from === to) return value
-  if (from === 'bool') return code.op2('v128.and', value, constantVal(code, to, 1))
-  if (to === 'bool') return code.op2(NOT_EQUAL[from], value, constantVal(code, from, 0))
+  if (from === 'bool') return code.op2('v128.and', value, constantIn(code, to, 1))
+  if (to === 'bool') return code.op2(NOT_EQUAL[from], value, constantIn(code, from, 0))
   if (from === 'float32' && to === 'int32') return code.op1('i32x4.trunc_sat_f32x4_s', value)
   if (from === 'int32' && to === 'float32') return code.op1('f32x4.convert_i32x4_s', value)
   // Instructions that change the width take, or leave, 32-bit elements in the first two lanes; each belongs in both halves of its 64 bits.

@@ -2,6 +2,7 @@
 //
 // Range reductions and minimax polynomials are the classical ones of Cephes and fdlibm; the errors over every float32 are those of test/kernels/scalars/everyFloat32.test.ts.
 // All are correct at ±0, ±Infinity and NaN, and give zero, subnormals and Infinity where they should.
+import { polynomial } from './laneCode.ts'
 import type { LaneCode } from './laneCode.ts'
 
 const LN2_HIGH = 0.693359375
@@ -28,7 +29,7 @@ function reduceExp<V>(code: LaneCode<V>, x: V, bias: number): { readonly bits: V
 /** e^r - 1 for |r| <= ln2 / 2. */
 function expm1Core<V>(code: LaneCode<V>, r: V): V {
   const square = code.op2('f32x4.mul', r, r)
-  return code.mulAdd(code.polynomial(r, EXP), square, r)
+  return code.mulAdd(polynomial(code, r, EXP), square, r)
 }
 
 /** The float32 whose biased exponent is in the lowest bits: 2^(exponent - 127). */
@@ -77,7 +78,7 @@ export function log<V>(code: LaneCode<V>, x: V): V {
   const f = code.op2('f32x4.sub', m, code.f32(1))
   const s = code.op2('f32x4.div', f, code.op2('f32x4.add', f, code.f32(2)))
   const z = code.op2('f32x4.mul', s, s)
-  const series = code.op2('f32x4.mul', code.polynomial(z, [0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693]), z)
+  const series = code.op2('f32x4.mul', polynomial(code, z, [0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693]), z)
   const halfSquare = code.op2('f32x4.mul', code.op2('f32x4.mul', f, f), code.f32(0.5))
   const low = code.op2('f32x4.mul', k, code.f32(9.0580006145e-6))
   const small = code.mulAdd(s, code.op2('f32x4.add', halfSquare, series), low)
@@ -116,7 +117,7 @@ const ERF_Q = [-1.1791603e-7, 2.3547966e-5, 1.0179625e-3, 1.407047e-2, 1.1098505
 export function erf<V>(code: LaneCode<V>, x: V): V {
   const bounded = clamp(code, x, -3.8325069, 3.8325069)
   const square = code.op2('f32x4.mul', bounded, bounded)
-  const ratio = code.op2('f32x4.div', code.op2('f32x4.mul', bounded, code.polynomial(square, ERF_P)), code.polynomial(square, ERF_Q))
+  const ratio = code.op2('f32x4.div', code.op2('f32x4.mul', bounded, polynomial(code, square, ERF_P)), polynomial(code, square, ERF_Q))
   return clamp(code, ratio, -1, 1)
 }
 
@@ -146,10 +147,10 @@ function reduced<V>(code: LaneCode<V>, x: V): Angle<V> {
 export function sineOf<V>(code: LaneCode<V>, { turns, rest: r }: Angle<V>, quarterTurns: 0 | 1): V {
   const quarter = quarterTurns === 0 ? turns : code.op2('i32x4.add', turns, code.i32(quarterTurns))
   const z = code.op2('f32x4.mul', r, r)
-  const sine = code.mulAdd(code.op2('f32x4.mul', code.polynomial(z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r, r)
+  const sine = code.mulAdd(code.op2('f32x4.mul', polynomial(code, z, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]), z), r, r)
   const tail = code.op2(
     'f32x4.mul',
-    code.polynomial(z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
+    polynomial(code, z, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
     code.op2('f32x4.mul', z, z),
   )
   const cosine = code.op2('f32x4.add', code.subMul(z, code.f32(0.5), tail), code.f32(1))

@@ -1,5 +1,6 @@
 // float32 functions of rarer use as straight-line SIMD code: hypot, atan2, sinh and cosh, which the functions of complex numbers consist of.
 import { atMost, partOfExpm1, withSign } from './float32Math.ts'
+import { polynomial } from './laneCode.ts'
 import type { LaneCode } from './laneCode.ts'
 import type { Val, VectorCode } from './vectorCode.ts'
 
@@ -44,7 +45,7 @@ export function atan2<V>(code: LaneCode<V>, y: V, x: V): V {
   const turned = code.op2('f32x4.div', code.op2('f32x4.sub', t, code.f32(1)), code.op2('f32x4.add', t, code.f32(1)))
   const u = code.select(isSteep, turned, t)
   const z = code.op2('f32x4.mul', u, u)
-  const atan = code.mulAdd(code.op2('f32x4.mul', code.polynomial(z, ATAN), z), u, u)
+  const atan = code.mulAdd(code.op2('f32x4.mul', polynomial(code, z, ATAN), z), u, u)
   const octant = code.select(isSteep, code.op2('f32x4.add', atan, code.f32(PI / 4)), atan)
   const quadrant = code.select(code.op2('f32x4.gt', ay, ax), takenFrom(code, PI / 2, octant), octant)
   // Of -0 too, whose sign is a bit.

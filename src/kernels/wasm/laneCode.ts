@@ -38,8 +38,11 @@ export interface LaneCode<V> {
   /** `a` where the mask is set, otherwise `b`. */
   select: (mask: V, a: V, b: V) => V
   shift: (name: LaneShift, a: V, count: number) => V
-  /** c[0] * x^n + … + c[n]; coefficients of the highest power first. */
-  polynomial: (x: V, coefficients: readonly [number, ...number[]]) => V
   /** Runs `body`; what it needs beside its result is free afterwards. */
   scope: <T extends V>(body: () => T) => T
+}
+
+/** c[0] * x^n + … + c[n] of float32, by Horner's rule; coefficients of the highest power first. */
+export function polynomial<V>(code: LaneCode<V>, x: V, [first, ...rest]: readonly [number, ...number[]]): V {
+  return rest.reduce((sum, c) => code.mulAdd(sum, x, code.f32(c)), code.f32(first))
 }

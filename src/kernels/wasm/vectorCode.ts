@@ -241,11 +241,4 @@ export class VectorCode {
     }
     return this.perVector(make, operands.some((operand) => operand.length > 1) ? this.vectors : 1)
   }
-
-  /** c[0] * x^n + … + c[n], by Horner's rule; coefficients of the highest power first. */
-  polynomial(x: Val, coefficients: readonly [number, ...number[]], type: 'f32' | 'f64' = 'f32'): Val {
-    const [first, ...rest] = coefficients
-    if (type === 'f32') return rest.reduce((sum, c) => this.mulAdd(sum, x, this.f32(c)), this.f32(first))
-    return rest.reduce((sum, c) => this.op2('f64x2.add', this.op2('f64x2.mul', sum, x), this.f64(c)), this.f64(first))
-  }
 }

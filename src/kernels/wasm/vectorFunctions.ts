@@ -134,6 +134,11 @@ function remainderHalf(code: VectorCode, x: Val, y: Val): Val {
   return code.select(code.op2('f64x2.eq', quotient, code.f64(0)), x, code.select(infinite, y, rest))
 }
 
+/** c[0] * x^n + … + c[n] of float64, by Horner's rule; coefficients of the highest power first. */
+function polynomial64(code: VectorCode, x: Val, [first, ...rest]: readonly [number, ...number[]]): Val {
+  return rest.reduce((sum, c) => code.op2('f64x2.add', code.op2('f64x2.mul', sum, x), code.f64(c)), code.f64(first))
+}
+
 /** |x|^y as exp(y * log |x|), with a relative error of about 1e-11. */
 function powHalf(code: VectorCode, x: Val, y: Val): Val {
   const magnitude = code.op1('f64x2.abs', x)
@@ -144,14 +149,14 @@ function powHalf(code: VectorCode, x: Val, y: Val): Val {
   const m = code.op2('i64x2.sub', magnitude, code.shift('i64x2.shl', k64, 52))
   const s = code.op2('f64x2.div', code.op2('f64x2.sub', m, code.f64(1)), code.op2('f64x2.add', m, code.f64(1)))
   const z = code.op2('f64x2.mul', s, s)
-  const series = code.polynomial(z, [2 / 15, 2 / 13, 2 / 11, 2 / 9, 2 / 7, 2 / 5, 2 / 3, 2], 'f64')
+  const series = polynomial64(code, z, [2 / 15, 2 / 13, 2 / 11, 2 / 9, 2 / 7, 2 / 5, 2 / 3, 2])
   const log = code.op2('f64x2.add', code.op2('f64x2.mul', s, series), code.op2('f64x2.mul', k, code.f64(Math.LN2)))
   const zeroed = code.select(code.op2('f64x2.eq', magnitude, code.f64(0)), code.f64(-Infinity), log)
   const full = code.select(code.op2('f64x2.lt', magnitude, code.f64(Infinity)), zeroed, magnitude)
   const t = code.op2('f64x2.min', code.op2('f64x2.max', code.op2('f64x2.mul', full, y), code.f64(-160)), code.f64(100))
   const n = code.op1('f64x2.nearest', code.op2('f64x2.mul', t, code.f64(Math.LOG2E)))
   const r = code.op2('f64x2.sub', t, code.op2('f64x2.mul', n, code.f64(Math.LN2)))
-  const p = code.polynomial(r, [1 / 362880, 1 / 40320, 1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1, 1], 'f64')
+  const p = polynomial64(code, r, [1 / 362880, 1 / 40320, 1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 1 / 2, 1, 1])
   const scale = code.shift(
     'i64x2.shl',
     code.op1('i64x2.extend_low_i32x4_s', code.op2('i32x4.add', code.op1('i32x4.trunc_sat_f64x2_s_zero', n), code.i32(1023))),

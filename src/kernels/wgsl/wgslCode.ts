@@ -179,11 +179,6 @@ export class WgslCode implements LaneCode<string> {
     return this.let(name === 'i32x4.shr_u' ? `${a} >> ${count}u` : asBits(`${signed(a)} >> ${count}u`))
   }
 
-  polynomial(x: string, coefficients: readonly [number, ...number[]]): string {
-    const [first, ...rest] = coefficients
-    return rest.reduce((sum, c) => this.mulAdd(sum, x, this.f32(c)), this.f32(first))
-  }
-
   scope<T extends string>(body: () => T): T {
     return body()
   }
