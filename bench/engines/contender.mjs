@@ -20,7 +20,7 @@ const threads = Number(count)
 await native?.init()
 if (native === null) torch.setNumThreads(threads)
 /** Lets the usual engine compute, or what is measured beside it. */
-const use = (other) => (native === null ? torch.setNumThreads(other ? threads : 1) : native.setEnabled(other))
+const use = (other) => (native === null ? torch.setNumThreads(other ? threads : 1) : (torch.backends.native.enabled = other))
 
 function valuesOf(input) {
   const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input

@@ -24,7 +24,7 @@ process.stdin.on(
   queryReader(v8, (query) => {
     queue = queue.then(async () => {
       // The code generator is loaded only where it is needed. A module that registers a backend loads what it imports.
-      if (query.spec.backend === 'inductor') (await import('../install/compiler.ts')).installCompiler()
+      if (query.spec.backend.split(':')[0] === 'inductor') (await import('../install/compiler.ts')).installCompiler()
       print(answerLine(await server.answer(query)))
     })
   }),

@@ -286,6 +286,10 @@ export interface LaunchEvent {
   readonly kernel: string
   /** `loops`, `template`, or `extern` for an eager kernel. */
   readonly type: string
+  /** What computed it: `wasm`, `wasm-relaxed`, `c` (machine code), or `eager` for an eager kernel. */
+  readonly engine: string
+  /** How many threads took part. */
+  readonly threads: number
   /** Graph nodes that it computes. */
   readonly origins: readonly string[]
   /** As of {@link KernelEvent}. */

@@ -1,8 +1,8 @@
 // The state of the process on which recorded calls depend: modes, the default dtype, and the random generator.
 import { anomaly, autocastText, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
-import { currentAccuracy, withAccuracy } from '../kernels/index.ts'
-import type { Accuracy, DType } from '../kernels/index.ts'
+import { computingKey, currentComputing, withComputing } from '../kernels/index.ts'
+import type { Computing, DType } from '../kernels/index.ts'
 import { defaultGenerator, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
 import type { GeneratorState } from '../tensor/index.ts'
 import { onOff, wasIs } from './stateKind.ts'
@@ -36,14 +36,14 @@ export const defaultDtype: SegmentKind<DType> = {
 }
 
 /** Whether deterministic algorithms are on, and what `options` of compile say. */
-export const accuracyMode: SegmentKind<Accuracy> = {
-  name: 'the accuracy',
-  code: 'accuracy',
+export const computingMode: SegmentKind<Computing> = {
+  name: 'the accuracy or the emitter',
+  code: 'computing',
   compile: 'segment',
-  read: currentAccuracy,
-  key: currentAccuracy,
-  ...wasIs<Accuracy>('the accuracy', String),
-  within: withAccuracy,
+  read: currentComputing,
+  key: () => computingKey(currentComputing()),
+  ...wasIs<Computing>('the accuracy or the emitter', computingKey),
+  within: withComputing,
 }
 
 export const anomalyMode: StateKind<null, boolean> = {
@@ -63,13 +63,13 @@ export const autocastMode: StateKind<null, string> = {
 }
 
 /** Of the process, at a call. */
-export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, accuracyMode, anomalyMode, autocastMode]
+export const processState: readonly StateKind<null>[] = [gradMode, defaultDtype, computingMode, anomalyMode, autocastMode]
 /** Those by which compile chooses among what it has recorded. */
 export const callState: readonly StateKind<null>[] = processState.filter((kind) => kind.compile === 'call')
 /** Of the process, at an operator. */
 export const operatorState: readonly StateKind<null>[] = [recording]
 /** Those to which graphs belong. */
-export const segmentState: readonly SegmentKind[] = [defaultDtype, accuracyMode]
+export const segmentState: readonly SegmentKind[] = [defaultDtype, computingMode]
 
 /** Runs `fn` with these values of the `segmentState`. */
 export const underSegmentState = <T>(values: readonly unknown[], fn: () => T): T =>

@@ -3,14 +3,24 @@
 import { anomaly, isGradEnabled } from '../autograd/index.ts'
 import { dispatchState } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
-import { currentAccuracy } from '../kernels/index.ts'
+import { currentComputing } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { changesOf } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
 import { getDefaultDtype, sameShape } from '../tensor/index.ts'
 import type { Tensor } from '../tensor/index.ts'
 import { attributes, code, hooks, mode, moduleState } from './moduleState.ts'
-import { anomalyMode, callState, defaultDtype, gradMode, operatorState, processState, recording, segmentState, accuracyMode } from './processState.ts'
+import {
+  anomalyMode,
+  callState,
+  defaultDtype,
+  gradMode,
+  operatorState,
+  processState,
+  recording,
+  segmentState,
+  computingMode,
+} from './processState.ts'
 import { agreesWith, changeOf, keyOf, readState } from './stateKind.ts'
 import type { Change, StateKind } from './stateKind.ts'
 import {
@@ -37,10 +47,10 @@ function furtherThan<S>(writtenOut: readonly StateKind<S>[], list: readonly Stat
 }
 
 const furtherAtOperator = furtherThan([recording], operatorState)
-const furtherOfSegments = furtherThan<null>([defaultDtype, accuracyMode], segmentState)
+const furtherOfSegments = furtherThan<null>([defaultDtype, computingMode], segmentState)
 const furtherOfMet = furtherThan<Tensor>([dtype, requiresGrad, shape, strides], metTensorState)
 const furtherOfCalls = furtherThan([gradMode], callState)
-const furtherOfProcess = furtherThan<null>([gradMode, defaultDtype, accuracyMode, anomalyMode], processState)
+const furtherOfProcess = furtherThan<null>([gradMode, defaultDtype, computingMode, anomalyMode], processState)
 const furtherOfArguments = furtherThan<Tensor>([isLeaf, historyOwner], otherTensorState)
 const furtherOfOuter = furtherThan<Tensor>([isLeaf, historyOwner, memory], otherOuterState)
 const furtherOfModules = furtherThan<Module>([mode, attributes, hooks, code], moduleState)
@@ -52,14 +62,14 @@ export const agreesAtOperator = (values: readonly unknown[]): boolean =>
 /** Whether the `segmentState` has these values. */
 export const agreesInSegment = (values: readonly unknown[]): boolean =>
   values[0] === getDefaultDtype() &&
-  values[1] === currentAccuracy() &&
+  values[1] === currentComputing() &&
   (furtherOfSegments.length === 0 || agreesWith(furtherOfSegments, null, values.slice(2)))
 
 /** Whether the `processState` has these values. */
 export const agreesInProcess = (values: readonly unknown[]): boolean =>
   values[0] === isGradEnabled() &&
   values[1] === getDefaultDtype() &&
-  values[2] === currentAccuracy() &&
+  values[2] === currentComputing() &&
   values[3] === anomaly.enabled &&
   (furtherOfProcess.length === 0 || agreesWith(furtherOfProcess, null, values.slice(4)))
 

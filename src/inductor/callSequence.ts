@@ -42,6 +42,8 @@ export interface Program {
   /** The same, telling after each kernel when it ran. */
   readonly timed: (inputs: readonly unknown[], onLaunch: OnLaunch) => unknown[]
   readonly source: string
+  /** What has computed the last call of each compiled kernel, by its name in reports. */
+  readonly computedBy: ReadonlyMap<string, CompiledKernel['computedBy']>
 }
 
 /** Gets the name of a kernel that has run, and when: times of `performance.now()`. */
@@ -54,7 +56,8 @@ export function programOf(sequence: CallSequence): Program {
   let withTimes: Program['timed'] | null = null
   const timed: Program['timed'] = (inputs, onLaunch) =>
     (withTimes ??= canGenerateCode() ? new SourceWriter(sequence, true).compile() : prepare(sequence))(inputs, onLaunch)
-  return { source, timed, run: canGenerateCode() ? writer.compile() : prepare(sequence) }
+  const computedBy = new Map(sequence.calls.flatMap((call) => (call.kind === 'run' ? [[call.id, call.kernel.computedBy] as const] : [])))
+  return { source, timed, computedBy, run: canGenerateCode() ? writer.compile() : prepare(sequence) }
 }
 
 const now = (): number => performance.now()

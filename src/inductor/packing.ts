@@ -25,8 +25,8 @@ export class PackedWeight {
   }
 
   /** The product that takes the packed elements; null if there are none now. */
-  get run(): CompiledKernel['run'] | null {
-    return this.#copy.address === 0 || !hasRoom(this.#arenaBytes) ? null : (this.#compiled?.run ?? null)
+  get kernel(): CompiledKernel | null {
+    return this.#copy.address === 0 || !hasRoom(this.#arenaBytes) ? null : (this.#compiled?.kernel ?? null)
   }
 
   /** The address of the packed elements, or, if they are not packed, `address`: that of the weight. */
@@ -54,7 +54,11 @@ export class PackedWeight {
 export const packed = (weight: PackedWeight, tensor: Tensor, address: number): number => weight.at(tensor, address)
 
 /** The kernel for the packed weight where it is packed, else `usual`. */
-export const wherePacked = (weight: PackedWeight, usual: CompiledKernel): CompiledKernel => ({
-  ...usual,
-  run: (...args) => (weight.run ?? usual.run)(...args),
-})
+export function wherePacked(weight: PackedWeight, usual: CompiledKernel): CompiledKernel {
+  let last = usual
+  const run = (...args: number[]): void => {
+    last = weight.kernel ?? usual
+    last.run(...args)
+  }
+  return { ...usual, run, computedBy: () => last.computedBy() }
+}

@@ -124,7 +124,10 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   )
   const program = compilation.get('program')
   const { fn, graph } = currentScope()
-  const kernels = compilation.get('kernels').map((kernel) => kernel.report)
+  const kernels = compilation.get('kernels').map(({ report }): KernelReport => {
+    const computedBy = program.computedBy.get(report.name)
+    return computedBy === undefined ? report : { ...report, computedBy }
+  })
   const { name } = compilation
   const observedKernels = new Map(kernels.map((report) => [report.name, { ...report, program: name }]))
   const tell: OnLaunch = (kernel, start, end) => {
@@ -133,7 +136,8 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     observed.observer?.launched(report, start, end)
     if (!wants('launch')) return
     const { kind: type, origins, flops, bytes } = report
-    emit({ kind: 'launch', program: name, kernel, type, origins, flops, bytes, milliseconds: end - start })
+    const { engine, threads } = report.computedBy?.() ?? { engine: 'eager', threads: 1 }
+    emit({ kind: 'launch', program: name, kernel, type, engine, threads, origins, flops, bytes, milliseconds: end - start })
   }
   const timed = (inputs: unknown[]): unknown[] => inScope({ fn, graph }, () => program.timed(inputs, tell))
   const call = (...inputs: unknown[]): unknown[] => {

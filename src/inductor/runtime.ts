@@ -54,7 +54,12 @@ export function arena(bytes: number, least: number = bytes): number {
 /** A kernel that is the one of `compile` in calls whose arena has less than `bytes` bytes. */
 export function whereRoom(bytes: number, kernel: CompiledKernel, compile: () => CompiledKernel): CompiledKernel {
   let spare: CompiledKernel | null = null
-  return { ...kernel, run: (...args) => (hasRoom(bytes) ? kernel : (spare ??= compile())).run(...args) }
+  let last = kernel
+  const run = (...args: number[]): void => {
+    last = hasRoom(bytes) ? kernel : (spare ??= compile())
+    last.run(...args)
+  }
+  return { ...kernel, run, computedBy: () => last.computedBy() }
 }
 
 /** Whether the running program's arena has at least `bytes` bytes. */

@@ -3,6 +3,7 @@ import { installBackends } from '../dynamo/index.ts'
 import { compileFx } from '../inductor/index.ts'
 import { fuseForSizes } from '../inductor/sized/sizedGroups.ts'
 import { installDefaultBackends } from './backends.ts'
+import { inductorBackends } from './inductorBackends.ts'
 import { installKernels } from './kernels.ts'
 
 let isInstalled = false
@@ -13,5 +14,5 @@ export function installCompiler(): void {
   isInstalled = true
   installKernels()
   installDefaultBackends()
-  installBackends({ inductor: { backend: compileFx, options: { staticShapes: true }, fuseForSizes } })
+  installBackends({ inductor: { backend: compileFx, options: { staticShapes: true }, fuseForSizes }, ...inductorBackends })
 }

@@ -125,25 +125,14 @@ export { verifyKernel } from './ir/verify.ts'
 export { runReference } from './ir/reference.ts'
 export type { ReferenceArgs } from './ir/reference.ts'
 export { BoundedCache, cacheSizes, kernelBytes, kernelsByCall, kernelsByLiterals } from './run/boundedCache.ts'
-export type { CacheSize, CompiledKernel } from './run/boundedCache.ts'
+export type { CacheSize, CompiledKernel, ComputedBy } from './run/boundedCache.ts'
 export { areDeterministicAlgorithmsEnabled, backends, useDeterministicAlgorithms } from './engine/backends.ts'
-export {
-  PerEngine,
-  currentAccuracy,
-  currentEngine,
-  engineFor,
-  hasRelaxedSimd,
-  isStrict,
-  processEngine,
-  relaxedSetting,
-  relaxedSettingOf,
-  setRelaxed,
-  setStrict,
-  withAccuracy,
-  withStrict,
-} from './engine/engine.ts'
-export type { Accuracy, EngineName, RelaxedSetting } from './engine/engine.ts'
-export { getNumThreads, setNumThreads } from './engine/threads.ts'
+export { PerEngine, computingKey, currentAccuracy, currentComputing, isStrict, setStrict, withComputing, withStrict } from './engine/computing.ts'
+export type { Accuracy, Computing, Emitter, EngineName } from './engine/computing.ts'
+export { currentEngine, engineFor, hasRelaxedSimd, processEngine, relaxedSetting, relaxedSettingOf, setRelaxed } from './engine/engine.ts'
+export type { RelaxedSetting } from './engine/engine.ts'
+export { requireMachineCode } from './engine/machineCode.ts'
+export { getNumThreads, setNumThreads, withThreads } from './engine/threads.ts'
 export { compileKernel, kernelCacheStats } from './run/compile.ts'
 export { emitKernel } from './emit/emit.ts'
 export { ModuleBuilder } from './wasm/assembler.ts'

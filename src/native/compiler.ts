@@ -81,15 +81,40 @@ export function findCompiler(given?: string): Compiler {
 export const defaultFolder = (): string =>
   environmentVariable('TENSORFX_CACHE_DIR') ?? path().join(environmentVariable('XDG_CACHE_HOME') ?? path().join(os().homedir(), '.cache'), 'tensorfx')
 
+/** A library of the folder. */
+export interface MadeLibrary {
+  readonly file: string
+  /** Whether it was not there before. */
+  readonly isNew: boolean
+}
+
+/** A library that is to be made. */
+interface Work {
+  readonly file: string
+  /** What it is called until it is whole; what belongs to it begins so, too. */
+  readonly made: string
+  readonly source: string
+  /** Whether it was made before. */
+  readonly isDone: boolean
+  /** What the compiler is given. */
+  readonly command: readonly string[]
+}
+
+function clean(made: string): void {
+  for (const rest of [made, `${made}.c`, `${made}.log`, `${made}.sum`]) fs().rmSync(rest, { force: true })
+}
+
 /** Where libraries are made and kept. */
 export class Workshop {
   readonly compiler: Compiler
   readonly #folder: string
+  readonly #milliseconds: number
   #running: ChildProcess | null = null
 
-  /** Makes the folder, if it is not there: one of the user's own, or else one for this process. */
-  constructor(compiler: Compiler, folder: string | null) {
+  /** Makes the folder, if it is not there: one of the user's own, or else one for this process. A compiler that takes longer than `milliseconds` is ended. */
+  constructor(compiler: Compiler, folder: string | null, milliseconds: number = COMPILE_TIME) {
     this.compiler = compiler
+    this.#milliseconds = milliseconds
     this.#folder = (folder === null ? null : ownFolder(folder)) ?? fs().mkdtempSync(path().join(os().tmpdir(), 'tensorfx-native-'))
     const temporary = this.#folder !== folder
     process.once('exit', () => {
@@ -99,57 +124,84 @@ export class Workshop {
   }
 
   /** The library of a source, made now or before. Throws what the compiler said. */
-  async library(source: string): Promise<{ readonly file: string; readonly isNew: boolean }> {
+  async library(source: string): Promise<MadeLibrary> {
+    const work = this.#workFor(source)
+    return work.isDone ? { file: work.file, isNew: false } : this.#made(work, await this.#compile(work))
+  }
+
+  /** The same, for a program that waits meanwhile. */
+  libraryNow(source: string): MadeLibrary {
+    const work = this.#workFor(source)
+    return work.isDone ? { file: work.file, isNew: false } : this.#made(work, this.#compileNow(work))
+  }
+
+  #workFor(source: string): Work {
     const name = crypto()
       .createHash('sha256')
       .update(`${this.compiler.identity} ${this.compiler.flags.join(' ')} ${source}`)
       .digest('hex')
     const file = path().join(this.#folder, `${name}.so`)
-    if (isWhole(file)) return { file, isNew: false }
-    fs().rmSync(file, { force: true })
     const made = path().join(this.#folder, `${name}.${crypto().randomUUID()}`)
-    try {
-      fs().writeFileSync(`${made}.c`, source, { mode: 0o600 })
-      await this.#compile(`${made}.c`, made)
-      fs().chmodSync(made, 0o700)
-      fs().writeFileSync(`${made}.sum`, sumOf(made), { mode: 0o600 })
-      fs().renameSync(`${made}.sum`, `${file}.sum`)
-      fs().renameSync(made, file)
-    } finally {
-      for (const rest of [made, `${made}.c`, `${made}.log`, `${made}.sum`]) fs().rmSync(rest, { force: true })
-    }
-    this.#drop(file)
-    return { file, isNew: true }
+    return { file, made, source, isDone: isWhole(file), command: [...this.compiler.flags, '-o', made, `${made}.c`, '-lm'] }
   }
 
-  async #compile(source: string, target: string): Promise<void> {
-    const log = fs().openSync(`${target}.log`, 'w', 0o600)
-    const child = children().spawn(this.compiler.command, [...this.compiler.flags, '-o', target, source, '-lm'], {
-      stdio: ['ignore', log, log],
-      ...OWN_GROUP,
-    })
-    const timer = setTimeout(() => endGroup(child.pid), COMPILE_TIME)
+  /** Lets the compiler write its messages to a file, and returns what `compile` does. Whatever it leaves but the library goes. */
+  #withLog<T>({ made, source }: Work, compile: (log: number) => T): T {
+    fs().writeFileSync(`${made}.c`, source, { mode: 0o600 })
+    const log = fs().openSync(`${made}.log`, 'w', 0o600)
+    try {
+      return compile(log)
+    } finally {
+      fs().closeSync(log)
+    }
+  }
+
+  async #compile(work: Work): Promise<number | null> {
+    const child = this.#withLog(work, (log) => children().spawn(this.compiler.command, work.command, { stdio: ['ignore', log, log], ...OWN_GROUP }))
+    const timer = setTimeout(() => endGroup(child.pid), this.#milliseconds)
     timer.unref()
     this.#running = child
     // The program may end without it.
     child.unref()
     try {
-      const status = await new Promise<number | null>((done, failed) => {
+      return await new Promise<number | null>((done, failed) => {
         child.once('error', failed)
         child.once('exit', done)
         if (child.pid !== undefined) os().setPriority(child.pid, os().constants.priority.PRIORITY_LOW)
       })
-      if (status !== 0)
-        throw new Error(
-          status === null
-            ? `${this.compiler.command} did not end in time`
-            : `${this.compiler.command} failed: ${fs().readFileSync(`${target}.log`, 'utf8').slice(0, 2000)}`,
-        )
+    } catch (error) {
+      clean(work.made)
+      throw error
     } finally {
       clearTimeout(timer)
       this.#running = null
-      fs().closeSync(log)
     }
+  }
+
+  #compileNow(work: Work): number | null {
+    const { status, pid, error } = this.#withLog(work, (log) =>
+      children().spawnSync(this.compiler.command, work.command, { stdio: ['ignore', log, log], timeout: this.#milliseconds, ...OWN_GROUP }),
+    )
+    endGroup(pid)
+    if (error === undefined || status === null) return status
+    clean(work.made)
+    throw error
+  }
+
+  /** Keeps what the compiler has made, which ended with that status; null: it was ended. */
+  #made({ file, made }: Work, status: number | null): MadeLibrary {
+    try {
+      if (status === null) throw new Error(`${this.compiler.command} did not end within ${this.#milliseconds / 1000} s`)
+      if (status !== 0) throw new Error(`${this.compiler.command} failed: ${fs().readFileSync(`${made}.log`, 'utf8').slice(0, 2000)}`)
+      fs().chmodSync(made, 0o700)
+      fs().writeFileSync(`${made}.sum`, sumOf(made), { mode: 0o600 })
+      fs().renameSync(`${made}.sum`, `${file}.sum`)
+      fs().renameSync(made, file)
+    } finally {
+      clean(made)
+    }
+    this.#drop(file)
+    return { file, isNew: true }
   }
 
   /** Keeps the folder within its bytes: the oldest libraries go. */

@@ -2,13 +2,14 @@
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
 import { checkCount, valueText } from '../protocol/index.ts'
 import { emitSource, whyKernelIsNotInC } from '../kernels/c/emitC.ts'
-import { currentEngine, setMachineEngine } from '../kernels/engine/engine.ts'
-import type { Kernel } from '../kernels/index.ts'
+import { setMachineEngine } from '../kernels/engine/machineCode.ts'
 import { isHeapShared } from '../kernels/memory/heap.ts'
 import { installSecondEngine } from '../kernels/run/compile.ts'
+import type { ForSecondEngine, Running } from '../kernels/run/compile.ts'
 import { Workshop, defaultFolder, findCompiler } from './compiler.ts'
+import type { MadeLibrary } from './compiler.ts'
 import { Library, loadKoffi } from './library.ts'
-import { NativeKernel, libraries } from './nativeKernel.ts'
+import { NativeKernel } from './nativeKernel.ts'
 
 /** What {@link init} takes. */
 export interface NativeOptions {
@@ -53,8 +54,15 @@ let workshop: Workshop | null = null
 let checks = false
 const counts = { compiled: 0, found: 0 }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
-/** What waits, apart by whether a multiplication and an addition may be rounded once. */
-const waiting: { readonly kernel: NativeKernel; readonly fuses: boolean; readonly report: (typeof reports)[number] }[] = []
+/** A kernel that waits for the compiler. `fuses`: whether a multiplication and an addition may be rounded once. */
+interface Waiting {
+  readonly kernel: NativeKernel
+  readonly fuses: boolean
+  readonly report: (typeof reports)[number]
+}
+
+/** What waits for the background, and for its first call. */
+const [waiting, demanded]: readonly [Waiting[], Waiting[]] = [[], []]
 let working: Promise<void> | null = null
 
 /**
@@ -74,7 +82,6 @@ export async function init(options: NativeOptions = {}): Promise<void> {
   if (isHeapShared()) throw new UnsupportedError('native.init: compiled code runs on one thread: without setNumThreads, or without init.')
   await loadKoffi()
   workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
-  libraries.areUsed = true
   checks = check
   setMachineEngine(`native${workshop.compiler.lanes}`)
   installSecondEngine(second)
@@ -91,18 +98,6 @@ function checkedOptions(options: NativeOptions): NativeOptions {
   if (cache !== undefined && cache !== false && typeof cache !== 'string')
     throw new ArgumentError(`native.init: cache must be a folder or false, got ${valueText(cache)}.`)
   return options
-}
-
-/**
- * With false, WebAssembly computes until this is true again, and kernels that are compiled meanwhile get no library. Results are the same bits, so that it can be set at any time.
- *
- * @throws ArgumentError unless `enabled` is a boolean.
- */
-export function setEnabled(enabled: boolean): void {
-  checkCount('native.setEnabled', arguments, 1)
-  if (typeof enabled !== 'boolean') throw new ArgumentError(`native.setEnabled: enabled must be true or false, got ${valueText(enabled)}.`)
-  libraries.areUsed = enabled
-  if (workshop !== null) installSecondEngine(enabled ? second : null)
 }
 
 /** Waits until no kernel waits for the compiler. */
@@ -124,7 +119,7 @@ export function stats(): NativeStats {
   return {
     compiler,
     ...counts,
-    pending: waiting.length,
+    pending: waiting.length + demanded.length,
     kernels: reports.map(({ kernel, name, why }) => ({ name, why, gain: kernel?.gain ?? null })),
   }
 }
@@ -135,39 +130,75 @@ function told(report: (typeof reports)[number]): void {
 }
 
 /** What runs in the place of a kernel's function. */
-function second(wide: Kernel, wasm: (...args: number[]) => void, kernel: Kernel): (...args: number[]) => void {
+function second(of: ForSecondEngine): Running {
+  const { wide, wasm, kernel, engine, isDemanded } = of
   const why = whyKernelIsNotInC(wide)
   if (why !== null) {
     told({ kernel: null, name: kernel.name, why })
-    return wasm
+    const by = { engine, threads: 1 }
+    return { run: wasm, computedBy: () => by }
   }
-  const native = new NativeKernel(wide, wasm, kernel, checks)
+  const native = new NativeKernel(of, { checks, demand: isDemanded ? makeDemanded : null })
   const report = { kernel: native, name: kernel.name, why: null }
   told(report)
-  waiting.push({ kernel: native, fuses: currentEngine() === 'wasm-relaxed', report })
-  working ??= work().finally(() => (working = null))
-  return (...args) => native.call(args)
+  ;(isDemanded ? demanded : waiting).push({ kernel: native, fuses: engine === 'wasm-relaxed', report })
+  if (!isDemanded) working ??= work().finally(() => (working = null))
+  return { run: (...args) => native.call(args), computedBy: () => native.computedBy }
 }
 
 /** Compiles what waits, one library after the other. */
 async function work(): Promise<void> {
   await new Promise((done) => setTimeout(done, GATHERING))
-  const made = present(workshop, 'a compiler')
-  for (let first = waiting[0]; first !== undefined; first = waiting[0]) {
-    const { fuses } = first
-    const batch = waiting.filter((one) => one.fuses === fuses).slice(0, MOST_PER_LIBRARY)
+  for (let batch = firstOf(waiting); batch.length > 0; batch = firstOf(waiting)) {
     try {
-      const named = batch.map(({ kernel }, i) => ({ kernel: kernel.kernel, name: `k${i}`, native: kernel }))
-      const { file, isNew } = await made.library(emitSource(named, fuses))
-      const library = new Library(file)
-      for (const { native, kernel, name } of named) native.native = library.kernel(name, kernel)
-      counts[isNew ? 'compiled' : 'found']++
+      load(batch, await present(workshop, 'a compiler').library(sourceOf(batch)))
     } catch (error) {
-      const why = `no library: ${String(error)}`
-      if (!reports.some((report) => report.why?.startsWith('no library') === true))
-        console.warn(`tensorfx: some kernels stay with WebAssembly, which computes the same. ${why}`)
-      for (const { report } of batch) report.why = why
+      failed(batch, error)
     }
-    for (const one of batch) waiting.splice(waiting.indexOf(one), 1)
+    drop(batch, waiting)
   }
+}
+
+/** Compiles what must be machine code from its first call on: all kernels of a graph, when the first of them is called. */
+function makeDemanded(): void {
+  for (let batch = firstOf(demanded); batch.length > 0; batch = firstOf(demanded)) {
+    try {
+      load(batch, present(workshop, 'a compiler').libraryNow(sourceOf(batch)))
+    } catch (error) {
+      failed(batch, error)
+    }
+    drop(batch, demanded)
+  }
+}
+
+/** The kernels of the next library. */
+function firstOf(list: readonly Waiting[]): readonly Waiting[] {
+  const [first] = list
+  return list.filter(({ fuses }) => fuses === first?.fuses).slice(0, MOST_PER_LIBRARY)
+}
+
+const nameOf = (position: number): string => `k${position}`
+
+const sourceOf = (batch: readonly Waiting[]): string =>
+  emitSource(
+    batch.map(({ kernel: { kernel } }, i) => ({ kernel, name: nameOf(i) })),
+    batch[0]?.fuses === true,
+  )
+
+function load(batch: readonly Waiting[], { file, isNew }: MadeLibrary): void {
+  const library = new Library(file)
+  for (const [i, { kernel }] of batch.entries()) kernel.native = library.kernel(nameOf(i), kernel.kernel)
+  counts[isNew ? 'compiled' : 'found']++
+}
+
+/** Leaves kernels to WebAssembly. The first time it is said. */
+function failed(batch: readonly Waiting[], error: unknown): void {
+  const why = `no library: ${String(error)}`
+  if (!reports.some((report) => report.why?.startsWith('no library') === true))
+    console.warn(`tensorfx: some kernels stay with WebAssembly, which computes the same. ${why}`)
+  for (const { report } of batch) report.why = why
+}
+
+function drop(batch: readonly Waiting[], list: Waiting[]): void {
+  for (const one of batch) list.splice(list.indexOf(one), 1)
 }

@@ -1,8 +1,12 @@
 // A kernel with two functions that compute the same bits: that of WebAssembly, and that of a library once there is one. Which is faster is measured.
 import { KernelError } from '../kernels/index.ts'
 import type { Kernel } from '../kernels/index.ts'
+import { isMachineCodeOff } from '../kernels/engine/machineCode.ts'
+import type { EngineName } from '../kernels/engine/computing.ts'
 import { scratchBytes } from '../kernels/ir/scratchLayout.ts'
 import { heapBytes } from '../kernels/memory/heap.ts'
+import type { ComputedBy } from '../kernels/run/boundedCache.ts'
+import type { ForSecondEngine } from '../kernels/run/compile.ts'
 import { CallWork } from '../kernels/threads/work.ts'
 
 type Run = (...args: number[]) => void
@@ -14,27 +18,41 @@ const TRIALS = [0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0] as const
 /** After how many calls they are timed again: the first code that a host makes of WebAssembly is not its best. */
 const AGAIN = [64, 1024, 16_384] as const
 
-/** Whether libraries compute where there are some; otherwise WebAssembly does. */
-export const libraries: { areUsed: boolean } = { areUsed: true }
+/** How the two functions are used. */
+export interface Choice {
+  /** Whether both run at every call and are compared. */
+  readonly checks: boolean
+  /** Makes the library at the first call, before anything is computed, which it then computes in any case; null where it comes later, and computes where it is faster. */
+  readonly demand: (() => void) | null
+}
 
 export class NativeKernel {
   readonly kernel: Kernel
   readonly #wasm: Run
-  readonly #checks: boolean
+  readonly #choice: Choice
+  readonly #engine: EngineName
   readonly #work: CallWork
   #native: Run | null = null
   #trials = 0
   #calls = 0
+  #isAsked = false
+  #isMachineCode = false
   /** What the timed calls of WebAssembly and of the library took, and how much work they were. Calls of one kernel may differ much, so that all of them count. */
   readonly #times: [wasm: number, native: number] = [0, 0]
   readonly #works: [wasm: number, native: number] = [0, 0]
 
-  /** `kernel` becomes C; `wasm` is the function of `ofWasm`, which has the same operands. With `checks`, both run at every call and are compared. */
-  constructor(kernel: Kernel, wasm: Run, ofWasm: Kernel, checks: boolean) {
-    this.kernel = kernel
+  /** `wide` becomes C; `wasm` is the function of `kernel`, which has the same operands. */
+  constructor({ wide, wasm, kernel, engine }: Omit<ForSecondEngine, 'isDemanded'>, choice: Choice) {
+    this.kernel = wide
     this.#wasm = wasm
-    this.#checks = checks
-    this.#work = new CallWork(ofWasm)
+    this.#choice = choice
+    this.#engine = engine
+    this.#work = new CallWork(kernel)
+  }
+
+  /** What has computed the last call. */
+  get computedBy(): ComputedBy {
+    return { engine: this.#isMachineCode ? 'c' : this.#engine, threads: 1 }
   }
 
   /** The function of the library; calls use it from now on. */
@@ -53,9 +71,17 @@ export class NativeKernel {
   }
 
   call(args: number[]): void {
+    const { checks, demand } = this.#choice
+    this.#isMachineCode = false
+    if (isMachineCodeOff()) return this.#wasm(...args)
+    if (this.#native === null && demand !== null && !this.#isAsked) {
+      this.#isAsked = true
+      demand()
+    }
     const native = this.#native
-    if (native === null || !libraries.areUsed) return this.#wasm(...args)
-    if (this.#checks) return this.#compare(native, args)
+    if (native === null) return this.#wasm(...args)
+    if (checks) return this.#compare(native, args)
+    if (demand !== null) return this.#machine(native, args)
     const calls = ++this.#calls
     if (calls === AGAIN[0] || calls === AGAIN[1] || calls === AGAIN[2]) {
       this.#trials = 0
@@ -67,6 +93,11 @@ export class NativeKernel {
     const work = this.#work.in(args)
     if (work < LEAST_WORK) return this.#wasm(...args)
     if (which !== undefined) return this.#trial(which, native, args, work)
+    this.#machine(native, args)
+  }
+
+  #machine(native: Run, args: number[]): void {
+    this.#isMachineCode = true
     native(...args)
   }
 
@@ -74,7 +105,7 @@ export class NativeKernel {
     this.#trials++
     const start = performance.now()
     if (which === 0) this.#wasm(...args)
-    else native(...args)
+    else this.#machine(native, args)
     this.#times[which] += performance.now() - start
     this.#works[which] += work
   }

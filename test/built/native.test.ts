@@ -65,6 +65,35 @@ describe.skipIf(!hasCompiler)(`machine code${hasCompiler ? '' : ': skipped, ther
     expect(node(program)).toBe('64\nfalse true 64')
   })
 
+  it('comes without a change of the program by --import, and computes from the first call on where the environment asks for C', () => {
+    const program = `
+      import { torch, compile } from 'tensorfx'
+      const f = compile((a) => a.mm(a).sum())
+      const warnings = []
+      console.warn = (text) => void warnings.push(text)
+      console.log(f(torch.ones([64, 64])).item(), [...new Set(f.kernels().map(({ computedBy }) => computedBy().engine))].join(), ...warnings)`
+    const registered = { NODE_OPTIONS: '--import tensorfx/native/register' }
+    const env = { TENSORFX_CACHE_DIR: join(work, 'kept'), TENSORFX_RELAXED: '0' }
+    expect(node(program, { env: { ...env, ...registered, TENSORFX_EMITTER: 'c' } })).toBe('262144 c')
+    expect(node(program, { env: { ...env, ...registered, TENSORFX_EMITTER: 'wasm' } })).toBe('262144 wasm')
+    expect(node(program, { env: { ...env, TENSORFX_EMITTER: 'c' } })).toMatch(/^262144 wasm .*TENSORFX_EMITTER is c, but WebAssembly computes/)
+  })
+
+  it.each([
+    ['absent', `Object.assign(new Error("Cannot find package 'koffi'"), { code: 'ERR_MODULE_NOT_FOUND' })`],
+    ['of another version of Node', `new Error('The module was compiled against a different Node.js version')`],
+  ])('says what is missing where koffi is %s, and the program goes on', (_, error) => {
+    const hooks = `export function resolve(name, context, next) { if (name === 'koffi') throw ${error}; return next(name, context) }`
+    const program = `
+      import { register } from 'node:module'
+      register(${JSON.stringify(`data:text/javascript,${encodeURIComponent(hooks)}`)})
+      const { init } = await import('tensorfx/native')
+      const { torch } = await import('tensorfx')
+      const message = await init().then(() => 'no error', (error) => error.name + ': ' + error.message + ' ' + error.cause.message)
+      console.log(message, torch.ones([2]).sum().item())`
+    expect(node(program)).toMatch(/^UnsupportedError: native.init: .*npm install koffi.* (?:Cannot find|The module).* 2$/)
+  })
+
   it('is refused where several threads compute', () => {
     const program = `
       import { init } from 'tensorfx/native'

@@ -34,11 +34,16 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
     'function null true DeviceError',
   ],
   './native': [
-    `import { ready, setEnabled, stats } from 'tensorfx/native'
-     setEnabled(false)
+    `import { ready, stats } from 'tensorfx/native'
      await ready()
      console.log(JSON.stringify(stats()))`,
     '{"compiler":null,"compiled":0,"found":0,"pending":0,"kernels":[]}',
+  ],
+  './native/register': [
+    `import 'tensorfx/native/register'
+     const { ones } = await import('./test/built/parts.mjs')
+     console.log(ones([2]).add(1).toArray().join())`,
+    '2,2',
   ],
   './func': [
     `import { grad, jacrev, vmap } from 'tensorfx/func'

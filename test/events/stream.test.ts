@@ -9,6 +9,8 @@ const aBreak: EventBody = { kind: 'break', code: 'read', reason: 'x', stack: [] 
 const aLimit: EventBody = { kind: 'limit', what: 'async', name: 'f', reason: 'y' }
 const aLaunch: EventBody = {
   kind: 'launch',
+  engine: 'wasm',
+  threads: 1,
   program: 'p',
   kernel: 'k',
   type: 'loops',

@@ -144,7 +144,7 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       )
     },
   ],
-  'the accuracy': [
+  'the accuracy or the emitter': [
     (use) => {
       const f = use((x: Tensor) =>
         x

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { OutOfMemoryError, withFailingAllocation } from 'tensorfx/kernels'
-import { withStrict } from '../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../src/kernels/engine/computing.ts'
 import { turn } from '../helpers/rotation.ts'
 
 /** Larger than the smallest scratch memory, so that leaving it out helps. */

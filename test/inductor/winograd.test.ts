@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { compile, disable } from 'tensorfx/compile'
-import { withStrict } from '../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../src/kernels/engine/computing.ts'
 import { OutOfMemoryError, kernelsByCall, withFailingAllocation } from '../../src/kernels/index.ts'
 import { half } from '../helpers/rotation.ts'
 

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { withStrict } from '../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../src/kernels/engine/computing.ts'
 
 const F = torch.nn.functional
 

@@ -1,13 +1,20 @@
 // Kernels as machine code: the same bits, whatever becomes of the compiler, of the folder of libraries, or of the heap meanwhile.
-import { chmodSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { compile, torch } from '../../src/index.ts'
 import type { Tensor } from '../../src/index.ts'
+import { explain, registerBackend } from '../../src/entries/compile.ts'
+import type { CompileOptions } from '../../src/entries/compile.ts'
+import { compareBackends } from '../../src/entries/debug.ts'
+import { symbolicTrace } from '../../src/entries/fx.ts'
+import { onEvent } from '../../src/events/index.ts'
 import * as native from '../../src/entries/native.ts'
 import { at, bufferParam, call, constant, forLoop, load, loopVar, store } from '../../src/kernels/ir/loopIr.ts'
 import type { Kernel } from '../../src/kernels/index.ts'
+import { emitterOf } from '../../src/kernels/engine/machineCode.ts'
+import { hasRelaxedSimd } from '../../src/kernels/index.ts'
 import { heapView, tryAllocate } from '../../src/kernels/memory/heap.ts'
 import { Workshop, findCompiler } from '../../src/native/compiler.ts'
 import { NativeKernel } from '../../src/native/nativeKernel.ts'
@@ -25,6 +32,15 @@ function script(name: string, ...lines: string[]): string {
   writeFileSync(file, ['#!/bin/sh', ...lines, ''].join('\n'))
   chmodSync(file, 0o755)
   return file
+}
+
+/** The letter by which the system names what a process does, or `gone`. */
+function stateOf(pid: number): string {
+  try {
+    return /\) (\w)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] ?? 'gone'
+  } catch {
+    return 'gone'
+  }
 }
 
 /** out[i] = a[i] + 1 over 1,000 elements. */
@@ -54,8 +70,39 @@ describe('init', () => {
     await expect(native.init({ compiler: '' })).rejects.toThrow("native.init: compiler must be a command, such as 'gcc', got ''")
     await expect(native.init({ cache: 3 as never })).rejects.toThrow('native.init: cache must be a folder or false, got 3')
     await expect(native.init({ check: 1 as never })).rejects.toThrow('native.init: check must be true or false, got 1')
-    expect(() => native.setEnabled(1 as never)).toThrow('native.setEnabled: enabled must be true or false, got 1')
     await expect(native.init(null as never)).rejects.toThrow('native.init: options must be an object, got null')
+  })
+})
+
+describe('before init', () => {
+  const x = (): Tensor => torch.ones([3])
+
+  test('no machine code computes, and none can be asked for', () => {
+    const { native: backend } = torch.backends
+    expect(backend.enabled).toBe(false)
+    expect(() => (backend.enabled = true)).toThrow(
+      /backends.native.enabled is true: machine code is compiled by tensorfx\/native, .* await native.init\(\)/,
+    )
+    expect(() => (backend.enabled = 1 as never)).toThrow('backends.native.enabled must be true or false, got 1')
+    expect(() => compile(x, { options: { emitter: 'c' } })).toThrow(/compile: options.emitter is 'c': machine code is compiled by tensorfx\/native/)
+    expect(() => compile(x, { options: { emitter: 'llvm' as never } })).toThrow("options.emitter' must be 'c' or 'wasm', got 'llvm'")
+    expect(() => compile((t: Tensor) => t.mul(2), { backend: 'inductor:c' })(x())).toThrow(/inductor:c: machine code is compiled by tensorfx\/native/)
+    expect(emitterOf('c')).toBe('c')
+    expect(emitterOf('')).toBeNull()
+    expect(() => emitterOf('llvm')).toThrow("TENSORFX_EMITTER must be c or wasm, got 'llvm'.")
+  })
+
+  test('the names of backends say what computes', () => {
+    const f = (t: Tensor): Tensor => t.mul(t).sum()
+    const by = (backend: string): unknown => {
+      const compiled = compile(f, { backend })
+      compiled(torch.randn([1000]))
+      return compiled.kernels().map(({ computedBy }) => computedBy?.())
+    }
+    expect(by('inductor:wasm')).toEqual([{ engine: 'wasm', threads: 1 }])
+    if (hasRelaxedSimd()) expect(by('inductor:relaxed')).toEqual([{ engine: 'wasm-relaxed', threads: 1 }])
+    expect(() => by('inductor:threads2')).toThrow(/inductor:threads2: .* TENSORFX_NUM_THREADS=2/)
+    expect(() => registerBackend('inductor:mine', (gm) => gm.forward)).toThrow("there is already a backend 'inductor:mine'")
   })
 })
 
@@ -67,7 +114,7 @@ describe('a kernel with two functions', () => {
       wasm(...args)
       heapView('float32')[(args[0] ?? 0) / 4 + 7] = 2.5
     }
-    const kernel = new NativeKernel(addOne(), wasm, addOne(), true)
+    const kernel = new NativeKernel({ wide: addOne(), wasm, kernel: addOne(), engine: 'wasm' }, { checks: true, demand: null })
     kernel.native = wasm
     kernel.call([out, a])
     kernel.native = wrong
@@ -80,12 +127,9 @@ describe('a kernel with two functions', () => {
       const end = performance.now() + ms
       while (performance.now() < end);
     }
-    const kernel = new NativeKernel(
-      { ...addOne(), body: [forLoop(loopVar('j', 10), 'serial', addOne().body)] },
-      () => void (ran.push('wasm'), wait(1)),
-      { ...addOne(), body: [forLoop(loopVar('j', 10), 'serial', addOne().body)] },
-      false,
-    )
+    const looped = { ...addOne(), body: [forLoop(loopVar('j', 10), 'serial', addOne().body)] }
+    const wasm = (): void => void (ran.push('wasm'), wait(1))
+    const kernel = new NativeKernel({ wide: looped, wasm, kernel: looped, engine: 'wasm' }, { checks: false, demand: null })
     kernel.native = () => void ran.push('native')
     expect(kernel.gain).toBeNull()
     for (let i = 0; i < 20; i++) kernel.call([1024, 8192])
@@ -149,6 +193,26 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
     expect(readdirSync(join(work, 'fails'))).toEqual([])
   })
 
+  test.each([['in the background'], ['while the program waits']])('a compiler that hangs %s is ended, with what it started', async (how) => {
+    const pidFile = join(work, `hangs ${how}`)
+    const command = script('cc-hangs', 'case "$*" in *-dM*) exec cc "$@";; esac', 'sleep 60 &', `echo $! > '${pidFile}'`, 'wait')
+    const workshop = new Workshop(findCompiler(command), join(work, 'hangs'), 300)
+    const compiling = async (): Promise<unknown> => (how === 'in the background' ? workshop.library(source) : workshop.libraryNow(source))
+    await expect(compiling()).rejects.toThrow(/cc-hangs did not end within 0.3 s|ETIMEDOUT/)
+    expect(readdirSync(join(work, 'hangs'))).toEqual([])
+    const pid = Number(readFileSync(pidFile, 'utf8'))
+    expect(pid).toBeGreaterThan(0)
+    await expect.poll(() => stateOf(pid)).toMatch(/^(?:gone|Z)$/)
+  })
+
+  test('a library is the same whether the program waits for it or not', async () => {
+    const workshop = new Workshop(findCompiler(), join(work, 'waits'))
+    const now = workshop.libraryNow(source)
+    expect(now.isNew).toBe(true)
+    expect(await workshop.library(source)).toEqual({ file: now.file, isNew: false })
+    expect(() => workshop.libraryNow('int f( {')).toThrow(/failed: .*error/s)
+  })
+
   describe('programs', () => {
     const { functional: F } = torch.nn
     const shapes = [3, 64, 130]
@@ -180,13 +244,55 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
       expect([compiler?.version, pending]).toEqual([findCompiler().version, 0])
       expect(compiled).toBeGreaterThan(0)
       expect(kernels.some(({ why, gain }) => why === null && gain !== null)).toBe(true)
-      native.setEnabled(false)
+      torch.backends.native.enabled = false
       expect(run()).toEqual(plain)
       expect(bits([compile((t: Tensor) => t.mul(3))(torch.ones([9]))])).toEqual(bits([torch.ones([9]).mul(3)]))
       await native.ready()
       expect(native.stats().kernels).toHaveLength(kernels.length)
-      native.setEnabled(true)
+      torch.backends.native.enabled = true
       expect(run()).toEqual(plain)
+    })
+
+    test('with the emitter c are machine code from the first call on, and with wasm never, with the same bits', async () => {
+      const run = (options: CompileOptions): readonly unknown[] => {
+        const f = compile(program, options)
+        const results = bits(inputs().map(([x, w]) => f(x, w)))
+        const engines = f.kernels().map(({ computedBy }) => computedBy?.().engine)
+        return [results, [...new Set(engines)]]
+      }
+      const wasm = torch.backends.wasm.engine
+      expect(run({ options: { emitter: 'c' } })).toEqual([plain, ['c']])
+      expect(run({ backend: 'inductor:c' })).toEqual([plain, ['c']])
+      expect(run({ options: { emitter: 'wasm' } })).toEqual([plain, [wasm]])
+      torch.backends.native.enabled = false
+      expect(run({ options: { emitter: 'c' } })).toEqual([plain, [wasm]])
+      torch.backends.native.enabled = true
+      const { pending, kernels } = native.stats()
+      expect([pending, kernels.filter(({ why }) => why?.startsWith('no library'))]).toEqual([0, []])
+      const explained = explain((t: Tensor) => t.mul(2).sum(), { backend: 'inductor', options: { emitter: 'c' } })(torch.ones([50]))
+      expect(String(explained)).toMatch(/Kernels:\n {2}compiled_graph_\d+_k0 \(c\): .*sum/)
+      const launches: string[] = []
+      const stop = onEvent((event) => void (event.kind === 'launch' && launches.push(`${event.engine} ${event.threads}`)), { kinds: ['launch'] })
+      compile((t: Tensor) => t.mul(3), { options: { emitter: 'c' } })(torch.ones([50]))
+      stop()
+      expect(launches).toEqual(['c 1'])
+    })
+
+    test('with the emitter c go on with WebAssembly where the compiler fails', () => {
+      const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+      vi.spyOn(Workshop.prototype, 'libraryNow').mockImplementation(() => {
+        throw new Error('no room')
+      })
+      const f = compile((t: Tensor) => t.mul(5).add(1), { options: { emitter: 'c' } })
+      expect(f(torch.ones([7])).toArray()).toEqual([6, 6, 6, 6, 6, 6, 6])
+      expect(f.kernels()[0]?.computedBy?.().engine).toBe(torch.backends.wasm.engine)
+      expect(warn.mock.calls.map(([text]) => String(text))).toEqual([expect.stringContaining('stay with WebAssembly')])
+    })
+
+    test('are compared on machine code by name, and a fault of it is found there', async () => {
+      const gm = symbolicTrace((x: Tensor) => torch.relu(x.mul(2)).sum(1))
+      const result = await compareBackends(gm, [torch.randn([4, 100])], { backends: ['inductor:wasm', 'inductor:c'] })
+      expect([...result.culprits.values()]).toEqual([null, null])
     })
 
     test('with functions that JavaScript computes stay with WebAssembly, which is said', async () => {

@@ -1,5 +1,6 @@
 // Compiled graphs as compile and aot pass them on: functions that may carry reports.
 import type { GraphModule } from '../../fx/index.ts'
+import type { ComputedBy } from '../../kernels/index.ts'
 
 /** A kernel of a compiled graph, as inductor reports it. */
 export interface KernelSummary {
@@ -9,6 +10,8 @@ export interface KernelSummary {
   /** Its loops as text. */
   readonly text: string
   readonly kind: string
+  /** What has computed its last call; absent for an eager kernel. */
+  readonly computedBy?: () => ComputedBy
 }
 
 /** A compiled graph: from one value per placeholder to one per output. */

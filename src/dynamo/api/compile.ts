@@ -3,7 +3,7 @@ import type { KernelSummary } from '../../aot/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { harmless } from '../../events/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
-import { withAccuracy } from '../../kernels/index.ts'
+import { withComputing } from '../../kernels/index.ts'
 import { Module } from '../../module/index.ts'
 import { checkArgument, checkCount, checkOptions, isCallable, isFunction, isModule, isObject, valueText } from '../../protocol/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -12,7 +12,7 @@ import { labelOf, lookupBackend, takesAnySizes } from '../backends/registry.ts'
 import { CompiledFunction } from '../call/compiledFunction.ts'
 import type { Callable } from '../call/compiledFunction.ts'
 import { WeakRefs } from '../end/weakRefs.ts'
-import { accuracyUnder, checkComputeOptions } from './computeOptions.ts'
+import { computingUnder, checkComputeOptions } from './computeOptions.ts'
 import type { ComputeOptions } from './computeOptions.ts'
 
 /** Options of {@link compile}. */
@@ -113,7 +113,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   compiledFunctions.add(compiled)
   // Written out twice: a function of its own would be one frame more in the traces of users' programs, which are cut off.
   const call = function (this: unknown, ...args: readonly unknown[]): unknown {
-    return computing === undefined ? compiled.call(this, args) : withAccuracy(accuracyUnder(computing), () => compiled.call(this, args))
+    return computing === undefined ? compiled.call(this, args) : withComputing(computingUnder(computing), () => compiled.call(this, args))
   }
   const { name } = target instanceof Module ? target.constructor : target
   Object.defineProperty(call, 'name', { value: name })
@@ -125,7 +125,7 @@ export function compile(target: Callable | Module, options: CompileOptions = {})
   if (!(target instanceof Module)) return Object.assign(call, reports)
   return Object.assign(call, reports, {
     call: (...args: readonly unknown[]): unknown =>
-      computing === undefined ? compiled.call(undefined, args) : withAccuracy(accuracyUnder(computing), () => compiled.call(undefined, args)),
+      computing === undefined ? compiled.call(undefined, args) : withComputing(computingUnder(computing), () => compiled.call(undefined, args)),
     module: target,
   })
 }

@@ -7,8 +7,8 @@ import { defaultBackends } from './builtIn.ts'
 
 const registry = new Map<string, Entry>()
 
-/** The names of the backends that are always there. */
-const builtIn = (): readonly string[] => ['inductor', ...Object.keys(defaultBackends)]
+/** Whether that is the name of a backend of tensorfx, installed or not: `inductor`, the same on one engine, such as `inductor:c`, and those without a code generator. */
+const isBuiltIn = (name: string): boolean => name.split(':')[0] === 'inductor' || Object.hasOwn(defaultBackends, name)
 
 /**
  * Registers a backend under a name; PyTorch's register_backend. Registering the same function again does nothing.
@@ -23,7 +23,7 @@ export function registerBackend(name: string, backend: Backend, options: Backend
     )
   const known = registry.get(name)
   if (known?.backend === backend) return
-  if (known !== undefined || builtIn().includes(name))
+  if (known !== undefined || isBuiltIn(name))
     throw new ArgumentError(`registerBackend: duplicate name: there is already a backend '${name}'. Choose another name for this one.`)
   registry.set(name, { backend, options })
 }
@@ -54,7 +54,7 @@ export function backendImports(name: string): readonly string[] {
 }
 
 /** Whether another process can have the backend: it is one of tensorfx's, or a module registers it. */
-export const isImportable = (name: string): boolean => builtIn().includes(name) || registry.get(name)?.options.module !== undefined
+export const isImportable = (name: string): boolean => isBuiltIn(name) || registry.get(name)?.options.module !== undefined
 
 /** What a backend that was passed as a function is called: the name that it is registered under, or its own if no other backend has that. */
 export function labelOf(backend: Backend): string {

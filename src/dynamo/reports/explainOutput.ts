@@ -1,4 +1,5 @@
 // The report of explain: the graphs of a function, its graph breaks and their reasons.
+import type { KernelSummary } from '../../aot/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import type { BreakReason } from './breaks.ts'
 
@@ -8,11 +9,19 @@ export class ExplainOutput {
   readonly breakReasons: readonly BreakReason[]
   /** Milliseconds of each backend call. */
   readonly compileTimes: readonly number[]
+  /** The kernels of the graphs, and what computed them; none unless a backend that reports them was given. */
+  readonly kernels: readonly KernelSummary[]
 
-  constructor(graphs: readonly GraphModule[], breakReasons: readonly BreakReason[], compileTimes: readonly number[]) {
+  constructor(
+    graphs: readonly GraphModule[],
+    breakReasons: readonly BreakReason[],
+    compileTimes: readonly number[],
+    kernels: readonly KernelSummary[] = [],
+  ) {
     this.graphs = graphs
     this.breakReasons = breakReasons
     this.compileTimes = compileTimes
+    this.kernels = kernels
   }
 
   get graphCount(): number {
@@ -36,13 +45,21 @@ export class ExplainOutput {
 
   toString(): string {
     const { opsPerGraph: ops, graphBreakCount: breakCount, compileTimes } = this
-    return explainText({
+    const text = explainText({
       ops,
       breakCount,
       breaks: this.breakReasons.map(({ reason, userStack }) => ({ reason, stack: String(userStack) })),
       compileTimes,
     })
+    return this.kernels.length === 0 ? text : [text, 'Kernels:', ...this.kernels.map(kernelText)].join('\n')
   }
+}
+
+/** A kernel, its operators, and what computed it. */
+function kernelText({ name, ops, computedBy }: KernelSummary): string {
+  const by = computedBy?.()
+  const engine = by === undefined ? 'eager' : by.threads === 1 ? by.engine : `${by.engine}, ${by.threads} threads`
+  return `  ${name} (${engine}): ${ops.join(' ')}`
 }
 
 /** What {@link explainText} prints. */

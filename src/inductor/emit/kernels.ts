@@ -1,6 +1,6 @@
 // Emits each group as a step of the program: a compiled kernel, or a call of an eager kernel. Also describes it for reports.
 import { compileKernel, currentEngine, knownScratchBytes, verifyKernel } from '../../kernels/index.ts'
-import type { CompiledKernel, EngineName, Kernel, SpareKernel } from '../../kernels/index.ts'
+import type { CompiledKernel, ComputedBy, EngineName, Kernel, SpareKernel } from '../../kernels/index.ts'
 import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
@@ -43,6 +43,8 @@ export interface KernelReport extends KernelCost {
   readonly origins: readonly string[]
   /** The loop IR as text, for a template after a line that says what it computes; for an extern step the operator's name. */
   readonly text: string
+  /** What has computed its last call; absent for an eager kernel. */
+  readonly computedBy?: () => ComputedBy
 }
 
 /** A group after emission. */

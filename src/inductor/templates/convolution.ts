@@ -1,7 +1,7 @@
 // Convolutions of float32 images (NCHW) and the gradient of their weight, by Winograd's algorithm where it applies, else directly.
 import { present } from '../../errors/index.ts'
 import {
-  currentAccuracy,
+  currentComputing,
   direct,
   directWeight,
   isStrict,
@@ -12,7 +12,7 @@ import {
   takesDirectWeight,
   winogradFor,
   winogradWeight,
-  withAccuracy,
+  withComputing,
 } from '../../kernels/index.ts'
 import type {
   BufferParam,
@@ -197,8 +197,8 @@ function withSpare(kernel: SpareKernel, other: SpareKernel): ScheduledKernel {
   const { scratchBytes } = kernel
   const compiled = { compiled: kernel.compile(), scratchBytes }
   if (other.scratchBytes >= scratchBytes) return compiled
-  const accuracy = currentAccuracy()
-  return { ...compiled, spare: { ...other, compile: () => withAccuracy(accuracy, other.compile) } }
+  const computing = currentComputing()
+  return { ...compiled, spare: { ...other, compile: () => withComputing(computing, other.compile) } }
 }
 
 const windowSize = ({ channels, kernelHeight, kernelWidth }: ConvolutionSizes): number => channels * kernelHeight * kernelWidth

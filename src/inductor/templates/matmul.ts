@@ -1,6 +1,14 @@
 // Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import { SMALLEST_SCRATCH, compileProduct, compileUnpacked, isStrict, knownScratchBytes, packedProduct, withStrict } from '../../kernels/index.ts'
+import {
+  SMALLEST_SCRATCH,
+  compileProduct,
+  compileUnpacked,
+  currentComputing,
+  knownScratchBytes,
+  packedProduct,
+  withComputing,
+} from '../../kernels/index.ts'
 import type { ScheduledKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -44,8 +52,8 @@ function emit({ left, right }: Product, io: TemplateIo): ScheduledKernel {
   const scratchBytes = knownScratchBytes(compiled)
   const kernel = { compiled, scratchBytes, packed: packedProduct(spec) }
   if (scratchBytes <= SMALLEST_SCRATCH) return kernel
-  const strict = isStrict()
-  return { ...kernel, spare: { scratchBytes: 0, compile: () => withStrict(strict, () => compileUnpacked(spec)) } }
+  const computing = currentComputing()
+  return { ...kernel, spare: { scratchBytes: 0, compile: () => withComputing(computing, () => compileUnpacked(spec)) } }
 }
 
 export const matmul: Template = defineTemplate<Product>({

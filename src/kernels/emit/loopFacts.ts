@@ -4,7 +4,7 @@ import type { Effects } from '../ir/analysis.ts'
 import type { ElementExpr, Expr, ForStmt, Index, LoadExpr, LoopMode, LoopVar, Memory, ReduceLanesExpr, Stmt, StoreStmt } from '../ir/loopIr.ts'
 import { scalarOp } from '../scalars/scalarOps.ts'
 import { FUNCTION } from '../scalars/scalarOpRecord.ts'
-import { isStrict } from '../engine/engine.ts'
+import { isStrict } from '../engine/computing.ts'
 
 /** What has one value in all iterations of a loop, in the order in which it is evaluated before the loop. */
 export interface Invariants {

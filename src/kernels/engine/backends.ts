@@ -1,7 +1,10 @@
 // `torch.backends` and `torch.useDeterministicAlgorithms`: how kernels may compute.
 import { checkArgument, checkCount } from '../../protocol/index.ts'
-import { isStrict, processEngine, relaxedSetting, setRelaxed, setStrict } from './engine.ts'
-import type { EngineName, RelaxedSetting } from './engine.ts'
+import { isStrict, setStrict } from './computing.ts'
+import type { EngineName } from './computing.ts'
+import { processEngine, relaxedSetting, setRelaxed } from './engine.ts'
+import type { RelaxedSetting } from './engine.ts'
+import { enableMachineCode, isMachineCodeEnabled } from './machineCode.ts'
 
 /** `torch.backends.wasm`. */
 export interface WasmBackend {
@@ -16,8 +19,27 @@ export interface WasmBackend {
   readonly engine: EngineName
 }
 
+/** `torch.backends.native`: kernels as machine code, which `init` of tensorfx/native brings. */
+export interface NativeBackend {
+  /**
+   * Whether machine code computes where there is some. With false, WebAssembly computes until this is true again, and kernels that are compiled meanwhile stay with it. Results are the same
+   * bits, so that it can be set at any time. False before `native.init()`.
+   *
+   * @throws ArgumentError for what is no boolean, UnsupportedError for true where tensorfx/native is not initialised.
+   */
+  enabled: boolean
+}
+
 /** PyTorch's `torch.backends`. */
-export const backends: { readonly wasm: WasmBackend } = {
+export const backends: { readonly wasm: WasmBackend; readonly native: NativeBackend } = {
+  native: {
+    get enabled() {
+      return isMachineCodeEnabled()
+    },
+    set enabled(value) {
+      enableMachineCode(value)
+    },
+  },
   wasm: {
     get relaxed() {
       return relaxedSetting()

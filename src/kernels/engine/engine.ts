@@ -1,14 +1,11 @@
 // Which engine computes: WebAssembly as every browser has it, or with relaxed SIMD, whose fused multiply-add rounds once where the other rounds twice. The two differ in last bits, so a
-// process has one answer, found at the first use; only `strict` code leaves the fused instructions out. The name is part of the key of every compiled kernel. Beside it, how accurate
-// results must be.
+// process has one answer, found at the first use; only `strict` code, and what names an engine (computing.ts), leaves the fused instructions out. The name is part of the key of every compiled kernel.
 import { ArgumentError } from '../../errors/index.ts'
 import { environmentVariable, hostProcess, valueText } from '../../protocol/index.ts'
-
-/** The name of an engine. */
-export type EngineName = 'wasm' | 'wasm-relaxed'
-
-/** `strict`: results must not depend on what the machine offers, so no fused multiply-add and no other order of sums. `fast`: convolutions may be less accurate than by default. */
-export type Accuracy = 'strict' | 'default' | 'fast'
+import { currentComputing, isStrict } from './computing.ts'
+import type { EngineName } from './computing.ts'
+import { machineEngine } from './machineCode.ts'
+import type { MachineEngine } from './machineCode.ts'
 
 /** Whether kernels may use relaxed SIMD: where there is any, or as the program says. */
 export type RelaxedSetting = 'auto' | boolean
@@ -81,23 +78,12 @@ export function relaxedSettingOf(text: string): RelaxedSetting {
   throw new ArgumentError(`${RELAXED_VARIABLE} must be auto, 1 or 0, got '${text}'.`)
 }
 
-/** What schedules choose tiles for: an engine, or machine code for a processor with vectors of 16, 8 or 4 floats. */
-export type TileEngine = EngineName | 'native16' | 'native8' | 'native4'
-
-let machine: TileEngine | null = null
-
-/** What machine code is compiled for beside WebAssembly; null where none is. */
-export const machineEngine = (): TileEngine | null => machine
-
-/** Says that kernels are machine code too. For good: memory that was packed for its tiles stays so. */
-export function setMachineEngine(engine: Exclude<TileEngine, EngineName>): void {
-  machine = engine
-}
+/** What schedules choose tiles for: WebAssembly, or machine code. */
+export type TileEngine = EngineName | MachineEngine
 
 let setting: RelaxedSetting | null = null
 /** What this process uses; null before the first use. */
 let answer: EngineName | null = null
-let accuracy: Accuracy = 'default'
 
 /** Whether kernels may use relaxed SIMD. */
 export const relaxedSetting = (): RelaxedSetting => (setting ??= relaxedSettingOf(environmentVariable(RELAXED_VARIABLE) ?? 'auto'))
@@ -124,66 +110,11 @@ export function setRelaxed(value: RelaxedSetting): void {
   setting = wanted
 }
 
-/** How accurate results must be now. */
-export const currentAccuracy = (): Accuracy => accuracy
-/** Whether results must not depend on what the machine offers: no fused multiply-add. */
-export const isStrict = (): boolean => accuracy === 'strict'
-
 /** The engine of this process, `strict` aside. */
 export const processEngine = (): EngineName => (answer ??= engineFor(relaxedSetting()))
 
 /** The engine that kernels are compiled for now. */
-export const currentEngine = (): EngineName => (isStrict() ? 'wasm' : processEngine())
+export const currentEngine = (): EngineName => (isStrict() ? 'wasm' : (currentComputing().engine ?? processEngine()))
 
 /** The engine that has the widest tiles now, for which memory is packed that both use. */
-export const widestEngine = (): TileEngine => machine ?? currentEngine()
-
-const switched: (() => void)[] = []
-
-/** Sets how accurate results must be, and returns what that was. */
-function setAccuracy(value: Accuracy): Accuracy {
-  const before = accuracy
-  accuracy = value
-  if (before !== value) for (const notify of switched) notify()
-  return before
-}
-
-/** Runs `fn` with results that are so accurate. */
-export function withAccuracy<T>(value: Accuracy, fn: () => T): T {
-  const before = setAccuracy(value)
-  try {
-    return fn()
-  } finally {
-    setAccuracy(before)
-  }
-}
-
-/** Sets whether results are strict, else as by default, and returns whether they were. */
-export function setStrict(value: boolean): boolean {
-  return setAccuracy(value ? 'strict' : 'default') === 'strict'
-}
-
-/** Runs `fn` strict, or as by default. */
-export function withStrict<T>(value: boolean, fn: () => T): T {
-  return withAccuracy(value ? 'strict' : 'default', fn)
-}
-
-/** What a cache of kernels keeps apart by accuracy: one value for each, made at the first use. */
-export class PerEngine<T> {
-  /** The value that belongs to the code that runs now. */
-  current: T
-  readonly #values: Map<Accuracy, T>
-
-  constructor(make: () => T) {
-    this.current = make()
-    this.#values = new Map([[accuracy, this.current]])
-    switched.push(() => {
-      let value = this.#values.get(accuracy)
-      if (value === undefined) {
-        value = make()
-        this.#values.set(accuracy, value)
-      }
-      this.current = value
-    })
-  }
-}
+export const widestEngine = (): TileEngine => machineEngine() ?? currentEngine()

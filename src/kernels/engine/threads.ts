@@ -1,5 +1,5 @@
 // How many threads compute. The heap can only be worked on by several if its memory is shared, which is decided when it is made; see kernels/threads/ for the threads themselves.
-import { ArgumentError } from '../../errors/index.ts'
+import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { checkCount, environmentVariable, valueText } from '../../protocol/index.ts'
 
 const VARIABLE = 'TENSORFX_NUM_THREADS'
@@ -75,6 +75,21 @@ export function setNumThreads(threads: number): void {
       `torch.setNumThreads: ${checked} threads need shared memory, but tensors were made before in memory of one thread: call it at the start of the program, or set ${VARIABLE} in the environment.`,
     )
   wanted = checked
+}
+
+/** Runs `fn` with that many threads. Throws UnsupportedError, which begins with `what`, where the heap is that of one thread. */
+export function withThreads<T>(threads: number, what: string, fn: () => T): T {
+  if (isShared === false)
+    throw new UnsupportedError(
+      `${what}: the tensors of this process are in memory of one thread: start it with ${VARIABLE}=${threads} in the environment.`,
+    )
+  const before = wanted
+  wanted = threads
+  try {
+    return fn()
+  } finally {
+    wanted = before
+  }
 }
 
 /** How many threads compute; 1 where more were asked for but cannot be had. The default is 1. PyTorch's `torch.get_num_threads`. */

@@ -1,11 +1,20 @@
 // Caches of compiled kernels, bounded by bytes: a program that compiles functions and drops them must not grow for ever.
+import type { EngineName } from '../engine/computing.ts'
 import type { DType } from '../numbers/dtype.ts'
 import type { Param, Scratch } from '../ir/loopIr.ts'
+
+/** What computes a kernel: machine code (`c`) or WebAssembly, and how many threads took part. */
+export interface ComputedBy {
+  readonly engine: EngineName | 'c'
+  readonly threads: number
+}
 
 /** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers), and the address of its scratch memory, if it has some. */
 export interface CompiledKernel {
   readonly kernel: { readonly name: string; readonly params: readonly Param[]; readonly scratch?: readonly Scratch[] }
   readonly run: (...args: number[]) => void
+  /** What has computed the last call. */
+  readonly computedBy: () => ComputedBy
   /** The loops, as printKernel prints them. */
   readonly text: string
   /** Bytes of the module, for dumps and tests. */

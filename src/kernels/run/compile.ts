@@ -2,7 +2,10 @@
 import { InternalError, UnsupportedError } from '../../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
-import { currentEngine, isStrict } from '../engine/engine.ts'
+import { isStrict } from '../engine/computing.ts'
+import type { Emitter, EngineName } from '../engine/computing.ts'
+import { currentEngine } from '../engine/engine.ts'
+import { currentEmitter } from '../engine/machineCode.ts'
 import { allowThreads } from '../engine/threads.ts'
 import { MAX_PAGES, heapGuard, heapMemory, isHeapShared } from '../memory/heap.ts'
 import type { Kernel, Scratch } from '../ir/loopIr.ts'
@@ -21,17 +24,31 @@ function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   return run as CompiledKernel['run']
 }
 
-/** What may run in the place of a kernel's function, and computes the same bits. `wide` is a kernel with the same operands and results in tiles of its own. */
-export type SecondEngine = (wide: Kernel, wasm: CompiledKernel['run'], kernel: Kernel) => CompiledKernel['run']
+/** A kernel's function, and what has computed its last call. */
+export type Running = Pick<CompiledKernel, 'run' | 'computedBy'>
+
+/** What a second engine makes a function of. */
+export interface ForSecondEngine {
+  readonly kernel: Kernel
+  /** The same with the same operands and results in tiles of its own. */
+  readonly wide: Kernel
+  readonly wasm: CompiledKernel['run']
+  readonly engine: EngineName
+  /** Whether the second engine must compute from the first call on, where it can; otherwise where it is faster. */
+  readonly isDemanded: boolean
+}
+
+/** Makes what may run in the place of a kernel's function, and computes the same bits. */
+export type SecondEngine = (of: ForSecondEngine) => Running
 
 let second: SecondEngine | null = null
 
-/** Gives kernels that are compiled from now on another function, or with null that of WebAssembly again. */
-export function installSecondEngine(engine: SecondEngine | null): void {
+/** Gives kernels that are compiled from now on another function. */
+export function installSecondEngine(engine: SecondEngine): void {
   second = engine
 }
 
-type Divide = (kernel: Kernel, run: CompiledKernel['run']) => CompiledKernel['run']
+type Divide = (kernel: Kernel, run: CompiledKernel['run'], engine: EngineName) => Running
 
 let divide: Divide = () => {
   throw new InternalError('a heap is shared, but no threads are installed')
@@ -46,14 +63,22 @@ export function installThreads(threaded: Divide): void {
 /** The scratch memory of a kernel and of the same in wide tiles: both get one block, which must be enough for each. */
 export const scratchOfBoth = (kernel: Kernel, wide: Kernel | null): readonly Scratch[] => [...(wide?.scratch ?? []), ...(kernel.scratch ?? [])]
 
-function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel | null) | null): CompiledKernel {
+/** How a kernel computes: as WebAssembly on threads that share the heap, by the second engine where there is one and `emitter` lets it, or as WebAssembly. */
+function running(of: Omit<ForSecondEngine, 'isDemanded'>, emitter: Emitter | null): Running {
+  if (isHeapShared()) return divide(of.kernel, of.wasm, of.engine)
+  if (second !== null && emitter !== 'wasm') return second({ ...of, isDemanded: emitter === 'c' })
+  const by = { engine: of.engine, threads: 1 }
+  return { run: of.wasm, computedBy: () => by }
+}
+
+function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel | null) | null, emitter: Emitter | null): CompiledKernel {
   const { name, params, body } = kernel
   const wide = second === null ? null : (inWideTiles?.() ?? null)
   const scratch = scratchOfBoth(kernel, wide)
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
-  const single = instantiate(wasm)
-  const run = isHeapShared() ? divide(kernel, single) : (second?.({ ...(wide ?? kernel), scratch }, single, kernel) ?? single)
-  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, text, wasm }
+  const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: instantiate(wasm), engine: currentEngine() }
+  const { run, computedBy } = running(of, emitter)
+  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, computedBy, text, wasm }
 }
 
 /** The smallest module: its header. */
@@ -90,11 +115,12 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
 /** Compiles a kernel, or returns the cached one with the same text. `inWideTiles` is the same in the tiles of machine code, for where there is some. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
 export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null) | null = null): CompiledKernel {
   const text = printKernel(kernel)
-  const key = `${isStrict() ? 'strict' : currentEngine()}${second === null ? '' : ' and another'} ${text}`
+  const emitter = currentEmitter()
+  const key = `${isStrict() ? 'strict' : currentEngine()} ${second === null ? '' : (emitter ?? 'either')} ${text}`
   let known = kernelsByText.get(key)
   if (known === undefined) {
     verify(kernel)
-    known = compiledKernel(kernel, text, inWideTiles)
+    known = compiledKernel(kernel, text, inWideTiles, emitter)
     kernelsByText.set(key, known, kernelBytes(known))
   }
   return known

@@ -3,7 +3,8 @@ import { present } from '../../errors/index.ts'
 import { accessesOf } from '../ir/analysis.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentAccuracy, widestEngine, withAccuracy } from '../engine/engine.ts'
+import { currentAccuracy, currentComputing, withComputing } from '../engine/computing.ts'
+import { widestEngine } from '../engine/engine.ts'
 import { constant } from '../ir/loopIr.ts'
 import type { PackedKernel } from './scheduled.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from '../schedules/convolution.ts'
@@ -37,11 +38,11 @@ export function packedConvolution(schedule: WinogradSchedule, problem: Convoluti
   const bytes = keptWeightBytes(schedule, sizes)
   const isReadOtherwise = weight.buffer === image.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === weight.buffer)
   if (bytes === null || isReadOtherwise) return null
-  const accuracy = currentAccuracy()
+  const computing = currentComputing()
   const compile: PackedKernel['compile'] = () =>
-    withAccuracy(accuracy, () => {
+    withComputing(computing, () => {
       const { pack, convolution } = compilePackedConvolution(schedule, problem)
-      return { pack, run: convolution.run }
+      return { pack, kernel: convolution }
     })
   return { operand: weight.buffer, bytes, compile }
 }

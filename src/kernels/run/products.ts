@@ -2,7 +2,8 @@
 import { present } from '../../errors/index.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentAccuracy, isStrict, widestEngine, withAccuracy } from '../engine/engine.ts'
+import { currentComputing, isStrict, withComputing } from '../engine/computing.ts'
+import { widestEngine } from '../engine/engine.ts'
 import type { GemmSpec } from '../schedules/gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
 import type { PackedKernel } from './scheduled.ts'
@@ -44,13 +45,13 @@ export function compilePacked(spec: GemmSpec): PackedProduct {
 
 /** The product where B was packed before; null where that does not pay. */
 export function packedProduct(spec: GemmSpec): PackedKernel | null {
-  const accuracy = currentAccuracy()
-  const elements = accuracy !== 'strict' && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
+  const computing = currentComputing()
+  const elements = !isStrict() && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
   if (elements === null) return null
   const compile: PackedKernel['compile'] = () =>
-    withAccuracy(accuracy, () => {
+    withComputing(computing, () => {
       const { pack, product } = compilePacked(spec)
-      return { pack: (from, to) => pack.run(from, to), run: product.run }
+      return { pack: (from, to) => pack.run(from, to), kernel: product }
     })
   return { operand: spec.b.buffer, bytes: 4 * elements, compile }
 }

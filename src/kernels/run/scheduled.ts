@@ -1,8 +1,9 @@
 // Schedules as kernels that can be called: the schedule's first tile for the engine of this process.
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel, scratchOfBoth } from './compile.ts'
-import { currentEngine, machineEngine } from '../engine/engine.ts'
+import { currentEngine } from '../engine/engine.ts'
 import type { TileEngine } from '../engine/engine.ts'
+import { machineEngine } from '../engine/machineCode.ts'
 import { KernelError } from '../ir/errors.ts'
 import type { BufferParam, Kernel } from '../ir/loopIr.ts'
 import type { Schedule } from '../schedules/schedule.ts'
@@ -31,7 +32,7 @@ export interface PackedKernel {
   /** What these take, and what packing needs beside them. */
   readonly bytes: number
   /** Compiles it, and what packs: it takes the address of the operand, and that of the packed elements. */
-  readonly compile: () => { readonly pack: (from: number, to: number) => void; readonly run: CompiledKernel['run'] }
+  readonly compile: () => { readonly pack: (from: number, to: number) => void; readonly kernel: CompiledKernel }
 }
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */

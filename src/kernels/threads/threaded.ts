@@ -1,4 +1,5 @@
 // Kernels on threads: what stands in for a kernel's function where the heap is shared. It learns what a unit of a kernel's work takes, and gives loops that take long enough to the pool.
+import type { EngineName } from '../engine/computing.ts'
 import { computingThreads } from '../engine/threads.ts'
 import type { Kernel } from '../ir/loopIr.ts'
 import { callOf, partsOf, runSteps, threadCosts } from './launch.ts'
@@ -25,6 +26,8 @@ class ThreadedKernel {
   #losses = 0
   #backOff = BACK_OFF
   #restsUntil = 0
+  /** How many threads the last call was for. */
+  lastThreads = 1
 
   constructor(kernel: Kernel, run: Run) {
     this.#kernel = kernel
@@ -34,6 +37,7 @@ class ThreadedKernel {
 
   call(args: number[]): void {
     const threads = computingThreads()
+    this.lastThreads = 1
     if (threads === 1 || this.#parts === null) return this.#run(...args)
     const work = this.#work.in(args)
     if (work < LEAST_WORK && threadCosts.learns) return this.#run(...args)
@@ -61,6 +65,7 @@ class ThreadedKernel {
     if (call === null) return this.#run(...args)
     const start = performance.now()
     const launches = runSteps(call, call.parts.split.steps)
+    if (launches > 0) this.lastThreads = threads
     if (launches === 0 || !threadCosts.learns) return
     const now = performance.now()
     if (now - start <= NO_GAIN * expected) {
@@ -74,8 +79,12 @@ class ThreadedKernel {
   }
 }
 
-/** The function of a kernel on a shared heap, which gives work to threads where that pays. `run` is its function on one thread. */
-export function threaded(kernel: Kernel, run: Run): Run {
+/** The function of a kernel on a shared heap, which gives work to threads where that pays, and how many took part in the last call. `run` is its function on one thread. */
+export function threaded(
+  kernel: Kernel,
+  run: Run,
+  engine: EngineName,
+): { readonly run: Run; readonly computedBy: () => { readonly engine: EngineName; readonly threads: number } } {
   const kept = new ThreadedKernel(kernel, run)
-  return (...args) => kept.call(args)
+  return { run: (...args) => kept.call(args), computedBy: () => ({ engine, threads: kept.lastThreads }) }
 }

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { hashOf, randomFrom } from '../../../scripts/fuzz/random.mjs'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
 import { emitSource, whyKernelIsNotInC } from '../../../src/kernels/c/emitC.ts'
-import { processEngine, withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
+import { processEngine } from '../../../src/kernels/engine/engine.ts'
 import {
   accumulate,
   at,

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { hashOf, randomFrom } from '../../../scripts/fuzz/random.mjs'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
-import { withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
 import { emitKernel } from '../../../src/kernels/emit/emit.ts'
 import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import { pointwiseKernel } from '../../../src/kernels/schedules/pointwise.ts'

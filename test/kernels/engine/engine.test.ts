@@ -2,16 +2,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import {
-  currentEngine,
-  engineFor,
-  findsRelaxedSimd,
-  hasRelaxedSimd,
-  processEngine,
-  relaxedSettingOf,
-  setStrict,
-  withStrict,
-} from '../../../src/kernels/engine/engine.ts'
+import { currentEngine, engineFor, findsRelaxedSimd, hasRelaxedSimd, processEngine, relaxedSettingOf } from '../../../src/kernels/engine/engine.ts'
+import { setStrict, withStrict } from '../../../src/kernels/engine/computing.ts'
 import { at, bufferParam, call, forLoop, load, loopVar, sizeParam, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import { emitKernel } from '../../../src/kernels/emit/emit.ts'

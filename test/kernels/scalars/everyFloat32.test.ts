@@ -1,7 +1,7 @@
 // The errors of exp, expm1, tanh, sigmoid, log and erf over all float32, in units of the last place, for both engines. A run takes one number in 1009, another one each day;
 // TENSORFX_FULL=1 takes every number.
 import { expect, test } from 'vitest'
-import { withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
 import { at, bufferParam, call, forLoop, load, loopVar, store } from '../../../src/kernels/ir/loopIr.ts'
 import { erf, sigmoid } from '../../../src/kernels/numbers/numbers.ts'
 import { hostFunctions } from '../../../src/kernels/scalars/scalarOps.ts'

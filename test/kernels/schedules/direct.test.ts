@@ -1,7 +1,7 @@
 // Direct convolutions and transposed ones: the bits of their sums in strict code, windows that read nothing, and their code. What they compute: everySchedule.test.ts.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../scripts/fuzz/random.mjs'
-import { withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
 import type { ConvolutionSizes } from '../../../src/kernels/schedules/convolution.ts'
 import { direct } from '../../../src/kernels/schedules/direct.ts'
 import { emitKernel } from '../../../src/kernels/emit/emit.ts'

@@ -1,7 +1,7 @@
 // The order of sums of gradients of weights over pixels, which strict code keeps to the bit, and the size of their kernels. What they compute otherwise: everySchedule.test.ts.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../scripts/fuzz/random.mjs'
-import { withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
 import { directWeight, takesDirectWeight } from '../../../src/kernels/schedules/directWeight.ts'
 import { emitKernel } from '../../../src/kernels/emit/emit.ts'
 import { runWasm } from '../harness.ts'

@@ -1,6 +1,6 @@
 // The product schedule: its scratch memory, its code, packed operands, and the order of its sums. What it computes: everySchedule.test.ts.
 import { describe, expect, test } from 'vitest'
-import { withStrict } from '../../../src/kernels/engine/engine.ts'
+import { withStrict } from '../../../src/kernels/engine/computing.ts'
 import type { GemmSpec, MatrixOperand } from '../../../src/kernels/schedules/gemmSpec.ts'
 import { at, bufferParam, call, loopVar, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { BufferParam, Expr } from '../../../src/kernels/ir/loopIr.ts'
