@@ -30,6 +30,7 @@ export {
   registerBackend,
 } from './backends/registry.ts'
 export { anySize, markDynamic, markStatic, markUnbacked, maybeMarkDynamic } from './tree/marks.ts'
+export type { SizeRange } from './tree/marks.ts'
 export type { DynamicRange } from './tree/marks.ts'
 export { BackendCompilerFailed, EscapedTensorError, FullGraphError, InvalidBackend, dumpText } from './reports/errors.ts'
 export type { Dumped } from './reports/errors.ts'

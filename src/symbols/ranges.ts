@@ -342,3 +342,7 @@ function ofOpaque(op: string, { lower, upper }: FloatRange): FloatRange {
   const compute = opaqueFunction(op)
   return compute !== undefined && GROWING.has(op) ? floatRange(compute(lower), compute(upper)) : ANY_FLOAT
 }
+
+/** The ends of a range as numbers. */
+export const boundsAsNumbers = ({ kind, lower, upper }: Range): { readonly min: number; readonly max: number } =>
+  kind === 'exact' ? { min: toNumber(lower), max: toNumber(upper) } : { min: Number(lower), max: Number(upper) }

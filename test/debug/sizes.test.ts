@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { compile, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { config, registerBackend } from 'tensorfx/compile'
+import { config, markDynamic, registerBackend } from 'tensorfx/compile'
 import { MemoryFileStore, fileStore, setFileStore } from 'tensorfx/debug'
 import { listen, pathOf, resetConfig, runHere, textOf, thrownBy } from './inProcess.ts'
 import { distUrl, folderWith, launcherIn, readRepro, runScript } from './processes.ts'
@@ -61,6 +61,19 @@ describe('a script', () => {
     const text = textOf(store, launcher())
     expect(text).toContain('// Sizes: s0 = 3, s1 = 2, s2 = 3, with Eq(Mod(2*s0*s1, s2), 0), ')
     expect(text).toContain('reader.tensor(buf0, [4, 6], { dynamic: [0, 1] }) // l_x_: f32[s0, s1]\n  reader.symint(4) // size1: Sym(s2)\n')
+  })
+
+  it('keeps the ranges that the program has marked', async () => {
+    const f = compile((x: Tensor) => x.sin().relu(), { backend: 'odd_rows_here' })
+    const x = torch.ones([5, 6])
+    markDynamic(x, 0, { min: 3, max: 9 })
+    markDynamic(x, 1)
+    thrownBy(() => f(x))
+    expect(textOf(store, launcher())).toContain('{ dynamic: [{ dim: 0, min: 3, max: 9 }, 1] }')
+    const run = async (size: string): Promise<unknown> =>
+      (await runHere(store, launcher(), ['get_args', '--tracing-mode', 'symbolic', '--size', size])).error?.message ?? 'runs'
+    expect(await run('s0=9')).toBe('runs')
+    expect(await run('s0=10')).toContain("since 's0 in VR[3, 9]' does not hold")
   })
 
   it('runs with symbolic sizes, and for other ones', async () => {

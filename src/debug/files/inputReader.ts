@@ -20,6 +20,9 @@ export interface LoadedStorage {
   readonly nbytes: number
 }
 
+/** A dimension whose size may differ from call to call, as `markDynamic` says: any size of at least 2, or those of a range. */
+export type DynamicDim = number | { readonly dim: number; readonly min: number; readonly max: number }
+
 /** What a tensor of a script is beyond its storage and shape. */
 export interface TensorOptions {
   readonly strides?: readonly number[]
@@ -29,8 +32,8 @@ export interface TensorOptions {
   readonly requiresGrad?: boolean
   /** The tensor is a parameter of a module. */
   readonly parameter?: boolean
-  /** The dimensions whose sizes may differ from call to call, of an input. Default: all sizes are constants of the graph. */
-  readonly dynamic?: readonly number[]
+  /** The dimensions whose sizes may differ from call to call, of an input; with a range, if the program has marked one. Default: all sizes are constants of the graph. */
+  readonly dynamic?: readonly DynamicDim[]
 }
 
 /** Options of {@link InputReader}. */
@@ -109,10 +112,18 @@ export class InputReader {
   tensor(storage: LoadedStorage, shape: readonly number[], options: TensorOptions = {}): Tensor {
     const value = this.load(storage, shape, options)
     const { dynamic } = options
-    const isDim = (dim: number): boolean => Number.isInteger(dim) && dim >= 0 && dim < shape.length
-    if (dynamic !== undefined)
-      checkArgument(Array.isArray(dynamic) && dynamic.every(isDim), 'reader.tensor', 'dynamic', `a list of dimensions below ${shape.length}`, dynamic)
-    this.#add(value, dynamic === undefined ? null : { dims: shape.map((_, dim) => (dynamic.includes(dim) ? anySize : null)) })
+    if (dynamic === undefined) {
+      this.#add(value)
+      return value
+    }
+    const isDim = (one: DynamicDim): boolean => {
+      if (typeof one === 'number') return Number.isInteger(one) && one >= 0 && one < shape.length
+      return isObject(one) && typeof one.dim === 'number' && isDim(one.dim) && typeof one.min === 'number' && typeof one.max === 'number'
+    }
+    const wanted = `a list of dimensions below ${shape.length}, or of { dim, min, max }`
+    checkArgument(Array.isArray(dynamic) && dynamic.every(isDim), 'reader.tensor', 'dynamic', wanted, dynamic)
+    const ranges = new Map(dynamic.map((one) => (typeof one === 'number' ? [one, anySize] : [one.dim, { min: one.min, max: one.max }])))
+    this.#add(value, { dims: shape.map((_, dim) => ranges.get(dim) ?? null) })
     return value
   }
 

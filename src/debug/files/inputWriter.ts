@@ -19,6 +19,7 @@ import { Tensor, isContiguous, windowNumel } from '../../tensor/index.ts'
 import { ContentStore } from './contentStore.ts'
 import { checkStore } from './fileStore.ts'
 import type { FileStore } from './fileStore.ts'
+import type { DynamicDim } from './inputReader.ts'
 import { checkPlain, partsOf } from './plainValues.ts'
 import { base64Literal, literalsOf, repeatedLiteral } from './storageText.ts'
 
@@ -36,7 +37,7 @@ export interface InputWriterOptions {
 /** What is known of an input beside its value: its sizes. */
 export interface SizesOfInput {
   /** The dimensions whose sizes may differ from call to call; `'size'` for a number that is such a size. */
-  readonly dynamic: readonly number[] | 'size'
+  readonly dynamic: readonly DynamicDim[] | 'size'
   /** The input with symbols for sizes, `f32[s0, 128]`; null if there are none. */
   readonly spec: string | null
 }
@@ -49,6 +50,9 @@ interface Entry {
   /** The line with the expression in it; null for an input, which the reader keeps. */
   readonly line: ((expression: string) => string) | null
 }
+
+const dimText = (one: DynamicDim): string =>
+  typeof one === 'number' ? String(one) : `{ dim: ${one.dim}, min: ${one.min}, max: ${one.max} }`
 
 /** Memory that one or more tensors look at. */
 interface Shared {
@@ -200,7 +204,7 @@ class Source {
   }
 
   /** The call that loads a tensor, and before it the line of its storage. One that is needed again gets a variable. */
-  #tensor(tensor: Tensor, method: 'tensor' | 'load', dynamic: readonly number[] | null = null): string {
+  #tensor(tensor: Tensor, method: 'tensor' | 'load', dynamic: readonly DynamicDim[] | null = null): string {
     const { shape, strides, dtype, requiresGrad, isParameter, offset } = tensor
     const { variable, from } = this.#storage(tensor)
     const options: string[] = []
@@ -210,7 +214,7 @@ class Source {
     if (dtype !== 'float32') options.push(`dtype: ${quote(dtype)}`)
     if (requiresGrad) options.push('requiresGrad: true')
     if (isParameter) options.push('parameter: true')
-    if (dynamic !== null) options.push(`dynamic: [${dynamic.join(', ')}]`)
+    if (dynamic !== null) options.push(`dynamic: [${dynamic.map(dimText).join(', ')}]`)
     const call = `reader.${method}(${variable}, [${shape.join(', ')}]${options.length === 0 ? '' : `, { ${options.join(', ')} }`})`
     if (this.#repeated.get(tensor) !== null) return call
     const name = `t${[...this.#repeated.values()].filter((known) => known !== null).length}`

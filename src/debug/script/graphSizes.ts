@@ -2,14 +2,17 @@
 import { recordSymbolicSizes } from '../../aot/run/symbolicSizes.ts'
 import type { SizedInput } from '../../aot/run/symbolicSizes.ts'
 import { anySize } from '../../dynamo/index.ts'
+import type { SizeRange } from '../../dynamo/index.ts'
 import { ArgumentError, present } from '../../errors/index.ts'
 import { isTensorRecord, recordedValue } from '../../fx/graph/nodeValue.ts'
 import type { GraphModule, Node } from '../../fx/index.ts'
 import { specText } from '../../fx/text/annotation.ts'
 import { arange, contiguous, indexSelect, permute } from '../../ops/index.ts'
 import { isSymbolic, isSymbolicSize } from '../../protocol/index.ts'
+import { SymInt, boundsAsNumbers } from '../../symbols/index.ts'
 import type { ShapeEnv, SymbolExpr } from '../../symbols/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import type { DynamicDim } from '../files/inputReader.ts'
 import type { SizesOfInput } from '../files/inputWriter.ts'
 
 /** What a script says of the sizes of its graph. */
@@ -31,7 +34,14 @@ function sizedInputOf(node: Node, input: unknown): SizedInput {
   if (isSymbolic(value)) return 'size'
   if (!(input instanceof Tensor) || !isTensorRecord(value) || ![...value.shape, ...(value.strides ?? [])].some(isSymbolicSize)) return null
   if (value.shape.length !== input.ndim) return allSizes(input)
-  return { dims: value.shape.map((size, dim) => (isSymbolicSize(size) && (input.sizes[dim] ?? 0) >= anySize.min ? anySize : null)) }
+  return { dims: value.shape.map((size, dim) => ((input.sizes[dim] ?? 0) >= anySize.min ? rangeOf(size, input.sizes[dim] ?? 0) : null)) }
+}
+
+/** The values that a size may have, as its program has marked it; null for a number. The minifier may have given the input a size outside of them. */
+function rangeOf(size: unknown, present: number): SizeRange | null {
+  if (!(size instanceof SymInt)) return isSymbolicSize(size) ? anySize : null
+  const { min, max } = boundsAsNumbers(size.env.boundsOf(size.expr))
+  return min <= present && present <= max ? { min: Math.max(min, anySize.min), max } : anySize
 }
 
 /** The sizes of a graph for its script; null if it has none. Symbols are numbered anew, since a part of a graph has fewer of them. */
@@ -47,8 +57,12 @@ export function graphSizes(gm: GraphModule, inputs: readonly unknown[]): GraphSi
   }
 }
 
-const dynamicOf = (sized: 'size' | { readonly dims: readonly unknown[] }): readonly number[] | 'size' =>
-  sized === 'size' ? sized : [...sized.dims.keys()].filter((dim) => sized.dims[dim] !== null)
+const dynamicOf = (sized: NonNullable<SizedInput>): readonly DynamicDim[] | 'size' =>
+  sized === 'size'
+    ? sized
+    : sized.dims.flatMap((range, dim): readonly DynamicDim[] =>
+        range === null ? [] : range.min === anySize.min && range.max === anySize.max ? [dim] : [{ dim, ...range }],
+      )
 
 /** The symbols that are not found to be something else, with their values in this run. */
 const ownSymbols = (env: ShapeEnv): readonly (readonly [SymbolExpr, number])[] => [...env.values].filter(([symbol]) => !env.replacements.has(symbol))
