@@ -51,8 +51,7 @@ interface Entry {
   readonly line: ((expression: string) => string) | null
 }
 
-const dimText = (one: DynamicDim): string =>
-  typeof one === 'number' ? String(one) : `{ dim: ${one.dim}, min: ${one.min}, max: ${one.max} }`
+const dimText = (one: DynamicDim): string => (typeof one === 'number' ? String(one) : `{ dim: ${one.dim}, min: ${one.min}, max: ${one.max} }`)
 
 /** Memory that one or more tensors look at. */
 interface Shared {

@@ -3,6 +3,8 @@ import { installFx } from '../../install/fx.ts'
 export * from '../../fx/experimental/index.ts'
 export { ShapeReport, checkShapes } from '../../aot/run/checkShapes.ts'
 export type { InputShape, NamedSize, ShapeIssue } from '../../aot/run/checkShapes.ts'
+export { inferShape } from '../../aot/run/inferShape.ts'
+export type { InferredShapes } from '../../aot/run/inferShape.ts'
 export {
   ConstraintViolationError,
   GuardOnDataDependentError,
@@ -21,6 +23,7 @@ export {
   guardOrTrue,
   guardSizeOblivious,
   hasFreeSymbols,
+  inferSymbolValues,
   produceGuards,
   replayShapeEnvEvents,
   shapeEnvCheckStateEqual,
