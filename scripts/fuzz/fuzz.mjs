@@ -1,6 +1,7 @@
 // The fuzzer: random programs, run eagerly and compiled (or traced), must mean the same.
 import { judgeDebugger } from './debugger.mjs'
 import { generate } from './generate.mjs'
+import { countGraphs } from './graphCount.mjs'
 import { judge } from './judge.mjs'
 import { kindsFor } from './kinds/index.mjs'
 import { textOf } from './program.mjs'
@@ -14,7 +15,7 @@ export const notYet = { compile: [], automatic: [], dynamic: [], makeFx: [], rei
 const traces = (wrapper) => wrapper !== 'compile' && !hasNewShapes(wrapper)
 
 /** Whether each call gets shapes of its own. */
-const hasNewShapes = (wrapper) => wrapper === 'automatic' || wrapper === 'dynamic'
+export const hasNewShapes = (wrapper) => wrapper === 'automatic' || wrapper === 'dynamic'
 
 /** The kinds of programs that a wrapper ('compile', 'automatic', 'dynamic', 'makeFx', 'aot') is made for. */
 export const kindsOf = (wrapper) => kindsFor[wrapper]
@@ -26,6 +27,12 @@ export const passingKinds = (wrapper) => kindsOf(wrapper).filter((kind) => !notY
 const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.replace(/\d+/g, '#')} ${String(found.got).replace(/:.*/s, '')}`)
 
 const differenceOrNull = (found) => (found === 'invalid' ? null : found)
+
+/** The graphs of the program of a seed, whose calls have other shapes each, and the most that PyTorch's rule gives. */
+export function graphsOf(api, seed, { with: wrapper, kinds = kindsOf(wrapper), backend = 'inductor' }) {
+  const program = generate(api, seed, kinds, { traced: false, newShapes: true })
+  return countGraphs(api, program, wrapper === 'dynamic' ? { backend, dynamic: true } : { backend })
+}
 
 /** Runs one program; null if it passes, else how it fails. `settings`: those of the debugger that are compared with none, instead of compiled code with eager. */
 export function fuzzOne(

@@ -1,7 +1,7 @@
 // npm run fuzz:compile -- N seed: N random programs against eager. Program i has the seed `seed + i`, so `-- 1 SEED` runs one alone.
 //
 //   --with makeFx|reinplace|aot   traces instead of compile
-//   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true
+//   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true. Of one program in ten the graphs are counted
 //   --backend NAME       of compile; default inductor. 'webgpu' leaves to WebAssembly what has no shader
 //   --native             kernels are machine code too: each program runs again once that is compiled, and every call is compared with WebAssembly bit for bit
 //   --debugger           each setting of the debugger against none, bit for bit
@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { loadApi } from './api.mjs'
 import { settings } from './debugger.mjs'
-import { fuzzOne, kindsOf } from './fuzz.mjs'
+import { fuzzOne, graphsOf, hasNewShapes, kindsOf } from './fuzz.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -47,6 +47,15 @@ const failures = []
 const start = performance.now()
 let ran = 0
 const run = (seed) => fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds, settings: values.debugger ? settings : null })
+const counted = { programs: 0, graphs: 0, rule: 0, above: [] }
+/** Counts the graphs of a program. */
+function countOf(seed) {
+  const { graphs, rule } = graphsOf(api, seed, { with: values.with, backend: values.backend, kinds })
+  counted.programs++
+  counted.graphs += graphs
+  counted.rule += rule
+  if (graphs > rule) counted.above.push(seed)
+}
 /** Kernels are compiled for so many programs at a time. */
 const TOGETHER = 50
 for (let seed = first; seed < first + count && failures.length < Number(values.stop); seed++) {
@@ -56,6 +65,7 @@ for (let seed = first; seed < first + count && failures.length < Number(values.s
   }
   const found = run(seed)
   ran++
+  if (found === null && hasNewShapes(values.with) && seed % 10 === 0) countOf(seed)
   // What a weak reference was asked for stays alive until the program yields.
   if (ran % 50 === 0) await new Promise((resolve) => setImmediate(resolve))
   if (found === null) continue
@@ -69,6 +79,13 @@ const seconds = (performance.now() - start) / 1000
 console.log(
   `\n${ran} programs in ${seconds.toFixed(1)} s, ${failures.length} differ${failures.length === 0 ? '' : `: seeds ${failures.map((f) => f.seed).join(', ')}`}`,
 )
+if (counted.programs > 0) {
+  const mean = (sum) => (sum / counted.programs).toFixed(2)
+  const above = counted.above.length === 0 ? '' : `; more than it gives: seeds ${counted.above.join(', ')}`
+  console.log(
+    `graphs in the mean of ${counted.programs} programs: ${mean(counted.graphs)}; PyTorch's rule gives at most ${mean(counted.rule)}${above}`,
+  )
+}
 if (native !== null) {
   const { kernels, compiled } = native.stats()
   console.log(`${kernels.filter(({ why }) => why === null).length} of ${kernels.length} kernels were machine code, in ${compiled} libraries`)
