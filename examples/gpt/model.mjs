@@ -79,7 +79,7 @@ export class GPT extends nn.Module {
 
   /** Tokens [batch, time] to the scores of what follows each of them, [batch, time, vocabulary]. */
   forward(tokens) {
-    let x = this.tokens(tokens).add(this.positions(torch.arange(tokens.size(1), { dtype: 'int64' })))
+    let x = this.tokens(tokens).add(this.positions(torch.arange(tokens.size(1), { dtype: 'int64', device: tokens.device })))
     for (const block of this.blocks) x = block(x)
     return this.head(this.norm(x))
   }

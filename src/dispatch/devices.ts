@@ -1,8 +1,9 @@
 // Tensors on a device: who computes with them. Null until the program has loaded a device, so that without one nothing is asked.
 import { ArgumentError, UnsupportedError } from '../errors/index.ts'
 import { valueText } from '../protocol/index.ts'
+import type { DType } from '../kernels/index.ts'
 import { Tensor } from '../tensor/index.ts'
-import type { Device } from '../tensor/index.ts'
+import type { Device, Storage } from '../tensor/index.ts'
 import { isArgList } from './args.ts'
 import type { Arg, OpDef, Result } from './op.ts'
 
@@ -21,10 +22,30 @@ export interface DeviceOperators {
   run(op: OpDef, args: readonly Arg[]): Result | null
   /** The tensor on another device. Autograd follows it. */
   move(tensor: Tensor, device: Device): Tensor
+  /** Whether a call has arguments on one device and results on another, as `to` and `copy_` have. */
+  crosses(op: OpDef, args: readonly Arg[]): boolean
+  /** Memory on the device for elements, which are undefined. */
+  allocate(dtype: DType, numel: number): Storage
+  /** Writes the elements of `source`, which is on the device, to `target`: a tensor there of the same shape and dtype. */
+  copy(source: Tensor, target: Tensor): void
 }
 
-/** What computes with tensors on a device; null if no device was loaded. One object, because the hot path reads fields faster than module bindings. */
-export const devices: { operators: DeviceOperators | null } = { operators: null }
+/**
+ * What computes with tensors on a device (null if no device was loaded), and where operators without tensors among their arguments make theirs: the device of the call that is running. One object, because the hot path
+ * reads fields faster than module bindings.
+ */
+export const devices: { operators: DeviceOperators | null; here: Device } = { operators: null, here: 'cpu' }
+
+/** Runs `fn`, whose operators make their tensors on a device. */
+export function withDevice<T>(device: Device, fn: () => T): T {
+  const outer = devices.here
+  devices.here = device
+  try {
+    return fn()
+  } finally {
+    devices.here = outer
+  }
+}
 
 /** Whether a value names a device. */
 export const isDevice = (value: unknown): value is Device => value === 'cpu' || value === 'webgpu'

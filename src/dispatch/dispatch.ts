@@ -20,6 +20,8 @@ export interface DispatchMode {
   handle(op: OpDef, args: readonly Arg[]): Result
   /** Set by a mode that stays active while it handles a call, and leaves itself where it has to (with `withoutModes`). It saves the dispatcher some bookkeeping. */
   readonly staysActive?: boolean
+  /** Set by a mode that records where tensors are made. */
+  readonly knowsDevices?: boolean
   /** Of a mode that computes later: computes what has been called so far, and from then on runs every operator at once. */
   abandon?(): void
   /** Of a mode that knows tensors: what it knows of `tensor` belongs to the tensor `to` from here on. */

@@ -3,7 +3,7 @@ export { anyComplex, anyRequiresGrad, anyTensor, isArgList, tensorAt } from './a
 export { dispatch, dispatchBelowAutograd, dispatchState, isWatched, runKernel, withChangingNumbers, withMode, withoutModes } from './dispatch.ts'
 export type { AutocastHandler, AutogradHandler, ComplexHandler, DispatchMode } from './dispatch.ts'
 export { decomposed } from './decomposed.ts'
-export { checkDevice, devices, isDevice, isOnDevice, moved, noDevice } from './devices.ts'
+export { checkDevice, devices, isDevice, isOnDevice, moved, noDevice, withDevice } from './devices.ts'
 export type { DeviceOperators } from './devices.ts'
 export { FakeTensorMode, dataValue, fakeLike, specsOf } from './fakeMode.ts'
 export type { DataSymbols } from './fakeMode.ts'

@@ -2,6 +2,8 @@
 import { registerBackend } from '../dynamo/index.ts'
 import { devices } from '../dispatch/index.ts'
 import { deviceOperators } from '../inductor/webgpu/device.ts'
+import { deviceCompiler } from '../inductor/pipeline.ts'
+import { compileOnDevice } from '../inductor/webgpu/heapCode.ts'
 import { webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
 import { installFx } from '../install/fx.ts'
 import { installTensors } from '../install/tensors.ts'
@@ -18,3 +20,4 @@ installFx()
 installTensors()
 registerBackend('webgpu', webgpuBackend, { module: 'tensorfx/webgpu', staticShapes: true })
 devices.operators = deviceOperators
+deviceCompiler.compile = compileOnDevice

@@ -5,7 +5,7 @@ import { DeviceProgram, freeBuffer, newSlab } from './program.ts'
 import type { HeapMemory } from './requests.ts'
 
 /** Words that it has at first. */
-const FIRST = 2 ** 16
+const FIRST = 2 ** 20
 
 /** The memory, as the thread that has the GPU has it. */
 export class DeviceHeap {

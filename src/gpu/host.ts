@@ -86,13 +86,13 @@ export class DeviceHost {
     return this.#heap
   }
 
-  async #call({ heap: memory, program: number, uniforms, from, to, reads }: CallRequest): Promise<DeviceAnswer['words']> {
+  async #call({ heap: memory, program: number, uniforms }: CallRequest): Promise<DeviceAnswer['words']> {
     const heap = await this.#heapOf(memory)
     const program = await this.#programOf(number, heap)
     program.moveTo(await heap.buffer(memory))
-    program.setUniforms(from, uniforms)
+    program.setUniforms(uniforms)
     this.#loseNext()
-    return program.run(from, to, reads)
+    return program.run(0, program.dispatches.length, [])
   }
 
   #loseNext(): void {

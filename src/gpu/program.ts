@@ -82,6 +82,8 @@ export class DeviceProgram {
   readonly #ownsSlab: boolean
   readonly #uniforms: GPUBuffer | null
   readonly #starts: readonly number[]
+  /** What {@link setUniforms} writes. */
+  readonly #uniformWords: Uint32Array<ArrayBuffer>
   #pipelines: readonly Pipeline[]
   #staging: GPUBuffer | null = null
   /** Whether a call has run some of the dispatches, and will run the rest on what these left in memory. */
@@ -95,6 +97,7 @@ export class DeviceProgram {
     this.#uniforms = parts.uniforms
     this.#starts = parts.starts
     this.#pipelines = parts.pipelines
+    this.#uniformWords = new Uint32Array(parts.uniforms === null ? 0 : parts.uniforms.size / 4)
   }
 
   /** Takes memory for `memory` words, or computes in a buffer that is there, and compiles the shaders. Throws DeviceError. */
@@ -143,9 +146,16 @@ export class DeviceProgram {
     this.#bind(this.#pipelines)
   }
 
-  /** Sets what the uniforms of dispatches hold, from the first on. */
-  setUniforms(first: number, uniforms: readonly Uint32Array<ArrayBuffer>[]): void {
-    uniforms.forEach((words, i) => this.#writeUniforms(first + i, words))
+  /** Sets what the uniforms of all dispatches hold, given one after the other: one write. */
+  setUniforms(words: Uint32Array<ArrayBuffer>): void {
+    if (this.#uniforms === null) return
+    let at = 0
+    this.dispatches.forEach((dispatch, i) => {
+      const end = at + dispatch.words.length
+      this.#uniformWords.set(words.subarray(at, end), (this.#starts[i] ?? 0) / 4)
+      at = end
+    })
+    this.device.gpu.queue.writeBuffer(this.#uniforms, 0, this.#uniformWords)
   }
 
   #writeUniforms(dispatch: number, words: Uint32Array<ArrayBuffer>, at = 0): void {

@@ -75,15 +75,13 @@ export interface WriteRequest extends Upload {
   readonly heap: HeapMemory
 }
 
-/** Runs the dispatches `from` up to `to` of a program on the memory of tensors, with these uniforms, and answers with the words of `reads`. */
+/** Runs a program on the memory of tensors. */
 export interface CallRequest {
   readonly kind: 'call'
   readonly heap: HeapMemory
   readonly program: number
-  readonly uniforms: readonly Uint32Array<ArrayBuffer>[]
-  readonly from: number
-  readonly to: number
-  readonly reads: readonly WordRange[]
+  /** What the uniforms of all its dispatches hold, one after the other. */
+  readonly uniforms: Uint32Array<ArrayBuffer>
 }
 
 /** Answers with words of the memory of tensors. */

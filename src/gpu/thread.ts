@@ -68,6 +68,7 @@ export const hasThreads = (): boolean => threadsHere() !== null
 /** What is moved to the thread, rather than copied. */
 function sentWith(request: DeviceRequest): ArrayBuffer[] {
   if (request.kind === 'run') return request.uploads.map(({ words }) => words.buffer)
+  if (request.kind === 'call') return [request.uniforms.buffer]
   return request.kind === 'write' ? [request.words.buffer] : []
 }
 

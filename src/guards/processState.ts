@@ -1,10 +1,10 @@
 // The state of the process on which recorded calls depend: modes, the default dtype, and the random generator.
 import { anomaly, autocastText, isGradEnabled } from '../autograd/index.ts'
-import { dispatchState } from '../dispatch/index.ts'
+import { devices, dispatchState, withDevice } from '../dispatch/index.ts'
 import { computingKey, currentComputing, withComputing } from '../kernels/index.ts'
 import type { Computing, DType } from '../kernels/index.ts'
 import { defaultGenerator, getDefaultDtype, withDefaultDtype } from '../tensor/index.ts'
-import type { GeneratorState } from '../tensor/index.ts'
+import type { Device, GeneratorState } from '../tensor/index.ts'
 import { onOff, wasIs } from './stateKind.ts'
 import type { SegmentKind, StateKind } from './stateKind.ts'
 
@@ -46,6 +46,17 @@ export const computingMode: SegmentKind<Computing> = {
   within: withComputing,
 }
 
+/** Where operators make tensors: the device of the call that is running. */
+export const place: SegmentKind<Device> = {
+  name: 'the device',
+  code: 'device',
+  compile: 'segment',
+  read: () => devices.here,
+  key: () => devices.here,
+  ...wasIs<Device>('the device', String),
+  within: withDevice,
+}
+
 export const anomalyMode: StateKind<null, boolean> = {
   name: 'anomaly mode',
   compile: 'program',
@@ -69,7 +80,7 @@ export const callState: readonly StateKind<null>[] = processState.filter((kind) 
 /** Of the process, at an operator. */
 export const operatorState: readonly StateKind<null>[] = [recording]
 /** Those to which graphs belong. */
-export const segmentState: readonly SegmentKind[] = [defaultDtype, computingMode]
+export const segmentState: readonly SegmentKind[] = [defaultDtype, computingMode, place]
 
 /** Runs `fn` with these values of the `segmentState`. */
 export const underSegmentState = <T>(values: readonly unknown[], fn: () => T): T =>

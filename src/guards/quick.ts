@@ -1,14 +1,14 @@
 // The comparisons of state that happen at every call and operator, written out for the kinds that there are today: a loop over functions takes several times as long. What is added
 // to a list is compared after these, in a loop.
 import { anomaly, isGradEnabled } from '../autograd/index.ts'
-import { dispatchState } from '../dispatch/index.ts'
+import { devices, dispatchState } from '../dispatch/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { currentComputing } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { changesOf } from '../module/index.ts'
 import type { Module } from '../module/index.ts'
 import { getDefaultDtype, sameShape } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import type { Device, Tensor } from '../tensor/index.ts'
 import { attributes, code, hooks, mode, moduleState } from './moduleState.ts'
 import {
   anomalyMode,
@@ -17,6 +17,7 @@ import {
   gradMode,
   operatorState,
   processState,
+  place,
   recording,
   segmentState,
   computingMode,
@@ -24,6 +25,7 @@ import {
 import { agreesWith, changeOf, keyOf, readState } from './stateKind.ts'
 import type { Change, StateKind } from './stateKind.ts'
 import {
+  device,
   dtype,
   historyOwner,
   historyOwnerOf,
@@ -47,8 +49,8 @@ function furtherThan<S>(writtenOut: readonly StateKind<S>[], list: readonly Stat
 }
 
 const furtherAtOperator = furtherThan([recording], operatorState)
-const furtherOfSegments = furtherThan<null>([defaultDtype, computingMode], segmentState)
-const furtherOfMet = furtherThan<Tensor>([dtype, requiresGrad, shape, strides], metTensorState)
+const furtherOfSegments = furtherThan<null>([defaultDtype, computingMode, place], segmentState)
+const furtherOfMet = furtherThan<Tensor>([dtype, requiresGrad, shape, strides, device], metTensorState)
 const furtherOfCalls = furtherThan([gradMode], callState)
 const furtherOfProcess = furtherThan<null>([gradMode, defaultDtype, computingMode, anomalyMode], processState)
 const furtherOfArguments = furtherThan<Tensor>([isLeaf, historyOwner], otherTensorState)
@@ -63,7 +65,8 @@ export const agreesAtOperator = (values: readonly unknown[]): boolean =>
 export const agreesInSegment = (values: readonly unknown[]): boolean =>
   values[0] === getDefaultDtype() &&
   values[1] === currentComputing() &&
-  (furtherOfSegments.length === 0 || agreesWith(furtherOfSegments, null, values.slice(2)))
+  values[2] === devices.here &&
+  (furtherOfSegments.length === 0 || agreesWith(furtherOfSegments, null, values.slice(3)))
 
 /** Whether the `processState` has these values. */
 export const agreesInProcess = (values: readonly unknown[]): boolean =>
@@ -79,6 +82,7 @@ export interface MetState {
   readonly requiresGrad: boolean
   readonly sizes: readonly number[]
   readonly steps: readonly number[]
+  readonly device: Device
   readonly further: readonly unknown[]
 }
 
@@ -87,6 +91,7 @@ export const metStateOf = (tensor: Tensor): MetState => ({
   requiresGrad: tensor.requiresGrad,
   sizes: tensor.sizes,
   steps: tensor.steps,
+  device: tensor.device,
   further: readState(furtherOfMet, tensor),
 })
 
@@ -96,20 +101,26 @@ export const agreesAsMet = (tensor: Tensor, state: MetState): boolean =>
   tensor.requiresGrad === state.requiresGrad &&
   sameShape(tensor.sizes, state.sizes) &&
   sameShape(tensor.steps, state.steps) &&
+  isOn(tensor, state.device) &&
   (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
+
+/** Whether a tensor is on a device: without one, all are in the program's memory. */
+const isOn = (tensor: Tensor, device: Device): boolean => devices.operators === null || tensor.device === device
 
 /** Whether it has them, but for the shape and the strides. */
 export const agreesButForSizes = (tensor: Tensor, state: MetState): boolean =>
   tensor.dtype === state.dtype &&
   tensor.requiresGrad === state.requiresGrad &&
+  isOn(tensor, state.device) &&
   (furtherOfMet.length === 0 || agreesWith(furtherOfMet, tensor, state.further))
 
 /** These values in the order of the list. */
-export const metValues = ({ dtype, requiresGrad, sizes, steps, further }: MetState): readonly unknown[] => [
+export const metValues = ({ dtype, requiresGrad, sizes, steps, device, further }: MetState): readonly unknown[] => [
   dtype,
   requiresGrad,
   sizes,
   steps,
+  device,
   ...further,
 ]
 
@@ -121,12 +132,13 @@ export function metKey(tensor: Tensor): string {
   let key = `${tensor.dtype}[${tensor.sizes.join()}]`
   if (!tensor.contiguousLayout) key += tensor.steps.join()
   if (tensor.requiresGrad) key += 'g'
+  if (devices.operators !== null) key += tensor.device
   return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
 }
 
 /** A key of the `metTensorState` of a tensor, with its rank in the place of its shape and strides. */
 export function rankKey(tensor: Tensor): string {
-  const key = `${tensor.dtype}[${tensor.ndim}]${tensor.requiresGrad ? 'g' : ''}`
+  const key = `${tensor.dtype}[${tensor.ndim}]${tensor.requiresGrad ? 'g' : ''}${devices.operators === null ? '' : tensor.device}`
   return furtherOfMet.length === 0 ? key : key + keyOf(furtherOfMet, tensor)
 }
 

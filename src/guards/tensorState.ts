@@ -2,7 +2,7 @@
 import { isDetached, isViewOfDetached } from '../dispatch/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { sameShape } from '../tensor/index.ts'
-import type { Tensor } from '../tensor/index.ts'
+import type { Device, Tensor } from '../tensor/index.ts'
 import { hadHas, identityOf, listText } from './stateKind.ts'
 import type { StateKind } from './stateKind.ts'
 
@@ -40,6 +40,15 @@ export const strides: StateKind<Tensor, readonly number[]> = {
   agrees: (tensor, value) => sameShape(tensor.steps, value),
   key: (tensor) => (tensor.contiguousLayout ? '' : tensor.steps.join()),
   ...hadHas('strides', listText),
+}
+
+export const device: StateKind<Tensor, Device> = {
+  name: 'the device',
+  compile: 'met',
+  read: (tensor) => tensor.device,
+  key: (tensor) => (tensor.device === 'cpu' ? '' : tensor.device),
+  show: String,
+  change: (was, is) => `was on ${was}, is now on ${is}`,
 }
 
 export const isLeaf: StateKind<Tensor, boolean> = {
@@ -86,7 +95,7 @@ export const memory: StateKind<Tensor, object | null> = {
   change: () => 'has other memory now',
 }
 
-export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, isLeaf, historyOwner]
+export const tensorState: readonly StateKind<Tensor>[] = [dtype, requiresGrad, shape, strides, device, isLeaf, historyOwner]
 /** Of a tensor from outside. */
 export const outerState: readonly StateKind<Tensor>[] = [...tensorState, memory]
 const isMet = (kind: StateKind<Tensor>): boolean => kind.compile === 'met'

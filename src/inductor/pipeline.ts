@@ -79,7 +79,7 @@ const stages: readonly Pass<Compilation>[] = [
 ]
 
 /** The valid entries of `gm.meta.writeBacks`. */
-function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> {
+export function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> {
   const given: unknown = gm.meta['writeBacks']
   const writeBacks = new Map<number, number>()
   if (given instanceof Map)
@@ -103,15 +103,22 @@ export interface CompiledGraph {
 
 let compiledGraphs = 0
 
+/** Compiles graphs whose tensors are on a device, and returns null for others; null until a device was loaded. */
+export const deviceCompiler: {
+  compile: ((gm: GraphModule, exampleInputs: readonly unknown[], writeBacks: ReadonlyMap<number, number>) => CompiledGraph | null) | null
+} = { compile: null }
+
 /**
  * Compiles a functional graph to fused WebAssembly kernels; the backend 'inductor'.
  * `exampleInputs` give the specs of the placeholders (tensors, real or fake, or numbers); they are not read.
  * `gm.meta.writeBacks` (output position -> placeholder position) lists outputs that the caller stores into an input. They are written in place where that
- * makes no difference to any reader.
+ * makes no difference to any reader. Where the inputs are on a device, the graph is compiled for that.
  */
 export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): CompiledGraph {
   checkGraphModule('compileFx', gm)
   checkArray('compileFx', 'exampleInputs', exampleInputs)
+  const onDevice = deviceCompiler.compile?.(gm, exampleInputs, writeBacksOf(gm)) ?? null
+  if (onDevice !== null) return onDevice
   const specs = exampleInputs.map((input) =>
     input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
   )

@@ -42,6 +42,8 @@ export class Storage {
   /** Where the memory comes from, until it is asked for; of the `home` only. */
   #late: LateData | null = null
   #nbytes: number
+  /** Where data that a writer computes will be; of the `home` only, until it is there. */
+  #awaitedOn: Device = 'cpu'
   #version = 0
   #writes = 0
   /** The storage whose block and version are meant: itself, or the one that it moved to. */
@@ -78,10 +80,11 @@ export class Storage {
     return new Storage(newBlock(room, shape, dtype), nbytes)
   }
 
-  /** A storage whose data `writer` will compute. @internal */
-  static deferred(nbytes: number, writer: Writer): Storage {
+  /** A storage whose data `writer` will compute, on that device. @internal */
+  static deferred(nbytes: number, writer: Writer, device: Device = 'cpu'): Storage {
     const storage = new Storage(null, nbytes)
     storage.writer = writer
+    storage.#awaitedOn = device
     return storage
   }
 
@@ -142,6 +145,12 @@ export class Storage {
   /** The data that stays on a device; null for data in the program's memory. @internal */
   get onDevice(): DeviceData | null {
     return this.#home.#late?.onDevice ?? null
+  }
+
+  /** Where the data is, or will be when its writer has computed it. @internal */
+  get device(): Device {
+    const home = this.#home
+    return home.#late === null ? home.#awaitedOn : (home.#late.onDevice?.device ?? 'cpu')
   }
 
   /** Gives the storage other data, which comes from elsewhere. @internal */
@@ -212,6 +221,7 @@ export class Storage {
 
   /** The bytes from `start` to `end`, copied. */
   readBytes(start = 0, end: number = this.nbytes): Uint8Array {
+    if (this.writer !== null) this.writer.settle(this)
     const { onDevice } = this
     if (onDevice !== null) return onDevice.read(start, end)
     return readBlock(this.block, start, end)

@@ -149,7 +149,7 @@ export class Tensor {
 
   /** Where the data is: 'cpu', or 'webgpu' for a tensor on the graphics card (tensorfx/webgpu). PyTorch's `device`. */
   get device(): Device {
-    return this.storage?.onDevice?.device ?? 'cpu'
+    return this.storage?.device ?? 'cpu'
   }
 
   /** Number of elements; PyTorch's `numel()` is a property here. */

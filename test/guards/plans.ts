@@ -1,10 +1,13 @@
 // A planted change of each kind of state between two calls of a function. Each plan makes its own world, calls the function before and after the change and, where it can, after it was
 // undone, and tells what came out.
-import { nn, noGrad, torch } from 'tensorfx'
-import type { Tensor } from 'tensorfx'
+import { Tensor, nn, noGrad, torch } from 'tensorfx'
 import { setDetectAnomaly } from 'tensorfx/autograd'
 import { allowInGraph } from 'tensorfx/compile'
 import { symbolicTrace } from 'tensorfx/fx'
+import { devices } from '../../src/dispatch/index.ts'
+import { deviceCompiler } from '../../src/inductor/pipeline.ts'
+import { readBlock } from '../../src/kernels/index.ts'
+import { Storage } from '../../src/tensor/index.ts'
 import type { Use } from './users.ts'
 
 /** All that a program can see of a result. */
@@ -39,6 +42,33 @@ function model(): nn.Sequential {
 }
 
 const part = (m: nn.Sequential, i: number): nn.Module => [...m.children()][i] ?? m
+
+/** A tensor that says that it is on a device. */
+function onSomeDevice(): Tensor {
+  const { block, nbytes } = two().realize()
+  const bytes = (): Uint8Array<ArrayBuffer> => readBlock(block, 0, nbytes).slice()
+  const onDevice = { device: 'webgpu' as const, read: bytes, readLater: async () => Promise.resolve(bytes()), free: () => undefined }
+  return new Tensor([2], 'float32', Storage.late(nbytes, { onDevice, isHere: true, take: () => block, arrive: async () => Promise.resolve() }))
+}
+
+/** Runs `fn` as if a device were loaded, whose tensors the kernels take. */
+function withSomeDevice<T>(fn: () => T): T {
+  const [outer, compiler] = [devices.operators, deviceCompiler.compile]
+  const never = (): never => {
+    throw new Error('there is no device')
+  }
+  devices.operators = {
+    ...{ begins: () => false, crosses: () => false, run: () => null, forGradients: (_grads, derivative) => derivative() },
+    ...{ within: never, move: never, allocate: never, copy: never },
+  }
+  deviceCompiler.compile = null
+  try {
+    return fn()
+  } finally {
+    devices.operators = outer
+    deviceCompiler.compile = compiler
+  }
+}
 
 /** Runs `call` with a change in between, and with it undone. */
 function around(call: () => unknown, change: () => void, undo: () => void = () => undefined): unknown[] {
@@ -244,6 +274,13 @@ export const plans: Readonly<Record<string, readonly ((use: Use) => unknown)[]>>
       const f = use((x: Tensor) => x.mul(2).reshape([-1]))
       const x = torch.arange(4, { dtype: 'float32' }).reshape([2, 2])
       return [x, x.t(), x].map((given) => seen(f(given)))
+    },
+  ],
+  // Here are no devices: the tensor says that it is on one until a kernel takes its memory. test/webgpu/device/captured.device.ts has devices.
+  'the device': [
+    (use) => {
+      const f = use((x: Tensor) => x.mul(2))
+      return withSomeDevice(() => [two(), onSomeDevice(), two()].map((given) => seen(f(given))))
     },
   ],
   'whether it is a leaf': [

@@ -1,6 +1,6 @@
 // One call of a compiled function, while it runs: the mode that sees its operators. None of them computes anything. Each is followed on the trace tree, or recorded in it; where the
 // program needs a value, and at the end of the call, the segment so far ends (endSegment.ts), and the next one starts.
-import { dispatchBelowAutograd, dispatchState, disposeData, isArgList, withoutModes } from '../../dispatch/index.ts'
+import { devices, dispatchBelowAutograd, dispatchState, disposeData, isArgList, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, DispatchMode, IndexRule, OpDef, Result } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { captureStack } from '../../provenance/index.ts'
@@ -48,6 +48,7 @@ export interface CapturedCall {
 export class Capture implements DispatchMode {
   readonly name = 'LazyMode'
   readonly staysActive = true
+  readonly knowsDevices = true
   readonly #call: CapturedCall
   #segment: Segment
   /** The segments that have ended. */
@@ -86,6 +87,7 @@ export class Capture implements DispatchMode {
     if (this.#segment.hasStaleViews) for (const tensor of tensorsOf(args)) this.#refresh(tensor)
     if (this.#eager) return this.#runNow(op, args)
     if (!this.#segment.cursor.isCurrent) this.#changeState()
+    if (devices.operators?.crosses(op, args) === true) return this.#runAlone(op, args, breakCauses.move)
     if (op.functional !== null) return this.#inPlace(op, op.functional, args)
     if (op.tags.has('rejectsData') && !this.#call.fullgraph) return this.#runAlone(op, args, breakCauses.rejectsData)
     if (op.tags.has('dataShape')) return this.#runAlone(op, args, breakCauses.dataShape)
@@ -189,7 +191,8 @@ export class Capture implements DispatchMode {
   #checkIndices(op: OpDef, rule: IndexRule, args: readonly Arg[]): void {
     const position = op.schema.args.findIndex(({ name }) => name === rule.argument)
     const indices = args[position]
-    if (!(indices instanceof Tensor)) return
+    // A device checks its indices itself, without waiting for them here.
+    if (!(indices instanceof Tensor) || indices.device !== 'cpu') return
     const known = this.#knownNow(indices)
     if (known === null) return
     withoutModes(() => {

@@ -4,7 +4,7 @@ import { announceGraph } from '../../aot/joint/graphEvent.ts'
 import { recordSymbolicSizes } from '../../aot/run/symbolicSizes.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
 import { AutogradError, gradBetween } from '../../autograd/index.ts'
-import { fakeLike, withoutModes } from '../../dispatch/index.ts'
+import { devices, fakeLike, withoutModes } from '../../dispatch/index.ts'
 import { UnsupportedError, present } from '../../errors/index.ts'
 import { announce, emit, inScope, newId, wants } from '../../events/index.ts'
 import { GraphModule } from '../../fx/index.ts'
@@ -76,7 +76,8 @@ function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: Ba
   const { gm, inputSlots } = built
   const { code } = gm
   const end = segment.cursor
-  const fuseForSizes = fusionOf(choice.backend)
+  // Kernels for any sizes compute in the program's memory.
+  const fuseForSizes = devices.here === 'cpu' ? fusionOf(choice.backend) : null
   const fuse = fuseForSizes === null ? null : fusingOf({ ...built, end, outputs }, fuseForSizes)
   // Whoever sees the graph before may call the backend with another one, or have changed this one.
   const backend: Backend = (graph, examples) =>

@@ -1,7 +1,7 @@
 // From the values that a compiled graph returns to the memory of the program's tensors.
 import { enableGrad } from '../../autograd/index.ts'
 import { giveTape } from '../../aot/index.ts'
-import { dispatch, withoutModes } from '../../dispatch/index.ts'
+import { devices, dispatch, withoutModes } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { copyInto } from '../../ops/eager/copy.ts'
@@ -15,9 +15,17 @@ import type { CompiledSegment, Step } from '../tree/traceTree.ts'
 const isAllOf = (storage: Storage, { contiguousLayout, numel, dtype }: Tensor): boolean =>
   contiguousLayout && numel * dtypeInfo[dtype].size === storage.nbytes
 
+/** New memory of that size, where `value` is. */
+function memoryBeside(value: Tensor, nbytes: number): Storage {
+  const { device, sizes, dtype } = value
+  if (device === 'cpu' || devices.operators === null) return Storage.allocate(nbytes, sizes, dtype)
+  return devices.operators.allocate(dtype, nbytes / dtypeInfo[dtype].size)
+}
+
 /** A copy with memory of its own, and the history of `value`. */
 function ownCopy(value: Tensor): Tensor {
-  const copy = Tensor.empty(value.sizes, value.dtype)
+  const { sizes, dtype, numel } = value
+  const copy = new Tensor(sizes, dtype, memoryBeside(value, numel * dtypeInfo[dtype].size))
   copyInto(value, copy)
   const { requiresGrad, gradFn, outputNr } = value
   return Object.assign(copy, { requiresGrad, gradFn, outputNr })
@@ -30,7 +38,7 @@ export function adopt(tensor: Tensor, computed: Tensor): void {
   let value = computed
   if (!isAsExpected && storage.captureShared) {
     // Views of the tensor rely on its layout.
-    value = new Tensor(tensor.sizes, tensor.dtype, Storage.allocate(storage.nbytes, tensor.sizes, tensor.dtype), tensor.steps, 0, tensor)
+    value = new Tensor(tensor.sizes, tensor.dtype, memoryBeside(computed, storage.nbytes), tensor.steps, 0, tensor)
     copyInto(computed, value)
   }
   storage.writer = null
@@ -80,15 +88,16 @@ export function takeResults(
     let fresh = source.realize()
     const canMove = !taken.has(fresh) && isAllOf(fresh, source) && isAllOf(storage, target)
     if (oldData?.isNeeded(storage) !== true) {
-      // Data that is not here yet cannot be copied.
-      if (fresh.lateData === null || !canMove) return copyInto(source, target)
+      // Data that is not here yet cannot be copied; what stays on a device can, there.
+      if (fresh.lateData === null || fresh.onDevice !== null || !canMove) return copyInto(source, target)
       taken.add(fresh)
       storage.moveTo(fresh)
       return undefined
     }
     if (!canMove) {
-      fresh = Storage.allocate(storage.nbytes)
-      fresh.writeBytes(storage.readBytes())
+      fresh = memoryBeside(target, storage.nbytes)
+      const whole = (memory: Storage): Tensor => new Tensor([storage.nbytes / dtypeInfo[target.dtype].size], target.dtype, memory)
+      copyInto(whole(storage), whole(fresh))
       copyInto(source, new Tensor(target.sizes, target.dtype, fresh, target.steps, target.offset, target))
     }
     // The program's storage takes the new data; what needs the old data keeps the old memory.

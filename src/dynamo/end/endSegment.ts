@@ -117,7 +117,8 @@ function mayFail(segment: Segment, { operator, args }: Step): boolean {
   if (indices === null) return false
   const arg = args[schema.args.findIndex(({ name }) => name === indices.argument)]
   const storage = arg?.kind === 'slot' ? (segment.lazies[arg.slot]?.storage ?? null) : null
-  return storage !== null && (storage.writer === segment || segment.writes.has(storage))
+  // On a device nothing stops in between: what is wrong is thrown by reads of the results.
+  return storage !== null && storage.device === 'cpu' && (storage.writer === segment || segment.writes.has(storage))
 }
 
 /** What a segment overwrites, from which values of earlier segments may still be computed. */

@@ -16,10 +16,11 @@ export type BreakCause = Pick<BreakReason, 'code' | 'reason'>
 const cause = (code: string, reason: string): BreakCause => ({ code, reason })
 
 export const breakCauses: Readonly<
-  Record<'read' | 'indices' | 'rejectsData' | 'dataShape' | 'window' | 'sharedMemory' | 'viewChange' | 'standIn' | 'graphBreak', BreakCause>
+  Record<'read' | 'indices' | 'move' | 'rejectsData' | 'dataShape' | 'window' | 'sharedMemory' | 'viewChange' | 'standIn' | 'graphBreak', BreakCause>
 > = {
   read: cause('read', 'the value of a tensor is read (item(), toArray(), printing)'),
   indices: cause('indices', 'indices that the graph computes are checked'),
+  move: cause('move', 'a tensor is copied from one device to another'),
   rejectsData: cause('rejectsData', 'an operator that rejects some data is computed where it is called'),
   dataShape: cause('dataShape', 'the shape of a result depends on data'),
   window: cause('window', 'as_strided sees memory beyond its argument'),

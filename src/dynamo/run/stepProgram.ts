@@ -1,6 +1,6 @@
 // A graph with sizes, as eager kernels run it: its recorded steps one after the other, without the checks of the functions that the graph's code would call, since the walk has made them. It holds no shapes, so it is
 // for any sizes. A graph that comes again gets kernels for any sizes in the place of several steps each.
-import { observed } from '../../dispatch/index.ts'
+import { devices, observed } from '../../dispatch/index.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import type { CompiledCode } from '../../aot/index.ts'
 import { config } from '../../config.ts'
@@ -100,7 +100,8 @@ class StepProgram {
     this.#inputSlots = inputSlots
     this.#fuse = fuse
     this.#sized = sizedInputs(end, inputSlots)
-    this.#hasPlans = mayHavePlan(steps)
+    // A plan is of launches in the program's memory.
+    this.#hasPlans = devices.here === 'cpu' && mayHavePlan(steps)
     const instructions = steps.map(instructionOf)
     this.#eagerly = this.#runnerOf(instructions)
     this.#unfused = this.#withPlans(instructions, this.#eagerly)

@@ -4,7 +4,7 @@
 // Tensors are known by slots. What the segment knows of their memory it notes on the storage: the slot that holds its current value, whether several tensors share it (a view was
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
 import { upcomingSeq } from '../../autograd/index.ts'
-import { dispatchState, isArgList, markView, numberKind, withoutModes } from '../../dispatch/index.ts'
+import { devices, dispatchState, isArgList, markView, numberKind, withoutModes } from '../../dispatch/index.ts'
 import type { Arg, OpDef, Result, ResultSpec } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { agreesAtOperator, metStateOf } from '../../guards/index.ts'
@@ -325,7 +325,7 @@ export class Segment implements Writer {
   }
 
   #newLazy(like: Tensor, slot: number): Tensor {
-    const storage = Storage.deferred(like.numel * dtypeInfo[like.dtype].size, this)
+    const storage = Storage.deferred(like.numel * dtypeInfo[like.dtype].size, this, devices.here)
     storage.captureStamp = this.stamp
     storage.captureSlot = slot
     return new Tensor(like.sizes, like.dtype, storage, undefined, undefined, like)

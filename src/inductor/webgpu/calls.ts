@@ -1,11 +1,11 @@
 // A plan as a program that computes in the memory of tensors on the GPU: each call says where its inputs and results lie.
 import { present } from '../../errors/index.ts'
-import type { CallRequest, DeviceRequest } from '../../gpu/requests.ts'
+import type { Engine } from '../../gpu/engine.ts'
 import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer } from '../ir.ts'
 import { throwIfFound } from './deviceGraph.ts'
-import { DeviceMemory } from './memory.ts'
+import { DeviceMemory, newFate, overFate } from './memory.ts'
 import type { Fate, Heap } from './memory.ts'
 import type { DevicePlan } from './plan.ts'
 import { nextProgram } from './programs.ts'
@@ -18,103 +18,109 @@ export interface Placed {
 }
 
 /** The place of a tensor's first element. Throws what is wrong with its memory. */
-export function placeOf({ storage, offset }: Tensor): Placed {
-  const memory = storage?.onDevice
+export function placeOf(tensor: Tensor): Placed {
+  const memory = tensor.realize().onDevice
   if (!(memory instanceof DeviceMemory)) throw new TypeError('the tensor is not on the GPU')
   memory.check()
-  return { memory, start: memory.start + offset * wordsPer(memory.dtype) }
+  return { memory, start: memory.start + tensor.offset * wordsPer(memory.dtype) }
 }
+
+/** Programs that the program has dropped are dropped by the thread of the GPU, too. */
+const dropped = new FinalizationRegistry<{ readonly engine: Engine; readonly program: number }>(({ engine, program }) => {
+  if (!engine.isClosed) engine.post({ kind: 'release', program }, () => undefined)
+})
 
 /** A program on the memory of tensors. */
 export class HeapProgram {
   readonly plan: DevicePlan
   readonly #program = nextProgram()
+  /** What the uniforms of all dispatches hold, and where those of each begin. */
+  readonly #words: Uint32Array<ArrayBuffer>
+  readonly #starts: readonly number[]
   #heap: Heap | null = null
-  #creation: Fate = { error: null, from: [] }
+  #creation: Fate = overFate()
 
   constructor(plan: DevicePlan) {
     this.plan = plan
+    const starts: number[] = []
+    let end = 0
+    for (const { words } of plan.dispatches) {
+      starts.push(end)
+      end += words.length
+    }
+    this.#starts = starts
+    this.#words = new Uint32Array(end)
+    plan.dispatches.forEach(({ words }, i) => this.#words.set(words, starts[i]))
   }
 
   /**
-   * Runs the plan; the inputs are one for each placeholder: a place, or a number. Returns the memory of the results. Throws what an index that is out of range throws, where the program can wait for
-   * it; elsewhere reads of the results, and of `written`, an input that it writes to, throw it, as they throw everything else that goes wrong.
+   * Runs the plan; the inputs are one for each placeholder: a place, or a number. Returns the memory of the results. What goes wrong, an index that is out of range too, is thrown by reads of the results
+   * and of `written`, the inputs that it writes to.
    */
   run(
     heap: Heap,
     inputs: readonly (Placed | number)[],
     outs: readonly Buffer[],
-    written: DeviceMemory | null = null,
+    written: readonly DeviceMemory[] = [],
   ): ReadonlyMap<Buffer, DeviceMemory> {
-    const { graph } = this.plan
+    const { graph, words, checks, dispatches } = this.plan
     if (this.#heap !== heap) this.#create(heap)
-    const from = inputs.flatMap((input) => (typeof input === 'number' ? [] : [input.memory.fate]))
-    const fate: Fate = { error: null, from: [...new Set([this.#creation, ...from])] }
-    const made = new Map(outs.map((buffer) => [buffer, new DeviceMemory(heap, buffer.dtype, buffer.numel, fate)]))
+    const fate = newFate([this.#creation, ...inputs.flatMap((input) => (typeof input === 'number' ? [] : [input.memory.fate]))])
+    const take = (buffer: Buffer): DeviceMemory => new DeviceMemory(heap, buffer.dtype, buffer.numel, fate)
+    const made = new Map(outs.map((buffer) => [buffer, take(buffer)]))
+    const found = checks.map((check) => take(check.found))
     const starts = new Map([...made].map(([buffer, memory]) => [buffer, memory.start]))
+    checks.forEach((check, i) => starts.set(check.found, present(found[i], 'what is found').start))
     graph.inputs.forEach((buffer, i) => {
       const input = inputs[i]
       if (buffer !== null && typeof input === 'object') starts.set(buffer, input.start)
     })
-    if (written !== null) written.fate = fate
-    const { words } = this.plan
+    for (const memory of written) memory.fate = fate
+    if (dispatches.length === 0) {
+      heap.end(fate, null)
+      return made
+    }
     const own = words === 0 ? null : new DeviceMemory(heap, 'int32', words, fate)
-    this.#ask(heap, this.#request(heap, inputs, starts, own?.start ?? 0), fate)
+    const uniforms = this.#uniforms(inputs, starts, own?.start ?? 0)
+    heap.post({ kind: 'call', heap: heap.memory, program: this.#program, uniforms }, fate)
     // What is asked for later writes there later.
     own?.free()
+    if (found.length > 0)
+      heap.check({
+        fate,
+        found,
+        look: (read) => checks.forEach((check, i) => throwIfFound(check, present(read[i], 'what was found of indices'))),
+      })
     return made
+  }
+
+  /** Has the GPU forget it. */
+  release(): void {
+    if (this.#heap !== null && !this.#heap.engine.isClosed) this.#heap.engine.post({ kind: 'release', program: this.#program }, () => undefined)
+    dropped.unregister(this)
+    this.#heap = null
   }
 
   #create(heap: Heap): void {
     const { dispatches } = this.plan
+    dropped.unregister(this)
+    dropped.register(this, { engine: heap.engine, program: this.#program }, this)
     this.#heap = heap
-    this.#creation = { error: null, from: [] }
+    this.#creation = newFate()
     heap.post({ kind: 'create', program: this.#program, dispatches, words: 0, onHeap: { ...heap.memory, words: 0 } }, this.#creation)
   }
 
-  #request(heap: Heap, inputs: readonly (Placed | number)[], starts: ReadonlyMap<Buffer, number>, own: number): CallRequest {
-    const { dispatches, memories, numbers, checks, places } = this.plan
-    const uniforms = dispatches.map(({ words }) => words.slice())
+  #uniforms(inputs: readonly (Placed | number)[], starts: ReadonlyMap<Buffer, number>, own: number): Uint32Array<ArrayBuffer> {
+    const { memories, numbers, places } = this.plan
+    const uniforms = this.#words.slice()
     for (const { dispatch, at, buffer, start } of memories) {
       const first = buffer === null ? own : (starts.get(buffer) ?? own + present(places.get(buffer), `the place of ${buffer.name}`))
-      present(uniforms[dispatch], 'uniforms')[at] = first + start
+      uniforms[(this.#starts[dispatch] ?? 0) + at] = first + start
     }
     for (const { placeholder, dispatch, at, dtype } of numbers)
       numberWords(Number(inputs[placeholder]), dtype).forEach((bits, half) => {
-        present(uniforms[dispatch], 'uniforms')[at + half] = bits
+        uniforms[(this.#starts[dispatch] ?? 0) + at + half] = bits
       })
-    const reads = checks.map(({ found }) => ({ start: own + present(places.get(found), 'what is found'), length: 2 * found.numel }))
-    return { kind: 'call', heap: heap.memory, program: this.#program, uniforms, from: 0, to: dispatches.length, reads }
-  }
-
-  #ask(heap: Heap, request: CallRequest, fate: Fate): void {
-    if (request.to === 0) return
-    if (this.plan.checks.length === 0) heap.post(request, fate)
-    else if (heap.engine.canWait) this.#askNow(heap, request, fate)
-    else
-      heap.engine.ask(request).then(
-        ({ words }) => heap.end(fate, this.#found(words)),
-        (error: unknown) => heap.end(fate, error),
-      )
-  }
-
-  #askNow(heap: Heap, request: DeviceRequest, fate: Fate): void {
-    try {
-      const { words } = heap.engine.askNow(request)
-      heap.end(fate, null)
-      this.plan.checks.forEach((check, i) => throwIfFound(check, present(words[i], 'what was found of indices')))
-    } catch (error) {
-      heap.end(fate, error)
-      throw fate.error
-    }
-  }
-
-  #found(words: readonly Uint32Array<ArrayBuffer>[]): unknown {
-    try {
-      this.plan.checks.forEach((check, i) => throwIfFound(check, present(words[i], 'what was found of indices')))
-      return null
-    } catch (error) {
-      return error
-    }
+    return uniforms
   }
 }

@@ -1,8 +1,9 @@
 // Tensors with device 'webgpu': how they get there and back, and who computes with them.
-import { decomposed, dispatch, isArgList, isOnDevice, runKernel } from '../../dispatch/index.ts'
+import { decomposed, devices, dispatch, isArgList, isOnDevice, runKernel, withDevice } from '../../dispatch/index.ts'
 import type { Arg, DeviceOperators, OpDef, Result } from '../../dispatch/index.ts'
 import { ArgumentError, InternalError, UnsupportedError } from '../../errors/index.ts'
 import { engineNow } from '../../gpu/engine.ts'
+import { DeviceReadError } from '../../gpu/errors.ts'
 import { dtypeInfo, isComplexDType } from '../../kernels/index.ts'
 import type { Block } from '../../kernels/index.ts'
 import { clone, defineCustomOp, toCopy } from '../../ops/index.ts'
@@ -11,22 +12,9 @@ import type { OpFunction } from '../../ops/index.ts'
 import { Storage, Tensor } from '../../tensor/index.ts'
 import type { Device } from '../../tensor/index.ts'
 import { placeOf } from './calls.ts'
-import { runPlanned, writeOnDevice } from './eager.ts'
-import { DeviceMemory, heapNow } from './memory.ts'
+import { copyOnDevice, giveOnDevice, runPlanned } from './eager.ts'
+import { DeviceMemory, WAIT, heapNow, newFate, overFate } from './memory.ts'
 import { wordsOf } from './words.ts'
-
-/** Where the operators of the call that is running make tensors, if it is on the GPU. */
-let here: Device = 'cpu'
-
-function withDevice<T>(device: Device, run: () => T): T {
-  const outer = here
-  here = device
-  try {
-    return run()
-  } finally {
-    here = outer
-  }
-}
 
 /** The tensors among arguments, each with the name of its argument. */
 function tensorsIn(op: OpDef, args: readonly Arg[]): readonly (readonly [string, Tensor])[] {
@@ -50,7 +38,7 @@ function uploaded(tensor: Tensor): Tensor {
     throw new UnsupportedError(`webgpu has no ${dtype}: convert the tensor first, as in x.to('float32').to('webgpu').`)
   const source = tensor.contiguousLayout ? tensor : withDevice('cpu', () => clone(tensor))
   const heap = heapNow()
-  const fate = { error: null, from: [] }
+  const fate = tensor.numel > 0 ? newFate() : overFate()
   const memory = new DeviceMemory(heap, dtype, tensor.numel, fate)
   if (tensor.numel > 0) heap.post({ kind: 'write', heap: heap.memory, start: memory.start, words: wordsOf(source, tensor.numel) }, fate)
   return new Tensor(tensor.sizes, dtype, Storage.late(tensor.numel * dtypeInfo[dtype].size, memory))
@@ -84,7 +72,8 @@ function laterCopy(memory: DeviceMemory, copy: (bytes: Uint8Array) => Storage): 
   )
   const take = (): Block => {
     if (failure !== null) throw failure.error
-    return block ?? memory.take()
+    if (block === null) throw new DeviceReadError(WAIT)
+    return block
   }
   const arrive = async (): Promise<void> => {
     await ended
@@ -180,28 +169,36 @@ function inPlace(op: OpDef, pure: OpDef, args: readonly Arg[]): Result {
   const computed = functional(pure, args)
   const result = computed instanceof Tensor && computed.dtype !== self.dtype ? functional(toCopy.op, [computed, self.dtype]) : computed
   if (!(result instanceof Tensor)) throw new InternalError(`${op.qualname} has several results`)
-  writeOnDevice(result, self)
+  giveOnDevice(result, self)
   self.realize().version++
   return self
 }
 
 /** What runs operators on tensors of the GPU. */
 export const deviceOperators: DeviceOperators = {
-  begins: (args) => here === 'cpu' && args.some(isOnDevice),
+  begins: (args) => devices.here === 'cpu' && args.some(isOnDevice),
   within(op, args, asIs) {
     checkDevices(op, args)
     return withDevice('webgpu', () => dispatch(op, args, asIs))
   },
-  forGradients: (grads, derivative) => (here === 'cpu' && grads.some(isOnDevice) ? withDevice('webgpu', derivative) : derivative()),
+  forGradients: (grads, derivative) => (devices.here === 'cpu' && grads.some(isOnDevice) ? withDevice('webgpu', derivative) : derivative()),
   run(op, args) {
     if (op === toDevice.op) return null
-    if (!args.some(isOnDevice)) return here === 'cpu' || tensorsIn(op, args).length > 0 ? null : onCopies(op, args)
+    if (!args.some(isOnDevice)) return devices.here === 'cpu' || tensorsIn(op, args).length > 0 ? null : onCopies(op, args)
     const { kernel, decompose, functional: pure } = op
     if (pure !== null) return inPlace(op, pure, args)
     if (op.tags.has('view') && kernel !== null) return view(op, kernel, args)
     return kernel === null && decompose !== null ? null : functional(op, args)
   },
   move,
+  crosses(op, args) {
+    if (op === toDevice.op) return true
+    const [self, other] = args
+    if (op.functional === null || !(self instanceof Tensor)) return false
+    return self.device === 'cpu' ? args.some(isOnDevice) : ACROSS.has(op.qualname) && other instanceof Tensor && other.device === 'cpu'
+  },
+  allocate: (dtype, numel) => Storage.late(numel * dtypeInfo[dtype].size, new DeviceMemory(heapNow(), dtype, numel, overFate())),
+  copy: copyOnDevice,
 }
 
 /** A view: the same memory in another layout. */

@@ -12,6 +12,7 @@ import type { Buffer, BufferView } from '../ir.ts'
 import { HeapProgram, placeOf } from './calls.ts'
 import type { Placed } from './calls.ts'
 import { heapNow } from './memory.ts'
+import type { DeviceMemory } from './memory.ts'
 import { planCopy, planGraph } from './plan.ts'
 
 /** What became of planning a call. */
@@ -85,7 +86,7 @@ function planAs(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boole
   dispatchState.autocast = null
   try {
     const gm = graphOf(op, args, numbers, copied)
-    return { program: new HeapProgram(planGraph(gm, inputsOf(op, args, numbers).map(specOf), 'error', true)) }
+    return { program: new HeapProgram(planGraph(gm, inputsOf(op, args, numbers).map(specOf), 'error', new Map())) }
   } catch (error) {
     if (error instanceof UnsupportedError) return { refused: error }
     // Some operators look at their numbers.
@@ -132,7 +133,8 @@ export function runPlanned(op: OpDef, args: readonly Arg[]): Result {
   return op.schema.returns.length === 1 && results.length === 1 && only !== undefined ? only : results
 }
 
-function tensorOf(
+/** A result: a view of new memory, or of an input. */
+export function tensorOf(
   { buffer, shape, strides, offset, dtype }: BufferView,
   storages: ReadonlyMap<Buffer, Storage>,
   inputs: readonly (Tensor | number)[],
@@ -146,18 +148,26 @@ function tensorOf(
   return new Tensor(shape, dtype, source.realize(), strides, source.offset + offset)
 }
 
-/** Writes the elements of `source` to `target`, a tensor of the same shape and dtype: both are on the GPU. */
-export function writeOnDevice(source: Tensor, target: Tensor): void {
+/** The tensor's memory, if the tensor has all of it in order; otherwise null. */
+function wholeOf(tensor: Tensor): DeviceMemory | null {
+  const { memory } = placeOf(tensor)
+  return tensor.contiguousLayout && tensor.offset === 0 && tensor.numel === memory.numel ? memory : null
+}
+
+/** Writes the elements of `source`, a result that nothing else has, to `target`, a tensor of the same shape and dtype: both are on the GPU. Where it can, it gives its memory away. */
+export function giveOnDevice(source: Tensor, target: Tensor): void {
   const storage = target.realize()
-  const { memory } = placeOf(target)
-  const other = source.realize()
-  const isWhole = (tensor: Tensor, numel: number): boolean => tensor.contiguousLayout && tensor.offset === 0 && tensor.numel === numel
-  // A result that nothing else has gives its memory away.
-  if (isWhole(target, memory.numel) && isWhole(source, placeOf(source).memory.numel) && source.viewBase === null && other !== storage) {
-    const { memory: result } = placeOf(source)
-    storage.replaceLate(result)
-    memory.free()
-  } else if (target.numel > 0) {
+  const [given, old] = [wholeOf(source), wholeOf(target)]
+  if (given === null || old === null || source.viewBase !== null || source.realize() === storage) return copyOnDevice(source, target)
+  storage.replaceLate(given)
+  old.free()
+  storage.noteWrite()
+}
+
+/** Writes the elements of `source` to `target`, a tensor of the same shape and dtype: both are on the GPU. */
+export function copyOnDevice(source: Tensor, target: Tensor): void {
+  const storage = target.realize()
+  if (target.numel > 0) {
     const key = `${layoutText(source)} ${layoutText(target)}`
     let program = copies.get(key)
     if (program === undefined) {
@@ -173,7 +183,7 @@ export function writeOnDevice(source: Tensor, target: Tensor): void {
       program = new HeapProgram(planCopy(from, buffer('to', 1, target), target.strides))
       copies.set(key, program)
     }
-    program.run(heapNow(), [placeOf(source), placeOf(target)], [], memory)
+    program.run(heapNow(), [placeOf(source), placeOf(target)], [], [placeOf(target).memory])
   }
   storage.noteWrite()
 }

@@ -20,8 +20,49 @@ const COLLECT = 2 ** 24
 export interface Fate {
   /** What went wrong; null while nothing has. */
   error: unknown
-  /** What it depends on, until it is known how it ended. */
+  /** What it depends on, as far as it is not known how that ended. */
   from: readonly Fate[]
+  /** Whether it is known how it ended. */
+  isOver: boolean
+}
+
+/** The fate of something that the GPU is asked for, which depends on others. */
+export const newFate = (from: readonly Fate[] = []): Fate => ({
+  error: null,
+  from: [...new Set(from)].filter(({ isOver, error }) => !isOver || error !== null),
+  isOver: false,
+})
+
+/** The fate of something that the GPU is not asked for. */
+export const overFate = (): Fate => ({ error: null, from: [], isOver: true })
+
+/** What the GPU has found of indices, and the program has not looked at yet. */
+export interface Unchecked {
+  readonly fate: Fate
+  readonly found: readonly DeviceMemory[]
+  /** Throws what an index that is out of range throws. */
+  readonly look: (words: readonly Uint32Array<ArrayBuffer>[]) => void
+}
+
+/** After that many calls the program looks at what was found, if nothing else was read. */
+const UNCHECKED = 64
+
+/** A look at what was found. */
+interface Looking {
+  readonly reads: readonly WordRange[]
+  readonly look: (words: readonly Uint32Array<ArrayBuffer>[]) => void
+  /** They could not be read. */
+  readonly fail: (error: unknown) => void
+}
+
+/** What a function throws; null if it does not. */
+function thrownBy(fn: () => void): unknown {
+  try {
+    fn()
+    return null
+  } catch (error) {
+    return error
+  }
 }
 
 /** Words that are free. */
@@ -43,6 +84,11 @@ export class Heap {
   #inUse = 0
   #collectAbove = COLLECT
   #lost: DeviceLostError | null = null
+  /** In the order of the calls. */
+  #unchecked: Unchecked[] = []
+  readonly #beingChecked = new Set<Fate>()
+  /** What has ended, but depends on something that has not; in order. */
+  #waiting: Fate[] = []
 
   constructor(engine: Engine, bytes: number) {
     this.engine = engine
@@ -70,7 +116,60 @@ export class Heap {
   end(fate: Fate, error: unknown): void {
     if (error instanceof DeviceLostError) this.#lost ??= error
     fate.error ??= fate.from.find((one) => one.error !== null)?.error ?? error
-    fate.from = []
+    if (!this.#closes(fate)) this.#waiting.push(fate)
+  }
+
+  /** Whether it is known by now how something that was asked for has ended. */
+  #closes(fate: Fate): boolean {
+    fate.error ??= fate.from.find((one) => one.error !== null)?.error ?? null
+    fate.from = fate.from.filter(({ isOver }) => !isOver)
+    fate.isOver = fate.error !== null || (fate.from.length === 0 && !this.#beingChecked.has(fate))
+    if (fate.isOver) fate.from = []
+    return fate.isOver
+  }
+
+  /** The GPU was asked to look at indices: what it finds is read with the next tensor that is read. */
+  check(unchecked: Unchecked): void {
+    this.#beingChecked.add(unchecked.fate)
+    this.#unchecked.push(unchecked)
+    if (this.#unchecked.length < UNCHECKED) return
+    const failed = (error: unknown): void => this.end(newFate(), error)
+    const looking = this.looking()
+    const request: DeviceRequest = { kind: 'read', heap: this.memory, reads: looking.reads }
+    if (!this.engine.canWait)
+      this.engine.ask(request).then(
+        ({ words }) => looking.look(words),
+        (error: unknown) => looking.fail(error),
+      )
+    else
+      try {
+        looking.look(this.engine.askNow(request).words)
+      } catch (error) {
+        looking.fail(error)
+        failed(error)
+      }
+  }
+
+  /** What was found of indices and not looked at yet: which words are to be read, and what to do with them. */
+  looking(): Looking {
+    const taken = this.#unchecked
+    this.#unchecked = []
+    const reads = taken.flatMap(({ found }) => found.map((memory) => memory.range))
+    const settle = (errorOf: (one: Unchecked) => unknown): void => {
+      // The list is emptied, so that only the first of what is said of it counts.
+      for (const one of taken.splice(0)) {
+        one.fate.error ??= errorOf(one)
+        this.#beingChecked.delete(one.fate)
+        for (const memory of one.found) memory.free()
+      }
+      this.#waiting = this.#waiting.filter((fate) => !this.#closes(fate))
+    }
+    let at = 0
+    return {
+      reads,
+      look: (words) => settle(({ found, look }) => thrownBy(() => look(words.slice(at, (at += found.length))))),
+      fail: (error) => settle(() => error),
+    }
   }
 
   /** Takes words. Throws DeviceError if there are none, even when dead tensors are given back. */
@@ -165,7 +264,8 @@ function collect(): void {
   if ('cleanupSome' in registry) registry.cleanupSome?.()
 }
 
-const WAIT =
+/** What a program does that cannot wait for a value. */
+export const WAIT =
   'A value of this tensor is on the GPU, which this thread cannot wait for: `await y.itemAsync()`, `await y.toArrayAsync()` or `await y.toTypedArrayAsync()`. In Node, init() without `thread: false` gives the GPU a thread of its own, for which the program waits.'
 
 /** The elements of a storage on the GPU. */
@@ -197,6 +297,11 @@ export class DeviceMemory implements LateData, DeviceData {
     return this
   }
 
+  /** Its words. */
+  get range(): WordRange {
+    return { start: this.start, length: this.numel * wordsPer(this.dtype) }
+  }
+
   /** Whether the program can read it. */
   get isHere(): boolean {
     return this.heap.engine.canWait
@@ -213,14 +318,21 @@ export class DeviceMemory implements LateData, DeviceData {
   }
 
   read(start = 0, end = this.numel * dtypeInfo[this.dtype].size): Uint8Array<ArrayBuffer> {
-    const { engine } = this.heap
+    const { engine, memory } = this.heap
     this.check()
     if (!engine.canWait) throw new DeviceReadError(WAIT)
     const { reads, bytes } = this.#reading(start, end)
-    const answer =
-      reads.length === 0 ? new Uint32Array(0) : this.#heard(() => engine.askNow({ kind: 'read', heap: this.heap.memory, reads }).words[0])
-    this.check()
-    return bytes(answer)
+    if (reads.length === 0) return bytes(undefined)
+    const looking = this.heap.looking()
+    try {
+      const { words } = engine.askNow({ kind: 'read', heap: memory, reads: [...reads, ...looking.reads] })
+      looking.look(words.slice(1))
+      this.check()
+      return bytes(words[0])
+    } catch (error) {
+      this.#failed(looking, error)
+      throw error
+    }
   }
 
   async readLater(): Promise<Uint8Array<ArrayBuffer>> {
@@ -228,23 +340,23 @@ export class DeviceMemory implements LateData, DeviceData {
     const { engine, memory } = this.heap
     const { reads, bytes } = this.#reading(0, this.numel * dtypeInfo[this.dtype].size)
     if (reads.length === 0) return bytes(undefined)
+    const { fate } = this
+    const looking = this.heap.looking()
     try {
-      const { words } = await engine.ask({ kind: 'read', heap: memory, reads })
-      this.check()
+      const { words } = await engine.ask({ kind: 'read', heap: memory, reads: [...reads, ...looking.reads] })
+      looking.look(words.slice(1))
+      if (fate.error !== null) throw fate.error
       return bytes(words[0])
     } catch (error) {
-      this.heap.end({ error: null, from: [] }, error)
+      this.#failed(looking, error)
       throw error
     }
   }
 
-  #heard<T>(ask: () => T): T {
-    try {
-      return ask()
-    } catch (error) {
-      this.heap.end({ error: null, from: [] }, error)
-      throw error
-    }
+  /** A read has failed. */
+  #failed(looking: Looking, error: unknown): void {
+    looking.fail(error)
+    this.heap.end(newFate(), error)
   }
 
   #reading(

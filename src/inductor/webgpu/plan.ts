@@ -8,8 +8,9 @@ import type { Grid } from '../../kernels/index.ts'
 import { emitGrid, wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import type { Shader } from '../../kernels/wgsl/emitGrid.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
+import { costOf } from '../cost.ts'
 import { emitGroup } from '../emit/kernels.ts'
-import type { EmittedGroup } from '../emit/kernels.ts'
+import type { EmittedGroup, KernelReport } from '../emit/kernels.ts'
 import { loopGrid } from '../emit/loops.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Operand } from '../emit/operands.ts'
@@ -18,6 +19,7 @@ import { nodesOf } from '../groups.ts'
 import type { Group } from '../groups.ts'
 import { outputsOf, returnedBuffers, withoutDeadNodes } from '../ir.ts'
 import type { Buffer, BufferView, ExternNode, IrGraph } from '../ir.ts'
+import { nth } from '../known.ts'
 import { lower } from '../lowering.ts'
 import { lifetimesOf } from '../memoryPlan.ts'
 import { placeBuffers } from '../placement.ts'
@@ -75,7 +77,15 @@ export interface DevicePlan {
   /** The step that computes each buffer. */
   readonly writers: ReadonlyMap<Buffer, number>
   readonly words: number
+  /** The groups of graph nodes that it computes together. */
+  readonly groups: readonly PlannedGroup[]
+  /** The results that lie in the memory of inputs, with their positions; and the outputs that these are. */
+  readonly inPlace: ReadonlyMap<Buffer, number>
+  readonly outputsInPlace: ReadonlySet<number>
 }
+
+/** A group of graph nodes, for reports. */
+export type PlannedGroup = Omit<KernelReport, 'engine'>
 
 /** Buffers begin at multiples of this many words. */
 const ALIGN = 64
@@ -88,11 +98,20 @@ export function planCopy(from: BufferView, to: Buffer, strides: readonly number[
   return planner.plan([copied('copy', from, to, strides, 0)])
 }
 
-/** Plans a functional graph. Throws UnsupportedError, which names the node, for what has no shader code unless `fallback` is `'wasm'`. */
-export function planGraph(gm: GraphModule, specs: readonly (TensorSpec | number)[], fallback: 'error' | 'wasm', onHeap = false): DevicePlan {
+/**
+ * Plans a functional graph; with `writeBacks`, for tensors that stay on the GPU: the outputs that are written to an input, and which. Throws UnsupportedError, which names the node, for what has no
+ * shader code unless `fallback` is `'wasm'`.
+ */
+export function planGraph(
+  gm: GraphModule,
+  specs: readonly (TensorSpec | number)[],
+  fallback: 'error' | 'wasm',
+  writeBacks: ReadonlyMap<number, number> | null = null,
+): DevicePlan {
   const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
   const groups = schedule(graph, null)
-  return new Planner({ graph, groups, placement: placeBuffers(graph, groups, new Map(), specs), fallback, lines: linesOf(gm), onHeap }).plan()
+  const placement = placeBuffers(graph, groups, writeBacks ?? new Map(), specs)
+  return new Planner({ graph, groups, placement, fallback, lines: linesOf(gm), onHeap: writeBacks !== null }).plan()
 }
 
 /** The line of the program that each node comes from, where it is known. */
@@ -130,6 +149,7 @@ class Planner {
   readonly #places = new Map<Buffer, number>()
   readonly #extents: ReadonlyMap<Buffer, number>
   readonly #writers = new Map<Buffer, number>()
+  readonly #reports: PlannedGroup[] = []
   #words = 0
 
   constructor({ graph, groups, placement, fallback, lines, onHeap }: Given) {
@@ -146,7 +166,10 @@ class Planner {
     this.#placeAll()
     for (const grid of grids) this.#dispatch(grid, [])
     this.#groups.forEach((group, i) => {
-      this.#add(`k${i}_${nodesOf(group)[0]?.op ?? 'none'}`, group)
+      const first = this.#dispatches.length
+      const name = `k${i}_${nodesOf(group)[0]?.op ?? 'none'}`
+      this.#add(name, group)
+      this.#report(name, group, this.#dispatches.slice(first))
       for (const node of nodesOf(group)) for (const buffer of outputsOf(node)) this.#writers.set(buffer, this.#steps.length - 1)
     })
     return {
@@ -157,9 +180,25 @@ class Planner {
         steps: this.#steps,
         checks: this.#checks,
         memories: this.#memories,
+        groups: this.#reports,
+        inPlace: this.#placement.inPlace,
+        outputsInPlace: this.#placement.outputsInPlace,
       },
       ...{ places: this.#places, extents: this.#extents, writers: this.#writers, words: this.#words },
     }
+  }
+
+  #report(name: string, group: Group, dispatches: readonly Dispatch[]): void {
+    const nodes = nodesOf(group)
+    const stored = nodes.flatMap(outputsOf).filter((buffer) => group.kind === 'extern' || this.#placement.stored.has(buffer))
+    this.#reports.push({
+      name,
+      kind: group.kind,
+      ops: nodes.map(({ op }) => op),
+      origins: [...new Set(nodes.map(({ origin }) => origin))],
+      text: dispatches.map(({ code }) => code).join('\n'),
+      ...costOf(group, new Set(stored)),
+    })
   }
 
   /** Temporaries share memory where their lifetimes allow it; inputs, results and what WebAssembly computes have their own. */
@@ -217,7 +256,8 @@ class Planner {
     const found: Buffer = { name: `${name}_found`, shape: [parts, 2], dtype: 'int64', numel: 2 * parts, input: -1, producer: null }
     const all = checked === null || parts === 0 ? grids : [checkGrid(`${name}_check`, checked.indices, checked, found), ...grids]
     if (all.some(({ grid }) => whyNot(grid) !== null)) return false
-    if (parts > 0) this.#places.set(found, this.#reserve(2 * found.numel))
+    // Where tensors stay on the GPU, what is found does too.
+    if (parts > 0) this.#places.set(found, this.#onHeap ? 0 : this.#reserve(2 * found.numel))
     for (const grid of all) this.#dispatch(grid, nodes)
     if (checked !== null && parts > 0) this.#checks.push({ step: this.#steps.length - 1, node, checked, found })
     return true
@@ -264,8 +304,10 @@ class Planner {
           const operand = operands[grid.params.indexOf(memory)]
           if (operand?.kind === 'buffer') {
             const start = operand.offset * wordsPer(operand.buffer.dtype)
-            words[at] = (this.#places.get(operand.buffer) ?? 0) + start
-            this.#memories.push({ dispatch: this.#dispatches.length, at, buffer: operand.buffer, start })
+            const held = this.#placement.inPlace.get(operand.buffer)
+            const buffer = held === undefined ? operand.buffer : nth(this.#graph.inputs, held)
+            words[at] = (buffer === null ? 0 : (this.#places.get(buffer) ?? 0)) + start
+            this.#memories.push({ dispatch: this.#dispatches.length, at, buffer, start })
           }
         }
       } else if (word.kind === 'number' && word.param.kind === 'scalar' && word.half === 0) {

@@ -1,5 +1,5 @@
 // A call of an operator, as a function or as a method: an argument that overrides takes it over; otherwise the arguments are normalized and dispatched.
-import { checkDevice, dispatch, moved } from '../../dispatch/index.ts'
+import { checkDevice, devices, dispatch, dispatchState, moved, withDevice } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { OVERRIDE, findOverride, isPlainObject } from '../../protocol/index.ts'
 import type { OverrideKind } from '../../protocol/index.ts'
@@ -23,6 +23,9 @@ function placedCall(op: OpDef, args: readonly unknown[]): { readonly args: unkno
   const { device, ...rest } = options
   return { args: [...args.slice(0, -1), rest], device: checkDevice(op.qualname, device) }
 }
+
+/** Whether a capture notes that tensors are made on a device. */
+const isCaptured = (device: Device): boolean => device !== 'cpu' && devices.operators !== null && dispatchState.mode?.knowsDevices === true
 
 /** What an operator has made, on a device: a leaf, as it is. */
 function madeOn(op: OpDef, device: Device, made: unknown): unknown {
@@ -52,6 +55,7 @@ export function callAs(op: OpDef, kind: OverrideKind, keywords = false, before?:
       return override[OVERRIDE](kind, op.fn, positional, options)
     }
     const placed = placedCall(op, args)
+    if (placed !== null && isCaptured(placed.device)) return withDevice(placed.device, () => callWith(placed.args))
     if (placed !== null) return madeOn(op, placed.device, callWith(placed.args))
     const normalized = normalize(op, args)
     before?.(...normalized)

@@ -1,4 +1,5 @@
 // Copies elements between tensors of one shape, any layouts and dtypes.
+import { devices } from '../../dispatch/index.ts'
 import { dtypeInfo, heapBytes, isComplexDType } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { parseSchema } from '../../protocol/index.ts'
@@ -43,6 +44,7 @@ function rowsOf(source: Tensor, target: Tensor): readonly number[] | null {
 
 /** Writes the elements of `source` (cast) into `target`, which has the same shape. Both are complex, or neither. */
 export function copyInto(source: Tensor, target: Tensor): void {
+  if (devices.operators !== null && target.device !== 'cpu') return devices.operators.copy(source, target)
   const rows = rowsOf(source, target)
   if (rows !== null) moveRows(source, target, rows)
   else if (isComplexDType(target.dtype)) launchPointwise(identity, [pairsOf(source)], pairsOf(target))

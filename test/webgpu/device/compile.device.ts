@@ -149,3 +149,42 @@ describe('a device that cannot be waited for, or is lost', () => {
     expect(compile((x: Tensor) => x.mul(2), { backend: 'webgpu' })(torch.ones([2])).toArray()).toEqual([2, 2])
   })
 })
+
+describe('compile on tensors that are on the GPU, where the program waits', () => {
+  test('ends a graph where a value is read, or a tensor is copied to the CPU', () => {
+    const f = (x: Tensor, y: Tensor): Tensor[] => {
+      const sum = x.add(y)
+      const scaled = sum.mul(Number(sum.sum().item()) > 0 ? 2 : 3)
+      const there = scaled.to('cpu').exp()
+      return [scaled.sub(there.to(x.device)), there]
+    }
+    const compiled = compile(f)
+    for (const sign of [1, -1]) {
+      const [x, y] = [torch.tensor([1, 2]).mul(sign), torch.tensor([3, 4])]
+      const got = compiled(x.to('webgpu'), y.to('webgpu'))
+      expect(got.map(({ device }) => device)).toEqual(['webgpu', 'cpu'])
+      f(x, y).forEach((want, i) => torch.testing.assertClose(got[i]?.cpu(), want))
+    }
+    expect(compiled.graphs().length).toBeGreaterThan(2)
+  })
+
+  test('does not wait for calls, nor for the indices that they check', () => {
+    const f = compile((weight: Tensor, at: Tensor) => torch.nn.functional.embedding(at, weight).mul(2))
+    const weight = torch.arange(6, { dtype: 'float32' }).reshape([3, 2]).to('webgpu')
+    const at = (row: number): Tensor => torch.tensor([row], { dtype: 'int64' }).to('webgpu')
+    const [good, bad] = [f(weight, at(2)), f(weight, at(3))]
+    expect(() => bad.toArray()).toThrow(/3 is out of range|index 3/)
+    expect(good.toArray()).toEqual([[8, 10]])
+    const before = stats()
+    for (let i = 0; i < 20; i++) f(weight, at(1))
+    expect(f(weight, at(0)).toArray()).toEqual([[0, 2]])
+    expect((stats()?.readbacks ?? 0) - (before?.readbacks ?? 0)).toBe(1)
+  })
+
+  test("runs operators without a shader on copies, with fallback: 'wasm'", async () => {
+    await init({ fallback: 'wasm' })
+    const f = compile((x: Tensor) => torch.linalg.qr(x.mul(2))[1].abs())
+    const x = torch.randn([3, 3])
+    torch.testing.assertClose(f(x.to('webgpu')).cpu(), torch.linalg.qr(x.mul(2))[1].abs())
+  })
+})
