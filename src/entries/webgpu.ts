@@ -1,8 +1,9 @@
 // tensorfx/webgpu: tensors and compiled graphs on the GPU. Importing it registers the backend 'webgpu' and the device 'webgpu'.
 import { registerBackend } from '../dynamo/index.ts'
+import type { Backend } from '../dynamo/index.ts'
 import { devices } from '../dispatch/index.ts'
 import { deviceOperators } from '../inductor/webgpu/device.ts'
-import { deviceCompiler } from '../inductor/pipeline.ts'
+import { deviceCompiler, writeBacksOf } from '../inductor/pipeline.ts'
 import { compileOnDevice } from '../inductor/webgpu/heapCode.ts'
 import { webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
 import { installFx } from '../install/fx.ts'
@@ -16,8 +17,11 @@ export { DeviceError, DeviceLostError, DeviceReadError } from '../gpu/errors.ts'
 export { DeviceGraph, compileGraph, webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
 export type { DeviceKernel, WebgpuCode } from '../inductor/webgpu/deviceGraph.ts'
 
+/** The backend 'webgpu': tensors that are on the GPU stay there. */
+const backend: Backend = (gm, exampleInputs) => compileOnDevice(gm, exampleInputs, writeBacksOf(gm)) ?? webgpuBackend(gm, exampleInputs)
+
 installFx()
 installTensors()
-registerBackend('webgpu', webgpuBackend, { module: 'tensorfx/webgpu', staticShapes: true })
+registerBackend('webgpu', Object.assign(backend, { compileAsync: webgpuBackend.compileAsync }), { module: 'tensorfx/webgpu', staticShapes: true })
 devices.operators = deviceOperators
 deviceCompiler.compile = compileOnDevice

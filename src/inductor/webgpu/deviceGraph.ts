@@ -14,8 +14,6 @@ import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArray } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.ts'
-import { deviceCompiler, writeBacksOf } from '../pipeline.ts'
-import type { CompiledGraph } from '../pipeline.ts'
 import { LateRun, snapshotOf } from './late.ts'
 import { planGraph } from './plan.ts'
 import type { DevicePlan, IndexCheck, PlannedStep } from './plan.ts'
@@ -364,16 +362,12 @@ export interface WebgpuCode {
 }
 
 /**
- * The backend 'webgpu' of compile. Tensors that are on the GPU stay there; those of the program's memory are copied to the GPU at each call, and results back. Where the GPU has a thread of its own, as in Node, the program waits for them; elsewhere they are
+ * Compiles a graph for the GPU, on tensors of the program's memory: inputs are copied to the GPU at each call, and results back. Where the GPU has a thread of its own, as in Node, the program waits for them; elsewhere they are
  * tensors whose data comes later (see {@link DeviceGraph.call}).
  *
  * @throws UnsupportedError and DeviceError as {@link compileGraph}; where the program does not wait, reads of the results reject with a DeviceError.
  */
-export function webgpuBackend(gm: GraphModule, exampleInputs: readonly unknown[]): WebgpuCode | CompiledGraph {
-  checkGraphModule('webgpu', gm)
-  checkArray('webgpu', 'exampleInputs', exampleInputs)
-  const onDevice = deviceCompiler.compile?.(gm, exampleInputs, writeBacksOf(gm)) ?? null
-  if (onDevice !== null) return onDevice
+export function webgpuBackend(gm: GraphModule, exampleInputs: readonly unknown[]): WebgpuCode {
   const { options } = engineNow()
   const graph = planFor('webgpu', gm, exampleInputs, options)
   return Object.assign((...inputs: readonly unknown[]) => graph.call(...inputs), { graph })

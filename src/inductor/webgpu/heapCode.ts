@@ -4,6 +4,7 @@ import { devices, isOnDevice, withDevice } from '../../dispatch/index.ts'
 import { UnsupportedError } from '../../errors/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { currentEngine, dtypeInfo } from '../../kernels/index.ts'
+import type { ComputedBy } from '../../kernels/index.ts'
 import { clone } from '../../ops/index.ts'
 import { Storage, Tensor, asTensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -108,7 +109,7 @@ class HeapCode {
   compiled(): CompiledGraph {
     const { groups, words, dispatches, outputsInPlace } = this.#plan
     const engine = currentEngine()
-    const kernels = groups.map((group) => ({ ...group, engine }))
+    const kernels = groups.map((group) => ({ ...group, engine, computedBy: (): ComputedBy => ({ engine: 'webgpu', threads: 1 }) }))
     const writtenInPlace = new Set([...outputsInPlace, ...this.#given.keys()])
     return Object.assign((...inputs: unknown[]) => this.#run(inputs), {
       ...{ kernels, source: dispatches.map(({ code }) => code).join('\n'), arenaBytes: 4 * words, writtenInPlace, stages: [] },

@@ -5,7 +5,7 @@ import type { Param, Scratch } from '../ir/loopIr.ts'
 
 /** What computes a kernel: machine code (`c`) or WebAssembly, and how many threads took part. */
 export interface ComputedBy {
-  readonly engine: EngineName | 'c'
+  readonly engine: EngineName | 'c' | 'webgpu'
   readonly threads: number
 }
 

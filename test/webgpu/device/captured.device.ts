@@ -253,6 +253,7 @@ test('kernels() lists the shaders with what they compute', () => {
   expect(f.kernels().length).toBeGreaterThan(0)
   expect(f.kernels().flatMap(({ ops }) => ops)).toContain('mul')
   expect(f.kernels()[0]?.text).toContain('@compute')
+  expect(f.kernels()[0]?.computedBy?.()).toEqual({ engine: 'webgpu', threads: 1 })
 })
 
 test('a path with sizes is right for any of them, however often they come', async () => {
