@@ -51,11 +51,21 @@ let owners = 0
 /** The first part of all keys of one owner in the caches of eager calls. */
 export const cacheKey = (): string => String(owners++)
 
-/** A function that builds the kernel for a key at the first call, and returns the same one from then on. */
-export function kernelCache<K extends readonly (string | number | boolean)[]>(build: (...key: K) => CompiledKernel): (...key: K) => CompiledKernel {
+const joined = (key: readonly unknown[]): string => key.join(' ')
+
+/** A function that builds the kernel for a key at the first call, and returns the same one from then on. `textOf` writes keys that have other parts than texts, numbers and flags. */
+export function kernelCache<K extends readonly (string | number | boolean)[]>(build: (...key: K) => CompiledKernel): (...key: K) => CompiledKernel
+export function kernelCache<K extends readonly unknown[]>(
+  build: (...key: K) => CompiledKernel,
+  textOf: (key: K) => string,
+): (...key: K) => CompiledKernel
+export function kernelCache<K extends readonly unknown[]>(
+  build: (...key: K) => CompiledKernel,
+  textOf: (key: K) => string = joined,
+): (...key: K) => CompiledKernel {
   const owner = new PerEngine(cacheKey)
   return (...key) => {
-    const text = `${owner.current} ${key.join(' ')}`
+    const text = `${owner.current} ${textOf(key)}`
     let kernel = kernelsByCall.get(text)
     if (kernel === undefined) {
       kernel = build(...key)

@@ -38,13 +38,6 @@ export function windowPair(op: string, name: string, value: unknown, least: numb
 /** Whether a stride is left to its default, the kernel size: null, or an empty list as in PyTorch. */
 export const isKernelSize = (stride: unknown): boolean => stride === null || (Array.isArray(stride) && stride.length === 0)
 
-/** The divisor of a mean that the user gave; null if it depends on the window. Throws ArgumentError, naming `op`, unless it is an integer other than 0. */
-export function fixedDivisor(op: string, divisorOverride: number | null): number | null {
-  if (divisorOverride !== null && (!Number.isInteger(divisorOverride) || divisorOverride === 0))
-    throw new ArgumentError(`${op}: divisor_override must be an integer other than 0, got ${divisorOverride}.`)
-  return divisorOverride
-}
-
 /** The size along the only dimension, from a number or a list of one. Throws ArgumentError for anything else. */
 export function windowSize(op: string, name: string, value: unknown, least: number): number {
   const size: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value

@@ -1,28 +1,16 @@
-// Pooling over lines and volumes, adaptive pooling, and pooling by powers.
+// Pooling over lines and volumes: the maximum and the mean over windows.
 import { ShapeError } from '../../../errors/index.ts'
 import { formatShape, hasNoElements } from '../../../tensor/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
-import { abs, mul, pow, sign } from '../../pointwise/arithmetic.ts'
-import { relu } from '../../pointwise/activation.ts'
 import { squeeze, unsqueeze } from '../../view/reshape.ts'
-import { avgPool2d, maxPool2d } from './pool.ts'
-import type { AvgPoolOptions } from './pool.ts'
-import {
-  adaptiveSizes,
-  adaptiveWindows,
-  maxOver,
-  meanOver,
-  sizesOf,
-  spatialSizes,
-  steppedWindows,
-  strideOf,
-  windowTable,
-  checkSpatial,
-} from './windowTables.ts'
+import { avgPool2d } from './avgPool2d.ts'
+import type { AvgPoolOptions } from './avgPool2d.ts'
+import { divisorOf } from './divisor.ts'
+import { maxPool2d } from './maxPool2d.ts'
+import { maxOver, meanOver, sizesOf, spatialSizes, steppedWindows, strideOf, windowTable, checkSpatial, single } from './windowTables.ts'
 import type { Sizes } from './windowTables.ts'
-import { fixedDivisor } from '../windows.ts'
 
 const F = 'torch.nn.functional'
 
@@ -58,14 +46,6 @@ type AvgPool3d = {
     divisorOverride?: number | null,
   ): Tensor
 }
-
-type AdaptiveMaxPool = {
-  (input: Tensor, outputSize: Sizes | readonly (number | null)[], options: true | { readonly returnIndices: true }): readonly [Tensor, Tensor]
-  (input: Tensor, outputSize: Sizes | readonly (number | null)[], options?: false | { readonly returnIndices?: false }): Tensor
-}
-
-/** One integer, for the only dimension of a line. */
-const single = (op: string, name: string, value: unknown, least: number): number => sizesOf(op, name, value, 1, least)[0] ?? 0
 
 /**
  * The maximum over windows of a line; with `returnIndices` also the position of each. PyTorch's `F.max_pool1d`.
@@ -166,7 +146,7 @@ export const avgPool3d: OpFunction<AvgPool3d> = defineOp({
   autocast: 'float32',
   decompose: (input, kernelSize, stride, padding, ceilMode, countIncludePad, divisorOverride) => {
     const op = `${F}.avg_pool3d`
-    const divisor = fixedDivisor(op, divisorOverride)
+    const divisor = divisorOf(op, countIncludePad, divisorOverride)
     const kernel = sizesOf(op, 'kernel_size', kernelSize, 3, 1)
     const axes = steppedWindows(op, input, {
       kernel,
@@ -177,172 +157,6 @@ export const avgPool3d: OpFunction<AvgPool3d> = defineOp({
     })
     const sizes = spatialSizes(op, input, 3)
     const table = windowTable(axes, sizes)
-    const counts = countIncludePad ? table.covered : table.inside
-    return meanOver(input, sizes, table, divisor === null ? counts : counts.map(() => divisor))
-  },
-})
-
-function adaptiveMean(op: string, input: Tensor, outputSize: unknown, spatial: number): Tensor {
-  const wanted = adaptiveSizes(op, input, outputSize, spatial)
-  const sizes = spatialSizes(op, input, spatial)
-  const table = windowTable(
-    sizes.map((size, d) => adaptiveWindows(size, wanted[d] ?? 1)),
-    sizes,
-  )
-  return meanOver(input, sizes, table, table.inside)
-}
-
-function adaptiveMax(op: string, input: Tensor, outputSize: unknown, spatial: number, returnIndices: boolean): Tensor | readonly Tensor[] {
-  const wanted = adaptiveSizes(op, input, outputSize, spatial)
-  const sizes = spatialSizes(op, input, spatial)
-  const axes = sizes.map((size, d) => adaptiveWindows(size, wanted[d] ?? 1))
-  const both = maxOver(input, sizes, [windowTable(axes, sizes)])
-  return returnIndices ? both : both[0]
-}
-
-/**
- * The mean over windows of a line, chosen so that there are `outputSize` of them. PyTorch's `F.adaptive_avg_pool1d`.
- *
- * Shapes: [.., L] gives [.., outputSize].
- *
- * @throws ShapeError unless the input has 2 or 3 dimensions.
- * @throws ArgumentError if an output size is not positive.
- * @example F.adaptiveAvgPool1d(torch.tensor([[1, 2, 3, 4]]), 2).toArray() // [[1.5, 3.5]]
- */
-export const adaptiveAvgPool1d: OpFunction<(input: Tensor, outputSize: Sizes) => Tensor> = defineOp({
-  schema: 'adaptive_avg_pool1d(Tensor self, any output_size) -> Tensor',
-  autocast: 'untouched',
-  namespace: 'torch.nn.functional',
-  decompose: (input, outputSize) => adaptiveMean(`${F}.adaptive_avg_pool1d`, input, outputSize, 1),
-})
-
-/**
- * The mean over windows of a volume, chosen so that the output has `outputSize`; null keeps a size. PyTorch's `F.adaptive_avg_pool3d`.
- *
- * Shapes: [.., D, H, W] gives [.., d, h, w].
- *
- * @throws ShapeError unless the input has 4 or 5 dimensions.
- * @throws ArgumentError if an output size is not positive.
- * @example F.adaptiveAvgPool3d(torch.ones([1, 2, 2, 2]), 1).toArray() // [[[[1]]]]
- */
-export const adaptiveAvgPool3d: OpFunction<(input: Tensor, outputSize: Sizes | readonly (number | null)[]) => Tensor> = defineOp({
-  schema: 'adaptive_avg_pool3d(Tensor self, any output_size) -> Tensor',
-  namespace: 'torch.nn.functional',
-  autocast: 'float32',
-  decompose: (input, outputSize) => adaptiveMean(`${F}.adaptive_avg_pool3d`, input, outputSize, 3),
-})
-
-/**
- * The maximum over windows of a line, chosen so that there are `outputSize` of them; with `returnIndices` also the positions. PyTorch's `F.adaptive_max_pool1d`.
- *
- * Shapes: [.., L] gives [.., outputSize].
- *
- * @throws ShapeError unless the input has 2 or 3 dimensions.
- * @throws ArgumentError if an output size is not positive.
- * @example F.adaptiveMaxPool1d(torch.tensor([[1, 2, 4, 3]]), 2).toArray() // [[2, 4]]
- */
-export const adaptiveMaxPool1d: OpFunction<AdaptiveMaxPool> = defineOp({
-  schema: 'adaptive_max_pool1d(Tensor self, any output_size, bool return_indices=False) -> any',
-  namespace: 'torch.nn.functional',
-  decompose: (input, outputSize, returnIndices) => adaptiveMax(`${F}.adaptive_max_pool1d`, input, outputSize, 1, returnIndices),
-})
-
-/**
- * The maximum over windows of an image, chosen so that the output has `outputSize`; null keeps a size. PyTorch's `F.adaptive_max_pool2d`.
- *
- * Shapes: [.., H, W] gives [.., h, w].
- *
- * @throws ShapeError unless the input has 3 or 4 dimensions.
- * @throws ArgumentError if an output size is not positive.
- * @example F.adaptiveMaxPool2d(torch.tensor([[[1, 2], [4, 3]]]), 1).toArray() // [[[4]]]
- */
-export const adaptiveMaxPool2d: OpFunction<AdaptiveMaxPool> = defineOp({
-  schema: 'adaptive_max_pool2d(Tensor self, any output_size, bool return_indices=False) -> any',
-  namespace: 'torch.nn.functional',
-  decompose: (input, outputSize, returnIndices) => adaptiveMax(`${F}.adaptive_max_pool2d`, input, outputSize, 2, returnIndices),
-})
-
-/**
- * The maximum over windows of a volume, chosen so that the output has `outputSize`; null keeps a size. PyTorch's `F.adaptive_max_pool3d`.
- *
- * Shapes: [.., D, H, W] gives [.., d, h, w].
- *
- * @throws ShapeError unless the input has 4 or 5 dimensions.
- * @throws ArgumentError if an output size is not positive.
- * @example F.adaptiveMaxPool3d(torch.tensor([[[[1, 2], [4, 3]]]]), 1).toArray() // [[[[4]]]]
- */
-export const adaptiveMaxPool3d: OpFunction<AdaptiveMaxPool> = defineOp({
-  schema: 'adaptive_max_pool3d(Tensor self, any output_size, bool return_indices=False) -> any',
-  namespace: 'torch.nn.functional',
-  autocast: 'float32',
-  decompose: (input, outputSize, returnIndices) => adaptiveMax(`${F}.adaptive_max_pool3d`, input, outputSize, 3, returnIndices),
-})
-
-/** (sum of x^p)^(1/p) from the mean of x^p: PyTorch multiplies by the size of the whole window, even where it is cut off. */
-const rootOf = (means: Tensor, count: number, p: number): Tensor => pow(mul(mul(sign(means), relu(abs(means))), count), 1 / p)
-
-type LpPool = {
-  (input: Tensor, normType: number, kernelSize: Sizes, options?: { readonly stride?: Sizes | null; readonly ceilMode?: boolean }): Tensor
-  (input: Tensor, normType: number, kernelSize: Sizes, stride?: Sizes | null, ceilMode?: boolean): Tensor
-}
-
-/**
- * The p-norm of windows of a line, p being `normType`. PyTorch's `F.lp_pool1d`.
- *
- * Shapes: [.., L] gives [.., OL].
- *
- * @throws ShapeError unless the input has 2 or 3 dimensions and the window fits.
- * @throws ArgumentError if a window size is out of range.
- * @example F.lpPool1d(torch.tensor([[3, 4, 0, 2]]), 2, 2).toArray() // [[5, 2]]
- */
-export const lpPool1d: OpFunction<LpPool> = defineOp({
-  schema: 'lp_pool1d(Tensor self, float norm_type, any kernel_size, any? stride=None, bool ceil_mode=False) -> Tensor',
-  namespace: 'torch.nn.functional',
-  decompose: (input, p, kernelSize, stride, ceilMode) => {
-    const kernel = single(`${F}.lp_pool1d`, 'kernel_size', kernelSize, 1)
-    const [step = kernel] = strideOf(`${F}.lp_pool1d`, stride, [kernel])
-    return rootOf(avgPool1d(pow(input, p), kernel, step, 0, ceilMode), kernel, p)
-  },
-})
-
-/**
- * The p-norm of windows of an image, p being `normType`. PyTorch's `F.lp_pool2d`.
- *
- * Shapes: [.., H, W] gives [.., OH, OW].
- *
- * @throws ShapeError unless the input has 3 or 4 dimensions and the window fits.
- * @throws ArgumentError if a window size is out of range.
- * @example F.lpPool2d(torch.tensor([[[3, 4], [0, 0]]]), 2, 2).toArray() // [[[5]]]
- */
-export const lpPool2d: OpFunction<LpPool> = defineOp({
-  schema: 'lp_pool2d(Tensor self, float norm_type, any kernel_size, any? stride=None, bool ceil_mode=False) -> Tensor',
-  namespace: 'torch.nn.functional',
-  decompose: (input, p, kernelSize, stride, ceilMode) => {
-    const kernel = sizesOf(`${F}.lp_pool2d`, 'kernel_size', kernelSize, 2, 1)
-    const step = strideOf(`${F}.lp_pool2d`, stride, kernel)
-    return rootOf(avgPool2d(pow(input, p), kernel, step, 0, ceilMode), (kernel[0] ?? 1) * (kernel[1] ?? 1), p)
-  },
-})
-
-/**
- * The p-norm of windows of a volume, p being `normType`. PyTorch's `F.lp_pool3d`.
- *
- * Shapes: [.., D, H, W] gives [.., OD, OH, OW].
- *
- * @throws ShapeError unless the input has 4 or 5 dimensions and the window fits.
- * @throws ArgumentError if a window size is out of range.
- * @example F.lpPool3d(torch.tensor([[[[3, 4], [0, 0]]]]), 2, [1, 2, 2]).toArray() // [[[[5]]]]
- */
-export const lpPool3d: OpFunction<LpPool> = defineOp({
-  schema: 'lp_pool3d(Tensor self, float norm_type, any kernel_size, any? stride=None, bool ceil_mode=False) -> Tensor',
-  namespace: 'torch.nn.functional',
-  decompose: (input, p, kernelSize, stride, ceilMode) => {
-    const kernel = sizesOf(`${F}.lp_pool3d`, 'kernel_size', kernelSize, 3, 1)
-    const step = strideOf(`${F}.lp_pool3d`, stride, kernel)
-    return rootOf(
-      avgPool3d(pow(input, p), kernel, step, 0, ceilMode),
-      kernel.reduce((a, b) => a * b, 1),
-      p,
-    )
+    return meanOver(input, sizes, table, typeof divisor === 'number' ? table.inside.map(() => divisor) : table[divisor])
   },
 })

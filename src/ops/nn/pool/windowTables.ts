@@ -49,6 +49,9 @@ export function sizesOf(op: string, name: string, value: unknown, count: number,
   throw new ArgumentError(`${op}: ${name} must be an integer >= ${least}, or one for each of the ${count} dimensions, got ${valueText(value)}.`)
 }
 
+/** One integer, for the only dimension of a line. */
+export const single = (op: string, name: string, value: unknown, least: number): number => sizesOf(op, name, value, 1, least)[0] ?? 0
+
 /** The stride of windows for each dimension of `kernel`, which is its default. Throws ArgumentError like {@link sizesOf}. */
 export const strideOf = (op: string, stride: unknown, kernel: readonly number[]): readonly number[] =>
   isKernelSize(stride) ? kernel : sizesOf(op, 'stride', stride, kernel.length, 1)
