@@ -88,7 +88,21 @@ export class Layouts {
 
   #common(a: number, b: number): Product | null {
     const [one, other] = [this.productOf(a, 0), this.productOf(b, 1)]
-    return sameProduct(one, other) ? one : null
+    return sameProduct(one, other) ? one : this.#fraction(a, b)
+  }
+
+  /** A number that is the same fraction of an atom, or of two, in both samples, such as 3/2 of a size. It would share factors with them, and products of sizes could be taken apart in several ways. */
+  #fraction(a: number, b: number): Product | null {
+    const [ofA, ofB] = this.#values
+    for (const [i, oneA] of ofA.entries()) {
+      const oneB = nth(ofB, i)
+      if (a * oneB === b * oneA) return { constant: a / oneA, atoms: [i] }
+      for (let j = 0; j <= i; j++) {
+        const [bothA, bothB] = [oneA * nth(ofA, j), oneB * nth(ofB, j)]
+        if (a * bothB === b * bothA) return { constant: a / bothA, atoms: [j, i] }
+      }
+    }
+    return null
   }
 
   /** What a number is that follows from sample 0 or 1. */

@@ -115,6 +115,37 @@ describe('a program whose sizes change', () => {
     expect(runs.includes(true)).toBe(true)
   })
 
+  it('is not for other sizes where those that were seen are in a proportion, such as images of one format', () => {
+    const program = (x: Tensor): Tensor[] => {
+      const both = torch.stack([x.mul(2), x.mul(2)])
+      return [both.clamp(-1, null), torch.nn.functional.silu(both)]
+    }
+    for (const shapes of [
+      [
+        [2, 3],
+        [4, 6],
+        [2, 7],
+        [8, 12],
+      ],
+      [
+        [6, 3],
+        [8, 4],
+        [5, 4],
+        [9, 2],
+      ],
+    ]) {
+      const compiled = compile(program, { dynamic: true })
+      const before = limits()
+      withConfig({ verifySizes: true }, () => {
+        for (const shape of shapes) {
+          const x = torch.randn(shape)
+          compiled(x).forEach((got, i) => expect(torch.allclose(got, present(program(x)[i], 'a result'))).toBe(true))
+        }
+      })
+      expect(limits() - before).toBe(0)
+    }
+  })
+
   it('is not called wrong where the sizes that it is tried with are no sizes of its operators', () => {
     const program = (x: Tensor): Tensor => x.select(0, (x.shape[0] ?? 0) >> 1).sign()
     const compiled = compile(program, { dynamic: true })
@@ -254,6 +285,20 @@ describe('the numbers of a kernel', () => {
       [torch.zeros([5, 8]), 5],
     ])
       expect(two.valuesOf(wrong)).toBeNull()
+  })
+
+  it('may be fractions of each other, which holds of all inputs then: products of sizes have other factors without', () => {
+    const [rows, columns] = [24 * 1009, 24 * 1013]
+    const shape = (n: number): readonly number[] => [2, n, (n * 3) / 2, n / 2]
+    const strides = (n: number): readonly number[] => [(n * n * n * 3) / 4, (n * n * 3) / 4, n / 2, 1]
+    const layouts = present(Layouts.of([tensor(shape(rows), strides(rows))], [tensor(shape(columns), strides(columns))]), 'layouts')
+    expect(layouts.valuesOf([torch.zeros([2, 4, 6, 2])])).not.toBeNull()
+    for (const wrong of [
+      [2, 4, 7, 2],
+      [2, 4, 6, 3],
+      [2, 6, 6, 2],
+    ])
+      expect(layouts.valuesOf([torch.zeros(wrong)])).toBeNull()
   })
 
   it('follow from sizes that were seen: equal, multiples, sums, products', () => {
