@@ -7,6 +7,7 @@
 //   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)
+//   --as-drawn           does not shrink programs
 //   --all                shows also the program as it was before shrinking
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
@@ -25,6 +26,7 @@ const { values, positionals } = parseArgs({
     except: { type: 'string', default: '' },
     stop: { type: 'string', default: '10' },
     all: { type: 'boolean', default: false },
+    'as-drawn': { type: 'boolean', default: false },
   },
 })
 
@@ -46,7 +48,14 @@ console.log(`${count} programs from seed ${first}, ${values.with}: ${kinds.join(
 const failures = []
 const start = performance.now()
 let ran = 0
-const run = (seed) => fuzzOne(api, seed, { with: values.with, backend: values.backend, kinds, settings: values.debugger ? settings : null })
+const run = (seed) =>
+  fuzzOne(api, seed, {
+    with: values.with,
+    backend: values.backend,
+    kinds,
+    settings: values.debugger ? settings : null,
+    shrinking: !values['as-drawn'],
+  })
 const counted = { programs: 0, graphs: 0, rule: 0, above: [] }
 /** Counts the graphs of a program. */
 function countOf(seed) {

@@ -125,8 +125,9 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
   }
 }
 
-/** Whether a graph has readers when it is compiled: a backend of the program, a listener, or the debugger. */
-const isRead = ({ label, onGraph }: BackendChoice): boolean => label !== 'eager' || onGraph !== null || config.reproAfter !== null || wants('graph')
+/** Whether a graph has readers when it is compiled: a backend of the program, a listener, the debugger, or who verifies sizes. */
+const isRead = ({ label, onGraph }: BackendChoice): boolean =>
+  label !== 'eager' || onGraph !== null || config.reproAfter !== null || config.verifySizes || wants('graph')
 
 /** What records the sizes of a graph as symbols. A wrong rule for symbols changes nothing but what is printed. */
 function sizesRecorder({ segment }: SegmentRequest, { gm, inputSlots }: SegmentGraph, inputs: readonly unknown[]): () => void {
