@@ -10,16 +10,8 @@ const above = aboveLimits(join(fileURLToPath(new URL('../../', import.meta.url))
 type Recorded = Readonly<Record<string, readonly string[]>>
 
 const LONG: Recorded = {
-  'one switch, with a case of a few lines for each kind': [
-    'rewriter/names.ts:namesOf',
-    'distributed/mpi/backend.ts:MpiChannel.#launch',
-    'debug/report/timeline.ts:TimelineReader.#event',
-  ],
-  'one view of a page, part by part': [
-    'fx/viewer/page/panel.ts:describe',
-    'debug/report/page/memoryChart.ts:memoryChart',
-    'debug/report/page/stages.ts:stagesView',
-  ],
+  'one switch, with a case of a few lines for each kind': ['rewriter/names.ts:namesOf', 'distributed/mpi/backend.ts:MpiChannel.#launch'],
+  'one view of a page, part by part': ['fx/viewer/page/panel.ts:describe'],
   'one process or world from its start to its end, whose steps share its handles': [
     'debug/isolate/nodeHelper.ts:nodeHelper',
     'debug/isolate/nodeHelper.ts:anonymous',
@@ -66,7 +58,6 @@ const WIDE: Recorded = {
   'the numbers of one formula': [
     'ops/view/indices.ts:isLineInside',
     'ops/order/unique.ts:different',
-    'ops/nn/pool/poolKernels.ts:extent',
     'ops/nn/sample/resampleTable.ts:resampleTable',
     'ops/nn/windows.ts:windowCount',
     'kernels/schedules/gathered.ts:gatheredSide',

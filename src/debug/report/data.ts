@@ -1,5 +1,8 @@
 // What a report shows, as plain data: it is written into the page, and `tensorfx report --json` prints it. Places and texts that many parts share are in lists, and named by number.
 
+/** In the place of a number of a list: a place, row, graph or stage that there is not, or that is not known. */
+export const NONE = -1
+
 /** A line of the user's program. */
 export interface Place {
   readonly file: string
@@ -34,7 +37,7 @@ export type Tab = 'stages' | 'fusion' | 'memory' | 'kernels'
 export interface Finding {
   readonly kind: Kind
   readonly text: string
-  /** The line; -1 if it is not known. */
+  /** The line; {@link NONE} if it is not known. */
   readonly place: number
   /** How often it was found. */
   readonly count: number
@@ -59,11 +62,11 @@ export interface Row {
   readonly milliseconds: number | null
   /** How many calls it stands for. */
   readonly count: number
-  /** The graph that was compiled; -1 for none. */
+  /** The graph that was compiled, or {@link NONE}. */
   readonly graph: number
 }
 
-/** A line of a stage, with the line of the program that it comes from (-1: unknown). */
+/** A line of a stage, with the line of the program that it comes from, or {@link NONE}. */
 export type StageLine = readonly [text: number, place: number]
 
 /** What a graph looked like at a point of its compilation. */
@@ -72,7 +75,7 @@ export interface Stage {
   /** What a reader wants to know of it: how many nodes, how long it took. */
   readonly note: string
   readonly lines: readonly StageLine[]
-  /** The stage that it is compared with, by its place among those of the graph; -1 if nothing comes before it. */
+  /** The stage that it is compared with, by its place among those of the graph; {@link NONE} if nothing comes before it. */
   readonly before: number
 }
 

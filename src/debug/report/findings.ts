@@ -1,5 +1,6 @@
 // What a reader of a report should know first: what failed, what broke graphs, what was compiled again, what is slow or large, each with a line of the program.
 import { sizeText } from '../../protocol/sizeText.ts'
+import { NONE } from './data.ts'
 import type { Finding, GraphFacts, Kind, Row } from './data.ts'
 import { timeText } from '../../protocol/timeText.ts'
 
@@ -39,7 +40,7 @@ export function findingsOf(rows: readonly Row[], graphs: readonly GraphFacts[]):
     for (const { operator, reason, place } of fallbacks)
       add({ kind: 'fallback', text: `${operator} runs as an eager kernel: ${reason}`, place, count: 1, row, tab: 'fusion' })
     for (const { first, second, reason, places } of refused) {
-      const place = places[1] >= 0 ? places[1] : places[0]
+      const place = places[1] === NONE ? places[0] : places[1]
       add(
         { kind: 'refused fusion', text: `${operatorIn(first)} and ${operatorIn(second)} stay apart: ${reason}`, place, count: 1, row, tab: 'fusion' },
         reason,
@@ -50,7 +51,11 @@ export function findingsOf(rows: readonly Row[], graphs: readonly GraphFacts[]):
     const spent = missed.reduce((sum, kernel) => sum + kernel.compileMilliseconds, 0)
     if (costliest !== undefined)
       add({
-        ...{ kind: 'cache miss', count: 1, row, tab: 'kernels', place: costliest.places.at(-1) ?? -1 },
+        kind: 'cache miss',
+        count: 1,
+        row,
+        tab: 'kernels',
+        place: costliest.places.at(-1) ?? NONE,
         text: `${missed.length} of ${kernels.length} ${kernels.length === 1 ? 'kernel' : 'kernels'} compiled anew, ${timeText(spent)}`,
       })
   }
@@ -70,8 +75,12 @@ function slowKernels(graphs: readonly GraphFacts[], rowOf: (graph: number) => nu
   return all
     .toSorted((a, b) => b.kernel.milliseconds - a.kernel.milliseconds)
     .slice(0, LARGEST)
-    .map(({ kernel: { name, runs, milliseconds, places }, at }) => ({
-      ...{ kind: 'slow kernel' as const, count: 1, row: rowOf(at), tab: 'kernels' as const, place: places[0] ?? -1 },
+    .map(({ kernel: { name, runs, milliseconds, places }, at }): Finding => ({
+      kind: 'slow kernel',
+      count: 1,
+      row: rowOf(at),
+      tab: 'kernels',
+      place: places[0] ?? NONE,
       text: `${name} takes ${Math.round((100 * milliseconds) / total)}% of the time of kernels: ${timeText(milliseconds)} in ${runs} ${runs === 1 ? 'run' : 'runs'}`,
     }))
 }
@@ -83,10 +92,14 @@ function memoryPeaks(graphs: readonly GraphFacts[], rowOf: (graph: number) => nu
     .filter(({ plan }) => plan.peakBytes > 0)
     .toSorted((a, b) => b.plan.peakBytes - a.plan.peakBytes)
     .slice(0, LARGEST)
-    .map(({ plan: { program, peakBytes, peakStep, lifetimes }, at }) => {
+    .map(({ plan: { program, peakBytes, peakStep, lifetimes }, at }): Finding => {
       const [largest] = lifetimes.filter(({ first, last }) => first <= peakStep && peakStep <= last).toSorted((a, b) => b.bytes - a.bytes)
       return {
-        ...{ kind: 'memory peak' as const, count: 1, row: rowOf(at), tab: 'memory' as const, place: largest?.place ?? -1 },
+        kind: 'memory peak',
+        count: 1,
+        row: rowOf(at),
+        tab: 'memory',
+        place: largest?.place ?? NONE,
         text: `${program} keeps ${sizeText(peakBytes)} of temporaries at step ${peakStep}; the largest is ${largest?.buffer ?? 'unknown'}`,
       }
     })

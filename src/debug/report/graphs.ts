@@ -1,8 +1,10 @@
 // What a trace says of each compiled graph: its stages, fusion, memory plan and kernels.
 import type { CompileEvent } from '../../events/index.ts'
 import type { Frame } from '../../provenance/index.ts'
+import { NONE } from './data.ts'
 import type { GraphFacts, KernelFacts, MemoryPlan, Place, Refusal, Stage, StageLine } from './data.ts'
 import { timeText } from '../../protocol/timeText.ts'
+import type { Mutable } from './rows.ts'
 
 /** Values, each once, and named by number. */
 export class Shared<T> {
@@ -24,17 +26,15 @@ export class Lists {
   readonly texts: Shared<string> = new Shared<string>()
 
   place(frame: Frame | null | undefined): number {
-    if (frame === null || frame === undefined) return -1
+    if (frame === null || frame === undefined) return NONE
     const { file, line, fn, code } = frame
     return this.places.of({ file, line, fn, code: code ?? null })
   }
 
-  lines(texts: readonly string[], placeOf: (text: string, i: number) => number = () => -1): StageLine[] {
+  lines(texts: readonly string[], placeOf: (text: string, i: number) => number = () => NONE): StageLine[] {
     return texts.map((text, i) => [this.texts.of(text), placeOf(text, i)] as const)
   }
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** Kernels by name: runs, the time of all, and of the fastest. */
 export type Launches = ReadonlyMap<string, readonly [runs: number, milliseconds: number, least: number]>
@@ -47,6 +47,19 @@ interface Building extends Omit<Mutable<GraphFacts>, 'stages' | 'kernels' | 'mem
   readonly fallbacks: GraphFacts['fallbacks'][number][]
   readonly kernels: CompileEvent<'kernel'>[]
 }
+
+const newGraph = (of: Pick<GraphFacts, 'name' | 'fn' | 'reason' | 'operators'>): Building => ({
+  ...of,
+  backend: null,
+  milliseconds: null,
+  saved: null,
+  stages: [],
+  groups: [],
+  refused: [],
+  fallbacks: [],
+  memory: [],
+  kernels: [],
+})
 
 /** Collects the events of graphs, in order. */
 export class GraphReader {
@@ -63,19 +76,19 @@ export class GraphReader {
     this.#lists = lists
   }
 
-  /** The graph that an event belongs to; -1 for none. */
+  /** The graph that an event belongs to; {@link NONE} if there is none. */
   graphOf({ graph }: Pick<CompileEvent, 'graph'>): number {
-    return graph === null ? -1 : (this.#of.get(graph) ?? -1)
+    return graph === null ? NONE : (this.#of.get(graph) ?? NONE)
   }
 
   /** The first line of the program that a graph comes from. */
   firstPlace(at: number): number {
-    return this.#graphs[at]?.stages[0]?.lines.find(([, place]) => place >= 0)?.[1] ?? -1
+    return this.#graphs[at]?.stages[0]?.lines.find(([, place]) => place !== NONE)?.[1] ?? NONE
   }
 
   /** The place of a node of a graph. */
   placeOf(graph: number | null, node: string | null): number {
-    return graph === null || node === null ? -1 : (this.#nodes.get(graph)?.get(node) ?? -1)
+    return graph === null || node === null ? NONE : (this.#nodes.get(graph)?.get(node) ?? NONE)
   }
 
   /** Takes an event that is about a graph. `fn`: the name of the compiled function. */
@@ -88,28 +101,24 @@ export class GraphReader {
   #graph(event: CompileEvent<'graph'>, fn: string): void {
     const { graph, role, name, reason, nodes, stacks, operators } = event
     if (graph === null) return
-    const places = new Map(nodes.map((node) => [node.name, node.stack === null ? -1 : this.#lists.place(stacks[node.stack]?.at(-1))]))
+    const places = new Map(nodes.map((node) => [node.name, node.stack === null ? NONE : this.#lists.place(stacks[node.stack]?.at(-1))]))
     this.#nodes.set(graph, places)
     const parent = event.parent === null ? undefined : this.#of.get(event.parent)
-    const at =
-      parent ??
-      this.#graphs.push({
-        ...{ name, fn, backend: null, reason, milliseconds: null, operators, saved: null },
-        ...{ stages: [], groups: [], refused: [], fallbacks: [], memory: [], kernels: [] },
-      }) - 1
+    const at = parent ?? this.#graphs.push(newGraph({ name, fn, reason, operators })) - 1
     this.#of.set(graph, at)
     const lines = this.#lists.lines(
       nodes.map((node) => node.text),
-      (_text, i) => places.get(nodes[i]?.name ?? '') ?? -1,
+      (_text, i) => places.get(nodes[i]?.name ?? '') ?? NONE,
     )
-    const before = role === 'captured' ? -1 : (this.#graphs[at]?.stages.findLastIndex(({ title }) => title === 'joint' || title === 'captured') ?? -1)
+    const isWhole = ({ title }: Stage): boolean => title === 'joint' || title === 'captured'
+    const before = role === 'captured' ? NONE : (this.#graphs[at]?.stages.findLastIndex(isWhole) ?? NONE)
     this.#stage(at, graph, { title: role, note: `${nodes.length} nodes`, lines, before })
   }
 
   #stage(at: number, graph: number | null, stage: Omit<Stage, 'before'> & { readonly before?: number }): void {
     const facts = this.#graphs[at]
     if (facts === undefined) return
-    const before = stage.before ?? (graph === null ? -1 : (this.#latest.get(graph) ?? -1))
+    const before = stage.before ?? (graph === null ? NONE : (this.#latest.get(graph) ?? NONE))
     const place = facts.stages.push({ ...stage, before }) - 1
     if (graph !== null) this.#latest.set(graph, place)
   }
@@ -159,10 +168,10 @@ export class GraphReader {
     const places = graph === null ? undefined : this.#nodes.get(graph)
     return (text) => {
       for (const [word] of places === undefined ? [] : text.matchAll(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu)) {
-        const place = places?.get(word) ?? -1
-        if (place >= 0) return place
+        const place = places?.get(word) ?? NONE
+        if (place !== NONE) return place
       }
-      return -1
+      return NONE
     }
   }
 
@@ -173,7 +182,11 @@ export class GraphReader {
     )
     const peakBytes = Math.max(0, ...inUse)
     return {
-      ...{ program, arenaBytes, steps, peakBytes, peakStep: inUse.indexOf(peakBytes) },
+      program,
+      arenaBytes,
+      steps,
+      peakBytes,
+      peakStep: inUse.indexOf(peakBytes),
       lifetimes: lifetimes.map(({ origin, ...lifetime }) => ({ ...lifetime, place: this.placeOf(graph, origin) })),
     }
   }

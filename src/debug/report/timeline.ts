@@ -1,23 +1,13 @@
 // The rows of a report: what happened, in time order.
 import type { CompileEvent } from '../../events/index.ts'
-import type { AgainRecord, TraceRecord } from '../trace/index.ts'
+import type { TraceRecord } from '../trace/index.ts'
+import { CallReader } from './calls.ts'
+import { NONE } from './data.ts'
 import type { Kind, Row, Totals } from './data.ts'
-import { GraphReader, Lists } from './graphs.ts'
-import type { Launches } from './graphs.ts'
-import { timeText } from '../../protocol/timeText.ts'
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type CallStart = CompileEvent<'call'> & { readonly phase: 'start' }
-
-const OUTCOMES: Readonly<Record<string, string>> = {
-  recorded: 'recorded a new path',
-  replayed: 'hit: a known path',
-  shortcut: 'hit: not run at all',
-  eager: 'ran eagerly, at least in part',
-  failed: 'failed',
-}
-
-const isHit = (outcome: string): boolean => outcome === 'replayed' || outcome === 'shortcut'
+import { GraphReader } from './graphs.ts'
+import type { Launches, Lists } from './graphs.ts'
+import { Rows, detail } from './rows.ts'
+import type { NewRow } from './rows.ts'
 
 /** What a trace says, before findings are drawn from it. */
 export interface Timeline {
@@ -30,201 +20,142 @@ export interface Timeline {
 /** Reads the records of a trace in order. */
 export class TimelineReader {
   readonly #lists: Lists
-  readonly #start: number
-  readonly #reader: GraphReader
-  readonly #rows: Mutable<Row>[] = []
-  /** The calls that are under way, by number: their rows. The names of functions. The calls that others are like, by the id of their start, with what came of them. */
-  readonly #calls = new Map<number, { readonly row: number; readonly id: number }>()
-  readonly #names = new Map<number, string>()
-  readonly #starts = new Map<number, CallStart>()
-  readonly #outcomes = new Map<number, string>()
-  readonly #launches = new Map<string, [number, number, number]>()
-  readonly #counts: Mutable<Timeline['counts']> = { calls: 0, hits: 0, breaks: 0, recompiles: 0, failures: 0, callMilliseconds: 0 }
+  readonly #graphs: GraphReader
+  readonly #rows: Rows
+  readonly #calls: CallReader
+  readonly #launches = new Map<string, [runs: number, milliseconds: number, least: number]>()
 
+  /** `start`: when the trace began. */
   constructor(lists: Lists, start: number) {
     this.#lists = lists
-    this.#start = start
-    this.#reader = new GraphReader(lists)
+    this.#graphs = new GraphReader(lists)
+    this.#rows = new Rows(start)
+    this.#calls = new CallReader(this.#rows, lists)
   }
 
   read(records: readonly TraceRecord[]): Timeline {
     for (const record of records) this.#take(record)
-    return { rows: this.#rows, reader: this.#reader, launches: this.#launches, counts: this.#counts }
+    const rows = this.#rows.list
+    const countOf = (...kinds: readonly Kind[]): number => rows.filter(({ kind }) => kinds.includes(kind)).length
+    const counts = { ...this.#calls.counts, breaks: countOf('break'), recompiles: countOf('recompile'), failures: countOf('failure', 'drift') }
+    return { rows, reader: this.#graphs, launches: this.#launches, counts }
   }
 
   #take(record: TraceRecord): void {
     switch (record.kind) {
       case 'trace':
       case 'end':
-        break
+        return
       case 'full':
-        this.#row('limit', record.time, { title: 'The trace is as long as it may be: from here on calls and kernels are only counted.' })
-        break
+        this.#rows.add(record.time, { kind: 'limit', title: 'The trace is as long as it may be: from here on calls and kernels are only counted.' })
+        return
       case 'again':
-        this.#again(record)
-        break
+        return this.#calls.again(record)
       case 'launches':
         for (const [name, [runs, milliseconds, least]] of Object.entries(record.kernels)) {
           const [n, total, best] = this.#launches.get(name) ?? [0, 0, Infinity]
           this.#launches.set(name, [n + runs, total + milliseconds, Math.min(best, least)])
         }
-        break
+        return
       default:
-        this.#event(record)
+        return this.#event(record)
     }
-  }
-
-  #row(kind: Kind, time: number, { depth = 0, ...rest }: Partial<Omit<Row, 'kind' | 'time'>>): number {
-    const row = { title: '', details: [], place: -1, stack: [], milliseconds: null, count: 1, graph: -1, ...rest }
-    return this.#rows.push({ kind, depth, time: time - this.#start, ...row }) - 1
   }
 
   #event(event: CompileEvent): void {
-    const { time } = event
-    const name = this.#names.get(event.fn ?? -1) ?? 'a function'
-    const depth = event.call === null ? 0 : 1
-    this.#reader.take(event, name)
+    this.#graphs.take(event, this.#calls.nameOf(event.fn))
+    if (event.kind === 'call') return this.#calls.take(event)
+    if (event.kind === 'compiled') return this.#finish(event)
+    const row = this.#rowOf(event)
+    if (row !== null) this.#rows.add(event.time, { depth: event.call === null ? 0 : 1, ...row })
+  }
+
+  /** What an event says in the timeline; null if that is nothing. */
+  #rowOf(event: CompileEvent): NewRow | null {
     switch (event.kind) {
-      case 'call':
-        if (event.phase === 'start') this.#begin(event)
-        else this.#end(event)
-        break
-      case 'break': {
-        this.#counts.breaks++
-        const stack = event.stack.map((frame) => this.#lists.place(frame))
-        const details = [['cause', event.code] as const, ['explained in', 'docs/guide/compile.md#graph-breaks'] as const]
-        this.#row('break', time, { depth, title: `graph break: ${event.reason}`, details, place: stack.at(-1) ?? -1, stack })
-        break
-      }
-      case 'recompile': {
-        this.#counts.recompiles++
-        const { expected, actual, reason } = event
-        const details = [['expected', expected] as const, ['actual', actual] as const, ['reason', reason] as const]
-        this.#row('recompile', time, {
-          depth,
-          title: `recompile of ${event.name}: expected ${expected} → actual ${actual}`,
-          details,
-          place: this.#lists.place(event.user),
-        })
-        break
-      }
-      case 'limit': {
-        const title = `${event.what} of ${event.name}: ${event.reason}`
-        this.#row('limit', time, { depth, title, details: [['limit', event.what]], place: this.#placeOfCall(event.call) })
-        break
-      }
-      case 'failure':
-        this.#failure(event, depth)
-        break
-      case 'repro':
-        this.#row('repro', time, { depth, title: `repro: ${event.file}`, details: [['run it with', `node ${event.file} ${event.command}`]] })
-        break
-      case 'joint':
-        if (!event.ok)
-          this.#row('fallback', time, {
-            depth,
-            title: `no compiled backward of ${name}: ${event.why ?? 'unknown'}`,
-            place: this.#placeOfCall(event.call),
-          })
-        break
-      case 'minify.end':
-        this.#row('minify', time, { depth, title: `the minifier has ended at ${event.nodes} nodes after ${event.queries} tries` })
-        break
-      case 'graph':
-        if (event.role === 'captured') {
-          const graph = this.#reader.graphOf(event)
-          const details = [['ended by', event.reason] as const, ['operators', String(event.operators)] as const]
-          this.#row('compile', time, { depth, title: `compiled ${event.name} of ${name}`, details, place: this.#reader.firstPlace(graph), graph })
+      case 'break':
+        return this.#break(event)
+      case 'recompile':
+        return this.#recompile(event)
+      case 'limit':
+        return {
+          kind: 'limit',
+          title: `${event.what} of ${event.name}: ${event.reason}`,
+          details: [detail('limit', event.what)],
+          place: this.#calls.placeOf(event.call),
         }
-        break
-      case 'compiled': {
-        const graph = this.#reader.graphOf(event)
-        const row = this.#rows.findLast((other) => other.graph === graph && other.kind === 'compile')
-        if (row === undefined || graph < 0) break
-        row.milliseconds = event.milliseconds
-        row.details = [...row.details, ['backend', event.backend]]
-        break
-      }
+      case 'failure':
+        return this.#failure(event)
+      case 'repro':
+        return { kind: 'repro', title: `repro: ${event.file}`, details: [detail('run it with', `node ${event.file} ${event.command}`)] }
+      case 'joint':
+        return event.ok
+          ? null
+          : {
+              kind: 'fallback',
+              title: `no compiled backward of ${this.#calls.nameOf(event.fn)}: ${event.why ?? 'unknown'}`,
+              place: this.#calls.placeOf(event.call),
+            }
+      case 'minify.end':
+        return { kind: 'minify', title: `the minifier has ended at ${event.nodes} nodes after ${event.queries} tries` }
+      case 'graph':
+        return event.role === 'captured' ? this.#captured(event) : null
       default:
+        return null
     }
   }
 
-  #placeOfCall(call: number | null): number {
-    return this.#rows[this.#calls.get(call ?? -1)?.row ?? -1]?.place ?? -1
+  #break({ stack: frames, code, reason }: CompileEvent<'break'>): NewRow {
+    const stack = frames.map((frame) => this.#lists.place(frame))
+    const details = [detail('cause', code), detail('explained in', 'docs/guide/compile.md#graph-breaks')]
+    return { kind: 'break', title: `graph break: ${reason}`, details, place: stack.at(-1) ?? NONE, stack }
   }
 
-  #failure(event: CompileEvent<'failure'>, depth: 0 | 1): void {
-    this.#counts.failures++
+  #recompile({ name, expected, actual, reason, user }: CompileEvent<'recompile'>): NewRow {
+    return {
+      kind: 'recompile',
+      title: `recompile of ${name}: expected ${expected} → actual ${actual}`,
+      details: [detail('expected', expected), detail('actual', actual), detail('reason', reason)],
+      place: this.#lists.place(user),
+    }
+  }
+
+  #failure(event: CompileEvent<'failure'>): NewRow {
     const { stage, code, message, backend } = event
-    const graph = this.#reader.graphOf(event)
+    const known = this.#graphs.graphOf(event)
     // The graph that failed is the one that was captured last.
-    const latest = graph >= 0 ? graph : (this.#rows.findLast((row) => row.kind === 'compile')?.graph ?? -1)
-    const inGraph = this.#reader.firstPlace(latest)
-    const kind = stage === 'accuracy' ? 'drift' : 'failure'
+    const graph = known === NONE ? (this.#rows.list.findLast((row) => row.kind === 'compile')?.graph ?? NONE) : known
+    const inGraph = this.#graphs.firstPlace(graph)
     const what = stage === 'accuracy' ? 'gives different numbers than eager' : stage === 'compile' ? 'failed to compile' : 'failed to run'
     // The debugger writes its script before it tells of the failure.
-    const repro = this.#rows.at(-1)?.kind === 'repro' ? this.#rows.at(-1)?.details : undefined
-    const page = code.startsWith('TFX_') ? [['explained in', `docs/errors.md#${code.toLowerCase()}`] as const] : []
-    const details = [['error', `${code}: ${message}`] as const, ['backend', backend ?? 'unknown'] as const, ...page, ...(repro ?? [])]
-    const place = inGraph >= 0 ? inGraph : this.#placeOfCall(event.call)
-    this.#row(kind, event.time, {
-      depth,
+    const before = this.#rows.list.at(-1)
+    return {
+      kind: stage === 'accuracy' ? 'drift' : 'failure',
       title: `${backend ?? 'the backend'} ${what}: ${message.split('\n')[0] ?? ''}`,
-      details,
-      place,
-      graph: latest,
-    })
-  }
-
-  // ---- calls ----
-
-  #begin(event: CallStart): void {
-    if (event.fn !== null) this.#names.set(event.fn, event.name)
-    this.#starts.set(event.id, event)
-    const details = [['arguments', event.args.join(', ') || 'none'] as const]
-    const row = this.#row('call', event.time, { title: event.name, details, place: this.#lists.place(event.user) })
-    if (event.call !== null) this.#calls.set(event.call, { row, id: event.id })
-  }
-
-  #end(event: CompileEvent<'call'>): void {
-    if (event.phase !== 'end' || event.call === null) return
-    const call = this.#calls.get(event.call)
-    const row = this.#rows[call?.row ?? -1]
-    this.#calls.delete(event.call)
-    if (call === undefined || row === undefined) return
-    this.#outcomes.set(call.id, event.outcome)
-    this.#counts.calls++
-    this.#counts.callMilliseconds += event.milliseconds
-    row.milliseconds = event.milliseconds
-    row.details = [
-      ...row.details,
-      ['outcome', OUTCOMES[event.outcome] ?? event.outcome],
-      ...(event.error === null ? [] : [['threw', event.error] as const]),
-    ]
-    row.title = `${event.name}: ${OUTCOMES[event.outcome] ?? event.outcome}`
-    if (!isHit(event.outcome)) return
-    this.#counts.hits++
-    if (call.row === this.#rows.length - 1) row.kind = 'hits'
-  }
-
-  #again({ of, isLike, count, from, milliseconds, least, most }: AgainRecord): void {
-    const start = this.#starts.get(of)
-    const outcome = this.#outcomes.get(of) ?? ''
-    this.#counts.calls += count
-    this.#counts.callMilliseconds += milliseconds
-    if (isLike && isHit(outcome)) this.#counts.hits += count
-    const name = start?.name ?? 'a function'
-    const isHits = isLike && isHit(outcome)
-    const details = [['each', `${timeText(least)} to ${timeText(most)}`] as const]
-    const place = this.#lists.place(start?.user)
-    const last = this.#rows.at(-1)
-    const title = (n: number): string => `${name}: ${n} ${isHits ? '' : isLike ? 'like ' : 'further '}${isHits ? 'hit' : 'call'}${n === 1 ? '' : 's'}`
-    if (last?.kind === 'hits' && last.place === place && last.title === title(last.count)) {
-      last.count += count
-      last.milliseconds = (last.milliseconds ?? 0) + milliseconds
-      last.title = title(last.count)
-      return
+      details: [
+        detail('error', `${code}: ${message}`),
+        detail('backend', backend ?? 'unknown'),
+        ...(code.startsWith('TFX_') ? [detail('explained in', `docs/errors.md#${code.toLowerCase()}`)] : []),
+        ...(before?.kind === 'repro' ? before.details : []),
+      ],
+      place: inGraph === NONE ? this.#calls.placeOf(event.call) : inGraph,
+      graph,
     }
-    this.#row('hits', from, { title: title(count), details, place, milliseconds, count })
+  }
+
+  #captured(event: CompileEvent<'graph'>): NewRow {
+    const graph = this.#graphs.graphOf(event)
+    const details = [detail('ended by', event.reason), detail('operators', String(event.operators))]
+    const title = `compiled ${event.name} of ${this.#calls.nameOf(event.fn)}`
+    return { kind: 'compile', title, details, place: this.#graphs.firstPlace(graph), graph }
+  }
+
+  /** A captured graph is compiled: its row says how long that took. */
+  #finish(event: CompileEvent<'compiled'>): void {
+    const graph = this.#graphs.graphOf(event)
+    const row = this.#rows.list.findLast((other) => other.graph === graph && other.kind === 'compile')
+    if (row === undefined || graph === NONE) return
+    row.milliseconds = event.milliseconds
+    row.details = [...row.details, detail('backend', event.backend)]
   }
 }

@@ -6,7 +6,7 @@ import { kernelTable } from './kernelTable.ts'
 import { memoryChart } from './memoryChart.ts'
 import { stagesView } from './stages.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { placeText } from './texts.ts'
+import { factList, whereView } from './parts.ts'
 import { timeText } from '../../../protocol/timeText.ts'
 
 /** Of long lists this many are shown. */
@@ -33,11 +33,7 @@ export function describeRow(row: Row, report: Report): HTMLElement[] {
   return [
     element('header', { class: classOf(row.kind) }, element('h2', {}, row.title), element('p', { class: 'sub' }, row.kind)),
     ...(place === undefined ? [] : [placeView(place)]),
-    element(
-      'dl',
-      {},
-      facts.flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, text)]),
-    ),
+    factList(facts),
     ...(stack.length === 0 ? [] : [element('details', {}, element('summary', {}, 'Called from'), stack.toReversed().map(placeView))]),
   ]
 }
@@ -95,42 +91,29 @@ function contentOf(tab: Tab, graph: GraphFacts, report: Report): HTMLElement {
   if (tab === 'fusion') return fusionView(graph, report)
   if (tab === 'kernels')
     return graph.kernels.length === 0 ? element('p', { class: 'label' }, 'This backend has reported no kernels.') : kernelTable(graph.kernels, report)
-  const saved = graph.saved ?? []
-  return element(
-    'div',
-    {},
-    graph.memory.length === 0
+  return memoryView(graph, report)
+}
+
+function memoryView({ memory, saved }: GraphFacts, report: Report): HTMLElement {
+  const plans =
+    memory.length === 0
       ? element('p', { class: 'label' }, 'This backend has reported no memory plan.')
-      : graph.memory.map((plan) => memoryChart(plan, report)),
-    saved.length === 0
-      ? null
-      : element(
-          'section',
-          {},
-          element('h3', {}, `Saved for the backward: ${sizeText(saved.reduce((sum, { bytes }) => sum + bytes, 0))}`),
-          element(
-            'dl',
-            {},
-            saved
-              .slice(0, MOST)
-              .flatMap(({ name, spec, bytes }) => [element('dt', {}, name), element('dd', {}, `${spec ?? 'unknown'}, ${sizeText(bytes)}`)]),
-          ),
-        ),
+      : memory.map((plan) => memoryChart(plan, report))
+  return element('div', {}, plans, saved === null || saved.length === 0 ? null : savedView(saved))
+}
+
+function savedView(saved: NonNullable<GraphFacts['saved']>): HTMLElement {
+  const total = saved.reduce((sum, { bytes }) => sum + bytes, 0)
+  return element(
+    'section',
+    {},
+    element('h3', {}, `Saved for the backward: ${sizeText(total)}`),
+    factList(saved.slice(0, MOST).map(({ name, spec, bytes }) => [name, `${spec ?? 'unknown'}, ${sizeText(bytes)}`])),
   )
 }
 
 function fusionView({ groups, refused, fallbacks }: GraphFacts, report: Report): HTMLElement {
-  const where = (place: number): HTMLElement | null => {
-    const at = report.places[place]
-    return at === undefined
-      ? null
-      : element(
-          'span',
-          { class: 'where' },
-          element('code', {}, placeText(at)),
-          at.code === null ? null : element('code', { class: 'source' }, at.code),
-        )
-  }
+  const where = (place: number): HTMLElement | null => whereView(report.places[place])
   const more = (count: number): HTMLElement | null => (count > MOST ? element('p', { class: 'label' }, `and ${count - MOST} more`) : null)
   const section = (title: string, count: number, items: readonly HTMLElement[]): HTMLElement | null =>
     count === 0 ? null : element('section', {}, element('h3', {}, `${title}: ${count}`), element('ul', {}, items), more(count))

@@ -1,7 +1,7 @@
 // The findings: kinds as buttons, and below them what was found of the chosen kind, or the first of each.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { Finding, Kind, Report } from '../data.ts'
-import { placeText } from './texts.ts'
+import { whereView } from './parts.ts'
 
 /** Of each kind this many are shown until one is chosen. */
 const FIRST = 3
@@ -71,14 +71,7 @@ function ofKind(kind: Kind, most: number, { report, others, open }: FindingListO
         finding.count > 1 ? element('b', {}, ` ×${finding.count}`) : null,
         isNew ? element('span', { class: 'badge' }, 'only here') : null,
       ),
-      place === undefined
-        ? null
-        : element(
-            'span',
-            { class: 'where' },
-            element('code', {}, placeText(place)),
-            place.code === null ? null : element('code', { class: 'source' }, place.code),
-          ),
+      whereView(place),
     )
     row.addEventListener('click', () => open(finding))
     return row

@@ -2,7 +2,7 @@
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import { VirtualList } from '../../../fx/viewer/page/elements/virtualList.ts'
 import type { KernelFacts, Peak, Report } from '../data.ts'
-import { placeText } from './texts.ts'
+import { sourceParts } from './parts.ts'
 import { timeText } from '../../../protocol/timeText.ts'
 
 /** How fast a kernel is at best; null for what is not known. */
@@ -49,12 +49,7 @@ export function kernelTable(kernels: readonly KernelFacts[], { places, texts, pe
       'div',
       { class: kernel === chosen ? 'kernel current' : 'kernel', 'data-kernel': name, role: 'button', tabindex: '0' },
       element('div', {}, element('b', {}, name), element('span', { class: 'label' }, ` ${type} · ${engine}`)),
-      element(
-        'div',
-        { class: 'where' },
-        first === undefined ? 'unknown line' : element('code', {}, placeText(first)),
-        first?.code === null || first === undefined ? null : element('code', { class: 'source' }, first.code),
-      ),
+      element('div', { class: 'where' }, first === undefined ? 'unknown line' : sourceParts(first)),
       element('div', { class: 'label' }, figures.filter((figure) => figure !== null).join(' · ')),
     )
     made.addEventListener('click', () => choose(kernel))

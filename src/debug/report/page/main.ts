@@ -1,9 +1,11 @@
 // The program of the page of a run: numbers and findings above, the timeline below, details at the side. Two runs stand beside each other, the second compared with the first.
 import { byId, element, onClick } from '../../../fx/viewer/page/elements/dom.ts'
+import { NONE } from '../data.ts'
 import type { Report, Tab } from '../data.ts'
 import { totalsView } from './comparison.ts'
 import { describeRow, graphView } from './details.ts'
 import { findingKey, findingList } from './findingList.ts'
+import { factList } from './parts.ts'
 import { TimelineList } from './timelineList.ts'
 
 const reports: readonly Report[] = JSON.parse(byId('data', HTMLScriptElement).textContent)
@@ -38,7 +40,7 @@ function open(shown: Shown): void {
   if (report === undefined || row === undefined) return
   side.hidden = false
   document.body.classList.add('with-side')
-  for (const [run, timeline] of timelines.entries()) timeline.select(run === shown.run ? shown.row : -1)
+  for (const [run, timeline] of timelines.entries()) timeline.select(run === shown.run ? shown.row : NONE)
   const graph = report.graphs[row.graph]
   panel.replaceChildren(...describeRow(row, report))
   if (graph === undefined) remember(shown)
@@ -51,7 +53,7 @@ function open(shown: Shown): void {
 function close(): void {
   side.hidden = true
   document.body.classList.remove('with-side')
-  for (const timeline of timelines) timeline.select(-1)
+  for (const timeline of timelines) timeline.select(NONE)
   if (location.protocol !== 'about:') history.replaceState(null, '', location.pathname + location.search)
 }
 
@@ -60,16 +62,7 @@ function runView(report: Report, run: number): HTMLElement {
   const others = other === null ? null : new Set(other.findings.map((finding) => findingKey(finding, other)))
   const rows = element('div', { class: 'timeline', tabindex: '0', 'aria-label': 'What happened, in time order' })
   const findings = findingList({ report, others, open: ({ row, tab }) => open({ run, row, tab }) })
-  const about = element(
-    'details',
-    { class: 'about' },
-    element('summary', {}, 'About this run'),
-    element(
-      'dl',
-      {},
-      report.about.flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, text)]),
-    ),
-  )
+  const about = element('details', { class: 'about' }, element('summary', {}, 'About this run'), factList(report.about))
   const state = report.isComplete ? null : element('p', { class: 'label' }, 'The trace has no end: the program was killed, or still runs.')
   const view = element(
     'section',

@@ -2,12 +2,14 @@
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import type { MemoryPlan, Report } from '../data.ts'
 import { sizeText } from '../../../protocol/sizeText.ts'
-import { placeText } from './texts.ts'
+import { factList, placeText, whereView } from './parts.ts'
 
 const WIDTH = 320
 const HEIGHT = 160
 /** The largest temporaries are drawn. */
 const MOST = 300
+/** Of those at the peak this many are listed. */
+const MOST_AT_PEAK = 12
 
 const NAMESPACE = 'http://www.w3.org/2000/svg'
 
@@ -22,7 +24,7 @@ function svg(tag: string, attributes: Readonly<Record<string, string | number>>,
   return made
 }
 
-/** The chart of a plan, and the temporaries at its peak. */
+/** A plan: its chart, and the temporaries at its peak. */
 export function memoryChart(plan: MemoryPlan, { places }: Report): HTMLElement {
   const { program, arenaBytes, steps, lifetimes, peakStep, peakBytes } = plan
   if (lifetimes.length === 0)
@@ -32,31 +34,8 @@ export function memoryChart(plan: MemoryPlan, { places }: Report): HTMLElement {
       element('h3', {}, program),
       element('p', { class: 'label' }, 'No temporaries: each kernel writes what the program returns.'),
     )
-  const [x, y] = [WIDTH / steps, HEIGHT / Math.max(1, arenaBytes)]
   const largest = lifetimes.toSorted((a, b) => b.bytes - a.bytes)
-  const nameOf = (place: number): string => (places[place] === undefined ? '' : `, ${placeText(places[place])}`)
-  const chart = svg('svg', {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    class: 'memory',
-    role: 'img',
-    'aria-label': `Memory of ${program} over its ${steps} steps`,
-  })
-  chart.append(
-    svg('rect', { x: peakStep * x, y: 0, width: x, height: HEIGHT, class: 'peak' }, `the peak: ${sizeText(peakBytes)} at step ${peakStep}`),
-  )
-  for (const { buffer, bytes, offset, first, last, place } of largest.slice(0, MOST)) {
-    const box = {
-      x: first * x,
-      y: HEIGHT - (offset + bytes) * y,
-      width: Math.max(1, (last + 1 - first) * x - 0.5),
-      height: Math.max(0.5, bytes * y - 0.5),
-    }
-    const isPeak = first <= peakStep && peakStep <= last
-    chart.append(
-      svg('rect', { ...box, class: isPeak ? 'at-peak' : 'other' }, `${buffer}: ${sizeText(bytes)}, steps ${first} to ${last}${nameOf(place)}`),
-    )
-  }
-  const atPeak = largest.filter(({ first, last }) => first <= peakStep && peakStep <= last).slice(0, 12)
+  const atPeak = largest.filter((lifetime) => isAtPeak(lifetime, plan)).slice(0, MOST_AT_PEAK)
   return element(
     'section',
     {},
@@ -66,30 +45,41 @@ export function memoryChart(plan: MemoryPlan, { places }: Report): HTMLElement {
       { class: 'label' },
       `An arena of ${sizeText(arenaBytes)}; ${sizeText(peakBytes)} in use at step ${peakStep} of ${steps}. Steps go from left to right, addresses upward.`,
     ),
-    element('div', {}, chart),
-    element(
-      'dl',
+    element('div', {}, drawing(plan, largest.slice(0, MOST), places)),
+    factList(
+      atPeak.map(({ buffer, bytes, place }) => [buffer, [sizeText(bytes), whereView(places[place])]]),
       { class: 'at-peak-list' },
-      atPeak.flatMap(({ buffer, bytes, place }) => {
-        const at = places[place]
-        return [
-          element('dt', {}, buffer),
-          element(
-            'dd',
-            {},
-            sizeText(bytes),
-            at === undefined
-              ? null
-              : element(
-                  'span',
-                  { class: 'where' },
-                  ' ',
-                  element('code', {}, placeText(at)),
-                  at.code === null ? null : element('code', { class: 'source' }, at.code),
-                ),
-          ),
-        ]
-      }),
     ),
   )
+}
+
+type Lifetime = MemoryPlan['lifetimes'][number]
+
+const isAtPeak = ({ first, last }: Lifetime, { peakStep }: MemoryPlan): boolean => first <= peakStep && peakStep <= last
+
+/** The temporaries as boxes, with the step of the peak behind them. */
+function drawing(plan: MemoryPlan, lifetimes: readonly Lifetime[], places: Report['places']): SVGElement {
+  const { program, arenaBytes, steps, peakStep, peakBytes } = plan
+  const [stepWidth, byteHeight] = [WIDTH / steps, HEIGHT / Math.max(1, arenaBytes)]
+  const chart = svg('svg', {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    class: 'memory',
+    role: 'img',
+    'aria-label': `Memory of ${program} over its ${steps} steps`,
+  })
+  const peak = { x: peakStep * stepWidth, y: 0, width: stepWidth, height: HEIGHT, class: 'peak' }
+  chart.append(svg('rect', peak, `the peak: ${sizeText(peakBytes)} at step ${peakStep}`))
+  for (const lifetime of lifetimes) {
+    const { buffer, bytes, offset, first, last, place } = lifetime
+    const box = {
+      x: first * stepWidth,
+      y: HEIGHT - (offset + bytes) * byteHeight,
+      width: Math.max(1, (last + 1 - first) * stepWidth - 0.5),
+      height: Math.max(0.5, bytes * byteHeight - 0.5),
+      class: isAtPeak(lifetime, plan) ? 'at-peak' : 'other',
+    }
+    const where = places[place] === undefined ? '' : `, ${placeText(places[place])}`
+    chart.append(svg('rect', box, `${buffer}: ${sizeText(bytes)}, steps ${first} to ${last}${where}`))
+  }
+  return chart
 }

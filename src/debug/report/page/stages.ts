@@ -1,9 +1,10 @@
 // The stages of a graph, one after the other, each as the difference from the one before.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import { VirtualList } from '../../../fx/viewer/page/elements/virtualList.ts'
+import { NONE } from '../data.ts'
 import type { GraphFacts, Report, Stage, StageLine } from '../data.ts'
 import { lineDiff } from '../lineDiff.ts'
-import { placeParts } from './texts.ts'
+import { placeParts } from './parts.ts'
 
 /** Stages with fewer lines in common are in other words (a graph and its loops), and are shown as they are. */
 const LEAST_COMMON = 0.2
@@ -16,7 +17,7 @@ interface ShownLine {
 
 /** The lines of a stage; where it has much in common with the one before it, with what was removed. */
 export function linesOf(stages: readonly Stage[], at: number): { readonly lines: readonly ShownLine[]; readonly isDiff: boolean } {
-  const { lines = [], before = -1 } = stages[at] ?? {}
+  const { lines = [], before = NONE } = stages[at] ?? {}
   const old = stages[before]?.lines ?? null
   const plain = { lines: lines.map((line): ShownLine => ({ line, change: '' })), isDiff: false }
   if (old === null || old.length === 0) return plain
@@ -33,71 +34,78 @@ export function linesOf(stages: readonly Stage[], at: number): { readonly lines:
 }
 
 /** The view of the stages. The element has to be in the page before it is drawn. */
-export function stagesView({ stages }: GraphFacts, report: Report): HTMLElement {
-  const [count, title, note, box] = [
-    element('span', { class: 'label' }),
-    element('b', {}),
-    element('span', { class: 'label' }),
-    element('div', { class: 'stage-lines', tabindex: '0' }),
-  ]
-  let at = 0
-  const show = (next: number): void => {
-    at = Math.max(0, Math.min(stages.length - 1, next))
-    const stage = stages[at]
-    if (stage === undefined) return
-    const { lines, isDiff } = linesOf(stages, at)
-    const changes = lines.filter(({ change }) => change !== '')
-    const from = stages[stage.before]?.title
-    count.textContent = `${at + 1} of ${stages.length}`
-    title.textContent = stage.title
-    note.textContent = [
-      stage.note,
-      isDiff && from !== undefined ? `against ${from}: ${changes.length === 0 ? 'the same' : `${changes.length} lines differ`}` : '',
-    ]
-      .filter((part) => part !== '')
-      .join(', ')
-    for (const [i, tab] of [...tabs.children].entries()) tab.setAttribute('aria-selected', String(i === at))
-    tabs.children[at]?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-    const list = new VirtualList(
-      box,
-      { count: lines.length, height: 20, line: (i) => lineElement(lines[i], report) },
-      isDiff ? 'lines diff' : 'lines',
+export const stagesView = ({ stages }: GraphFacts, report: Report): HTMLElement => new StagesView(stages, report).element
+
+class StagesView {
+  readonly element: HTMLElement
+  readonly #stages: readonly Stage[]
+  readonly #report: Report
+  readonly #tabs: readonly HTMLElement[]
+  readonly #count = element('span', { class: 'label' })
+  readonly #title = element('b', {})
+  readonly #note = element('span', { class: 'label' })
+  readonly #lines = element('div', { class: 'stage-lines', tabindex: '0' })
+  #at = 0
+
+  constructor(stages: readonly Stage[], report: Report) {
+    this.#stages = stages
+    this.#report = report
+    this.#tabs = stages.map(({ title }, i) => this.#button({ role: 'tab' }, title, () => this.#show(i)))
+    const previous = this.#button({ class: 'step', 'data-step': 'previous', 'aria-label': 'previous stage' }, '‹', () => this.#show(this.#at - 1))
+    const next = this.#button({ class: 'step', 'data-step': 'next', 'aria-label': 'next stage' }, '›', () => this.#show(this.#at + 1))
+    this.element = element(
+      'div',
+      { class: 'stages' },
+      element('div', { class: 'steps', role: 'tablist' }, this.#tabs),
+      element('p', { class: 'stage-head' }, previous, this.#count, next, this.#title, ' ', this.#note),
+      this.#lines,
     )
-    const width = Math.max(0, ...lines.map(({ line: [text] }) => report.texts[text]?.length ?? 0))
+    this.element.addEventListener('keydown', ({ key }) => {
+      if (key === 'ArrowRight') this.#show(this.#at + 1)
+      if (key === 'ArrowLeft') this.#show(this.#at - 1)
+    })
+    this.#show(0)
+  }
+
+  #button(attributes: Readonly<Record<string, string>>, text: string, act: () => void): HTMLElement {
+    const made = element('button', { type: 'button', ...attributes }, text)
+    made.addEventListener('click', act)
+    return made
+  }
+
+  /** Shows a stage, or the nearest one that there is. */
+  #show(wanted: number): void {
+    const at = Math.max(0, Math.min(this.#stages.length - 1, wanted))
+    const stage = this.#stages[at]
+    if (stage === undefined) return
+    this.#at = at
+    const { lines, isDiff } = linesOf(this.#stages, at)
+    this.#count.textContent = `${at + 1} of ${this.#stages.length}`
+    this.#title.textContent = stage.title
+    this.#note.textContent = isDiff ? [stage.note, this.#differenceText(stage, lines)].filter((part) => part !== '').join(', ') : stage.note
+    for (const [i, tab] of this.#tabs.entries()) tab.setAttribute('aria-selected', String(i === at))
+    this.#tabs[at]?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+    this.#draw(lines, isDiff)
+  }
+
+  #differenceText({ before }: Stage, lines: readonly ShownLine[]): string {
+    const from = this.#stages[before]?.title
+    const changes = lines.filter(({ change }) => change !== '').length
+    return from === undefined ? '' : `against ${from}: ${changes === 0 ? 'the same' : `${changes} lines differ`}`
+  }
+
+  #draw(lines: readonly ShownLine[], isDiff: boolean): void {
+    const { texts } = this.#report
+    const line = (i: number): HTMLElement => lineElement(lines[i], this.#report)
+    const list = new VirtualList(this.#lines, { count: lines.length, height: 20, line }, isDiff ? 'lines diff' : 'lines')
+    const width = Math.max(0, ...lines.map(({ line: [text] }) => texts[text]?.length ?? 0))
     list.inner.style.minWidth = `calc(${width + 26}ch + 20px)`
     list.reveal(lines.findIndex(({ change }) => change !== ''))
   }
-  const tabs = element(
-    'div',
-    { class: 'steps', role: 'tablist' },
-    stages.map((stage, i) => {
-      const tab = element('button', { type: 'button', role: 'tab' }, stage.title)
-      tab.addEventListener('click', () => show(i))
-      return tab
-    }),
-  )
-  const button = (name: string, text: string, step: number): HTMLElement => {
-    const made = element('button', { type: 'button', class: 'step', 'data-step': name, 'aria-label': `${name} stage` }, text)
-    made.addEventListener('click', () => show(at + step))
-    return made
-  }
-  const view = element(
-    'div',
-    { class: 'stages' },
-    tabs,
-    element('p', { class: 'stage-head' }, button('previous', '‹', -1), count, button('next', '›', 1), title, ' ', note),
-    box,
-  )
-  view.addEventListener('keydown', (event) => {
-    if (event.key === 'ArrowRight') show(at + 1)
-    if (event.key === 'ArrowLeft') show(at - 1)
-  })
-  show(0)
-  return view
 }
 
 function lineElement(shown: ShownLine | undefined, { texts, places }: Report): HTMLElement {
-  const [text, place] = shown?.line ?? [-1, -1]
+  const [text, place] = shown?.line ?? [NONE, NONE]
   const at = places[place]
   return element(
     'div',

@@ -1,9 +1,10 @@
 // The timeline: a row for each call and for what happened in it, in time order. Calls that went as before are thin.
 import { element } from '../../../fx/viewer/page/elements/dom.ts'
 import { VirtualList } from '../../../fx/viewer/page/elements/virtualList.ts'
+import { NONE } from '../data.ts'
 import type { Report } from '../data.ts'
 import { classOf } from './findingList.ts'
-import { placeParts } from './texts.ts'
+import { placeParts } from './parts.ts'
 import { timeText } from '../../../protocol/timeText.ts'
 
 const HEIGHT = 28
@@ -11,7 +12,7 @@ const HEIGHT = 28
 export class TimelineList {
   readonly #report: Report
   readonly #list: VirtualList
-  #selected = -1
+  #selected = NONE
 
   /** `open` is called with the number of a row that is clicked. */
   constructor(box: HTMLElement, report: Report, open: (row: number) => void) {
