@@ -26,7 +26,10 @@ const { values, positionals: chosen } = parseArgs({
   allowPositionals: true,
   options: {
     'if-there': { type: 'boolean', default: false },
-    pages: { type: 'string', default: 'graphs,scalars,operators,faults,steps,late,tensors,captured,training,complaints,profile,lost,worker' },
+    pages: {
+      type: 'string',
+      default: 'graphs,scalars,operators,faults,steps,late,tensors,captured,training,complaints,profile,lost,worker',
+    },
   },
 })
 // All drawn cases, but for the part that .ci/run tests.

@@ -122,3 +122,10 @@ export function ulps(device: number, oracle: number): number {
     return 0
   return Math.abs(placeOf(device) - placeOf(oracle))
 }
+
+/** Numbers that differ by more than 4 units in the last place, and by more than 1e-5 of the largest value. */
+export function differs(got: ArrayLike<number>, want: ArrayLike<number>): boolean {
+  const values = Array.from(want)
+  const largest = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0)
+  return values.some((value, i) => ulps(got[i] ?? NaN, value) > 4 && !(Math.abs(value - (got[i] ?? NaN)) <= 1e-5 * largest))
+}

@@ -7,7 +7,7 @@ import { Tensor } from '../../../src/tensor/index.ts'
 import { tenth } from '../../helpers/rotation.ts'
 import { builtInOps } from '../../ops/builtInOps.ts'
 import { allValueCases, replace, tensorOf } from '../../ops/valueCases.ts'
-import { ulps } from './harness.ts'
+import { differs } from './harness.ts'
 import { READS_DATA, REFUSED } from './refused.ts'
 
 beforeAll(async () => init({ thread: false }))
@@ -19,13 +19,6 @@ const judged = builtInOps().flatMap((op) => {
 })
 
 const tensorsIn = (value: unknown): readonly Tensor[] => (value instanceof Tensor ? [value] : Array.isArray(value) ? value.flatMap(tensorsIn) : [])
-
-/** Numbers that differ by more than 4 units in the last place, and by more than 1e-5 of the largest value. */
-function differs(got: ArrayLike<number>, want: ArrayLike<number>): boolean {
-  const values = Array.from(want)
-  const largest = Math.max(...values.map(Math.abs).filter(Number.isFinite), 0)
-  return values.some((value, i) => ulps(got[i] ?? NaN, value) > 4 && !(Math.abs(value - (got[i] ?? NaN)) <= 1e-5 * largest))
-}
 
 test.each(tenth(judged, ({ op }) => op.qualname))('$op.qualname', async ({ op, one }) => {
   const run = (place: (tensor: Tensor) => Tensor): readonly Tensor[] => {
