@@ -19,6 +19,11 @@ export class DeviceHeap {
     this.device = device
   }
 
+  /** Whether it has that many words. */
+  holds({ words }: HeapMemory): boolean {
+    return this.#buffer !== null && this.#buffer.size >= 4 * words
+  }
+
   /** The memory, with at least that many words: what it holds stays. Throws DeviceError if there is no room. */
   async buffer({ words }: HeapMemory): Promise<GPUBuffer> {
     const old = this.#buffer

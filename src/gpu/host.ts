@@ -1,5 +1,6 @@
 // Carries out requests on the GPU that this thread has, one after the other. A GPU that was lost is asked for again by the next request, and programs are made again there.
 import { InternalError } from '../errors/index.ts'
+import { Batch } from './batch.ts'
 import { countsNow, requestDevice } from './device.ts'
 import type { KernelTime } from './clock.ts'
 import type { Device, InitOptions } from './device.ts'
@@ -17,19 +18,38 @@ export class DeviceHost {
   readonly #programs = new Map<number, DeviceProgram>()
   #times: readonly KernelTime[] = []
   #heap: DeviceHeap | null = null
+  #batch: Batch | null = null
   #isLostNext = false
+  /** How many requests there are that have not begun. */
+  #ahead = 0
   #last: Promise<unknown> = Promise.resolve()
 
   /** Answers a request after those before it. Throws UnsupportedError, DeviceError and DeviceLostError. */
   async answer(request: DeviceRequest): Promise<DeviceAnswer> {
-    const answer = this.#last.then(async () => this.#carryOut(request))
-    this.#last = answer.catch(() => undefined)
-    const words = await answer
+    this.#ahead++
+    const begun = this.#last.then(async () => {
+      this.#ahead--
+      return this.#begin(request)
+    })
+    this.#last = begun.catch(() => undefined)
+    const words = await (await begun).ended
     const times = request.kind === 'profile' ? this.#times : []
     return { words, stats: countsNow(), description: this.#device?.description ?? '', bytes: this.#device?.bytes ?? 0, times }
   }
 
-  async #carryOut(request: DeviceRequest): Promise<DeviceAnswer['words']> {
+  /** Carries out a request, but for a call, which waits for others where there are some: they become one submission. */
+  async #begin(request: DeviceRequest): Promise<{ readonly ended: Promise<DeviceAnswer['words']> }> {
+    if (request.kind === 'call') {
+      const { ended } = await this.#call(request)
+      if (this.#ahead === 0 || this.#batch?.isFull === true) await this.#batch?.submit()
+      return { ended }
+    }
+    await this.#batch?.submit()
+    const words = await this.#carryOut(request)
+    return { ended: Promise.resolve(words) }
+  }
+
+  async #carryOut(request: Exclude<DeviceRequest, CallRequest>): Promise<DeviceAnswer['words']> {
     switch (request.kind) {
       case 'open':
         this.#options = request.options
@@ -43,8 +63,6 @@ export class DeviceHost {
       case 'write':
         ;(await (await this.#heapOf(request.heap)).copier(request.heap)).upload(request.start, request.words)
         return NONE
-      case 'call':
-        return this.#call(request)
       case 'read':
         return request.heap === null ? NONE : (await (await this.#heapOf(request.heap)).copier(request.heap)).run(0, 0, request.reads)
       case 'release':
@@ -70,6 +88,8 @@ export class DeviceHost {
   }
 
   #clear(): void {
+    this.#batch?.destroy(heapLost())
+    this.#batch = null
     for (const program of this.#programs.values()) program.destroy()
     this.#programs.clear()
     this.#heap?.destroy()
@@ -86,13 +106,24 @@ export class DeviceHost {
     return this.#heap
   }
 
-  async #call({ heap: memory, program: number, uniforms }: CallRequest): Promise<DeviceAnswer['words']> {
+  /** Begins a call: it runs with others of the batch, or, where each is looked at, at once. */
+  async #call({ heap: memory, program: number, uniforms }: CallRequest): Promise<{ readonly ended: Promise<DeviceAnswer['words']> }> {
     const heap = await this.#heapOf(memory)
+    // What makes programs or moves the memory comes after the calls that use them.
+    if (!heap.holds(memory) || !this.#programs.has(number)) await this.#batch?.submit()
     const program = await this.#programOf(number, heap)
     program.moveTo(await heap.buffer(memory))
-    program.setUniforms(uniforms)
-    this.#loseNext()
-    return program.run(0, program.dispatches.length, [])
+    const { device } = program
+    if (this.#isLostNext || device.clock !== null || device.options.check === 'kernel') {
+      await this.#batch?.submit()
+      program.setUniforms(uniforms)
+      this.#loseNext()
+      return { ended: Promise.resolve(await program.run(0, program.dispatches.length, [])) }
+    }
+    this.#batch ??= new Batch(device)
+    const ended = this.#batch.add(program, uniforms).then(() => NONE)
+    ended.catch(() => undefined)
+    return { ended }
   }
 
   #loseNext(): void {

@@ -82,8 +82,6 @@ export class DeviceProgram {
   readonly #ownsSlab: boolean
   readonly #uniforms: GPUBuffer | null
   readonly #starts: readonly number[]
-  /** What {@link setUniforms} writes. */
-  readonly #uniformWords: Uint32Array<ArrayBuffer>
   #pipelines: readonly Pipeline[]
   #staging: GPUBuffer | null = null
   /** Whether a call has run some of the dispatches, and will run the rest on what these left in memory. */
@@ -97,7 +95,6 @@ export class DeviceProgram {
     this.#uniforms = parts.uniforms
     this.#starts = parts.starts
     this.#pipelines = parts.pipelines
-    this.#uniformWords = new Uint32Array(parts.uniforms === null ? 0 : parts.uniforms.size / 4)
   }
 
   /** Takes memory for `memory` words, or computes in a buffer that is there, and compiles the shaders. Throws DeviceError. */
@@ -148,14 +145,30 @@ export class DeviceProgram {
 
   /** Sets what the uniforms of all dispatches hold, given one after the other: one write. */
   setUniforms(words: Uint32Array<ArrayBuffer>): void {
-    if (this.#uniforms === null) return
+    if (this.#uniforms !== null) this.device.gpu.queue.writeBuffer(this.#uniforms, 0, this.uniformBytes(words))
+  }
+
+  /** The bytes of its uniforms. */
+  get uniformSize(): number {
+    return this.#uniforms?.size ?? 0
+  }
+
+  /** These uniforms as they lie in their buffer. */
+  uniformBytes(words: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+    const laidOut = new Uint32Array(this.uniformSize / 4)
     let at = 0
     this.dispatches.forEach((dispatch, i) => {
       const end = at + dispatch.words.length
-      this.#uniformWords.set(words.subarray(at, end), (this.#starts[i] ?? 0) / 4)
+      laidOut.set(words.subarray(at, end), (this.#starts[i] ?? 0) / 4)
       at = end
     })
-    this.device.gpu.queue.writeBuffer(this.#uniforms, 0, this.#uniformWords)
+    return laidOut
+  }
+
+  /** Adds all dispatches to a submission, which first copies their uniforms from `source`, from the byte `at` on. */
+  encode(encoder: GPUCommandEncoder, source: GPUBuffer | null, at: number): void {
+    if (this.#uniforms !== null && source !== null) encoder.copyBufferToBuffer(source, at, this.#uniforms, 0, this.#uniforms.size)
+    this.#encode(encoder, 0, this.dispatches.length)
   }
 
   #writeUniforms(dispatch: number, words: Uint32Array<ArrayBuffer>, at = 0): void {
@@ -308,7 +321,7 @@ function present<T>(value: T | undefined): T {
 }
 
 /** Runs `body`; resolves to what the GPU reports of it, null if that is nothing. */
-async function inScopes(gpu: GPUDevice, body: () => void): Promise<string | null> {
+export async function inScopes(gpu: GPUDevice, body: () => void): Promise<string | null> {
   for (const kind of ['validation', 'out-of-memory', 'internal'] as const) gpu.pushErrorScope(kind)
   body()
   const errors = await Promise.all([gpu.popErrorScope(), gpu.popErrorScope(), gpu.popErrorScope()])
@@ -332,6 +345,10 @@ async function newBuffer(device: Device, size: number, usage: number): Promise<G
 /** Takes memory that kernels compute in. Throws DeviceError if there is none. */
 export const newSlab = async (device: Device, bytes: number): Promise<GPUBuffer> =>
   newBuffer(device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
+
+/** Takes memory that submissions copy uniforms from. Throws DeviceError if there is none. */
+export const newUniformSource = async (device: Device, bytes: number): Promise<GPUBuffer> =>
+  newBuffer(device, bytes, USAGE.copySource | USAGE.copyTarget)
 
 /** Gives memory back. */
 export function freeBuffer(buffer: GPUBuffer): void {

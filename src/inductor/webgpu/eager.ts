@@ -14,20 +14,19 @@ import type { Placed } from './calls.ts'
 import { heapNow } from './memory.ts'
 import type { DeviceMemory } from './memory.ts'
 import { planCopy, planGraph } from './plan.ts'
+import { Recent } from './recent.ts'
+
+/** How many calls stay planned: a program whose shapes differ at each call must not grow for ever. */
+const PLANS = 1024
 
 /** What became of planning a call. */
 type Planned = { readonly program: HeapProgram } | { readonly refused: UnsupportedError }
 
-/** What is planned for calls that differ in numbers at most. */
-interface Plans {
-  /** With the numbers as inputs; null where that is not possible. */
-  forNumbers?: Planned | null
-  /** With these numbers as constants. */
-  readonly forConstants: Map<string, Planned>
-}
-
-const known = new Map<string, Plans>()
-const copies = new Map<string, HeapProgram>()
+/** What is planned for calls, those that differ in their numbers included; null where that is not possible. */
+const plans = new Recent<Planned | null>(PLANS, (planned) => {
+  if (planned !== null && 'program' in planned) planned.program.release()
+})
+const copies = new Recent<HeapProgram>(PLANS, (program) => program.release())
 
 const layoutText = ({ dtype, sizes, steps }: Tensor): string => `${dtype}[${sizes.join()}|${steps.join()}]`
 
@@ -100,18 +99,17 @@ function planAs(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boole
 /** The program of a call, and its inputs. Throws UnsupportedError if it has no shader. */
 function plannedCall(op: OpDef, args: readonly Arg[]): { readonly program: HeapProgram; readonly inputs: readonly (Tensor | number)[] } {
   const key = keyOf(op, args)
-  let plans = known.get(key)
-  if (plans === undefined) known.set(key, (plans = { forConstants: new Map() }))
   const inputs = inputsOf(op, args, true)
-  if (plans.forNumbers !== null && inputs.some((input) => typeof input === 'number')) {
-    plans.forNumbers ??= plan(op, args, true)
-    if ('program' in plans.forNumbers) return { program: plans.forNumbers.program, inputs }
-    plans.forNumbers = null
+  const numbers = inputs.filter((input) => typeof input === 'number')
+  if (numbers.length > 0) {
+    const forNumbers = plans.of(`${key} numbers`, () => {
+      const planned = plan(op, args, true)
+      return 'program' in planned ? planned : null
+    })
+    if (forNumbers !== null && 'program' in forNumbers) return { program: forNumbers.program, inputs }
   }
-  const constants = inputs.filter((input) => typeof input === 'number').join(' ')
-  let planned = plans.forConstants.get(constants)
-  if (planned === undefined) plans.forConstants.set(constants, (planned = plan(op, args, false)))
-  if ('refused' in planned) throw planned.refused
+  const planned = plans.of(`${key} ${numbers.join(' ')}`, () => plan(op, args, false))
+  if (planned === null || 'refused' in planned) throw planned?.refused ?? new UnsupportedError(`${op.qualname} has no plan`)
   return { program: planned.program, inputs: inputs.filter((input) => typeof input !== 'number') }
 }
 
@@ -169,8 +167,7 @@ export function copyOnDevice(source: Tensor, target: Tensor): void {
   const storage = target.realize()
   if (target.numel > 0) {
     const key = `${layoutText(source)} ${layoutText(target)}`
-    let program = copies.get(key)
-    if (program === undefined) {
+    const program = copies.of(key, () => {
       const buffer = (name: string, input: number, tensor: Tensor): Buffer => ({
         name,
         shape: tensor.shape,
@@ -180,9 +177,8 @@ export function copyOnDevice(source: Tensor, target: Tensor): void {
         producer: null,
       })
       const from: BufferView = { buffer: buffer('from', 0, source), shape: source.shape, strides: source.strides, offset: 0, dtype: source.dtype }
-      program = new HeapProgram(planCopy(from, buffer('to', 1, target), target.strides))
-      copies.set(key, program)
-    }
+      return new HeapProgram(planCopy(from, buffer('to', 1, target), target.strides))
+    })
     program.run(heapNow(), [placeOf(source), placeOf(target)], [], [placeOf(target).memory])
   }
   storage.noteWrite()

@@ -60,6 +60,23 @@ describe('steps of a training', () => {
   }, 300_000)
 })
 
+describe('operators on tensors of the GPU', () => {
+  const shapes = isFull ? 2_000 : 100
+
+  test(`whose shapes differ at each of ${shapes} calls keep no more programs than there may be`, async () => {
+    await init({ limits: { kernels: 16 } })
+    const x = torch.arange(shapes + 1, { dtype: 'float32' }).to('webgpu')
+    const sums: Tensor[] = []
+    for (let i = 1; i <= shapes; i++) sums.push(x.narrow(0, 0, i).sum())
+    // The memory of tensors, and of each program its uniforms.
+    const last = sums.at(-1)
+    expect(last?.item()).toBe((shapes * (shapes - 1)) / 2)
+    expect(held().buffers).toBeLessThanOrEqual(16 + 4)
+    expect(sums[3]?.item()).toBe(6)
+    await init({})
+  }, 300_000)
+})
+
 describe('graphs that differ', () => {
   const graphs = isFull ? 500 : 24
 

@@ -104,7 +104,7 @@ describe.each(Object.keys(models))('ten steps of %s', (name) => {
     expect(worst(got, eager), why).toBeLessThan(2 * own)
   })
 
-  test('after warm-up are one submission each, and make no buffer, pipeline or bind group, and read nothing back', async () => {
+  test('after warm-up are one submission each at most, and make no buffer, pipeline or bind group, and read nothing back', async () => {
     const { input, target, step } = trainingOf(name, 'Adam', 'webgpu', true)
     // For 16 calls compile keeps what a path overwrites.
     for (let i = 0; i < 18; i++) step(input, target)
@@ -116,10 +116,10 @@ describe.each(Object.keys(models))('ten steps of %s', (name) => {
     const after = stats()
     const done = (what: keyof DeviceStats): number => (after?.[what] ?? NaN) - (before?.[what] ?? NaN)
     const none = ['pipelines', 'bindGroups', 'readbacks', 'bytesUp'] as const
-    expect(Object.fromEntries([...none, 'submits' as const].map((what) => [what, done(what)]))).toEqual({
-      ...{ pipelines: 0, bindGroups: 0, readbacks: 0, bytesUp: 0 },
-      submits: 8,
-    })
+    expect(Object.fromEntries(none.map((what) => [what, done(what)]))).toEqual({ pipelines: 0, bindGroups: 0, readbacks: 0, bytesUp: 0 })
+    // Those that wait for each other are submitted together.
+    expect(done('submits')).toBeGreaterThan(0)
+    expect(done('submits')).toBeLessThanOrEqual(8)
     // Those of programs that were dropped may go.
     expect(Math.max(done('buffers'), done('bytes'))).toBeLessThanOrEqual(0)
     expect(Number.isFinite(Number(await loss.itemAsync()))).toBe(true)
