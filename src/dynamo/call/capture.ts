@@ -34,6 +34,8 @@ export interface CapturedCall {
   readonly choice: BackendChoice
   readonly reports: Reports
   readonly budget: Budget
+  /** How many calls with the sizes of this one the program has answered itself. */
+  readonly programCalls: number
   /** Reports this call to event listeners; null if there were none when it began. */
   readonly watch: CallWatch | null
   /** A name for an outside tensor. */

@@ -257,6 +257,7 @@ class Call implements CapturedCall {
   readonly reports: Reports
   readonly budget: Budget
   readonly watch: CallWatch | null
+  readonly programCalls: number
   readonly learns: boolean
   readonly #target: Callable | Module
   readonly #self: unknown
@@ -277,6 +278,7 @@ class Call implements CapturedCall {
     this.reports = reports
     this.budget = budget
     this.watch = watch
+    this.programCalls = tree.program?.answeredBefore ?? 0
     this.learns = !options.skipReplay
     this.#target = target
     this.#self = self

@@ -14,9 +14,10 @@ const TRIED_CALLS = 24
 /** For this many lists of sizes calls are counted; that which was met first goes first. */
 const MOST_LISTS = 1024
 
-/** What is known of a list of sizes: its calls, those that were captured to time them, and the fastest of either kind in milliseconds. */
+/** What is known of a list of sizes: its calls, those that the program answered, those that were captured to time them, and the fastest of either kind in milliseconds. */
 class SizeList {
   calls = 0
+  answered = 0
   tried = 0
   program = Infinity
   captured = Infinity
@@ -32,19 +33,33 @@ export class ProgramCalls {
   readonly #often = new Set<SizeList>()
   /** How many calls it would have answered. */
   #answered = 0
+  #answeredBefore = 0
+  /** Whether the sizes of the call that was met last come often: a graph of their own says nothing of others. */
+  #isOften = false
+
+  /** How many calls with the sizes of the one that was met last the program has answered: with those that were captured they say whether the sizes come often. */
+  get answeredBefore(): number {
+    return this.#answeredBefore
+  }
 
   /** Notes a call with these arguments; null if it is captured and nothing is to be learnt of it. */
   meet(leaves: readonly unknown[]): TimedCall | null {
+    this.#answeredBefore = 0
+    this.#isOften = false
     if (!this.#isProgram || config.verifySizes || config.reproAfter !== null) return null
     const list = this.#listOf(leaves)
     list.calls++
-    if (this.#isForProgram(list)) return new TimedCall(true, (ms) => (list.program = Math.min(list.program, ms)))
+    this.#answeredBefore = list.answered
+    if (this.#isForProgram(list)) {
+      list.answered++
+      return new TimedCall(true, (ms) => (list.program = Math.min(list.program, ms)))
+    }
     return list === this.#onTrial ? new TimedCall(false, (ms) => this.#tried(list, ms)) : null
   }
 
   /** Notes whether a captured call ran nothing but the operators of the program. */
   note(isProgram: boolean): void {
-    this.#isProgram = isProgram
+    if (!this.#isOften) this.#isProgram = isProgram
   }
 
   #isForProgram(list: SizeList): boolean {
@@ -63,7 +78,8 @@ export class ProgramCalls {
   /** Whether a list is captured even if the program is faster: those that are captured as often get graphs of their own. */
   #comesOften(list: SizeList): boolean {
     if (list.calls > OFTEN && this.#often.size < config.recompileLimit) this.#often.add(list)
-    return this.#often.has(list)
+    this.#isOften = this.#often.has(list)
+    return this.#isOften
   }
 
   #tried(list: SizeList, ms: number): void {

@@ -60,6 +60,8 @@ export interface SegmentContext {
   readonly choice: BackendChoice
   readonly reports: Reports
   readonly budget: Budget
+  /** How many calls with the sizes of this one the program has answered itself. */
+  readonly programCalls: number
 }
 
 let graphCount = 0

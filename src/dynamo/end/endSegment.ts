@@ -68,7 +68,7 @@ function compiledFor(
   const { end, segment } = ended
   const { sizes } = segment
   // With sizes, a graph is for any of them, unless these come often. A gradient depends on shapes: for any sizes the tape is kept.
-  let own = sizes === null || context.choice.takesSizes ? null : end.often.graphsFor(sizes, config.recompileLimit)
+  let own = sizes === null || context.choice.takesSizes ? null : end.often.graphsFor(sizes, config.recompileLimit, context.programCalls)
   for (;;) {
     const takesSizes = sizes !== null && own === null
     const plan = planOf(segment, demand, end.keepsTape || takesSizes)

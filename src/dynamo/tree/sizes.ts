@@ -167,8 +167,8 @@ export class OftenSeen<Graph> {
   readonly #calls = new Map<Sizes, number>()
   readonly #graphs = new Map<Sizes, Graph[]>()
 
-  /** Notes a call. Returns the graphs for its sizes; null if these do not come often. `most`: how many lists may have graphs of their own. */
-  graphsFor(sizes: Sizes, most: number): Graph[] | null {
+  /** Notes a call. Returns the graphs for its sizes; null if these do not come often. `most`: how many lists may have graphs of their own; `elsewhere`: how many calls with these sizes did not come here. */
+  graphsFor(sizes: Sizes, most: number, elsewhere: number): Graph[] | null {
     const known = this.#graphs.get(sizes)
     if (known !== undefined) {
       this.#graphs.delete(sizes)
@@ -178,7 +178,7 @@ export class OftenSeen<Graph> {
     const calls = (this.#calls.get(sizes) ?? 0) + 1
     this.#calls.set(sizes, calls)
     if (this.#calls.size > MOST_SIZES) this.#calls.clear()
-    if (calls < OFTEN || most === 0) return null
+    if (calls + elsewhere < OFTEN || most === 0) return null
     const graphs: Graph[] = []
     this.#calls.delete(sizes)
     this.#graphs.set(sizes, graphs)

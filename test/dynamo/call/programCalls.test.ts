@@ -27,7 +27,7 @@ interface Speed {
 class Subject {
   readonly speed: Speed = { program: 1, captured: 1 }
   answers: ('program' | 'captured')[] = []
-  readonly call: (x: Tensor) => Tensor
+  readonly call: ((x: Tensor) => Tensor) & { readonly graphs: () => readonly unknown[] }
 
   constructor(options: { fullgraph?: boolean; skipReplay?: boolean; backend?: string } = {}, body = (x: Tensor): Tensor => x.mul(2).sum()) {
     const step = (x: Tensor): Tensor => {
@@ -120,6 +120,15 @@ describe('calls with sizes that change', () => {
     expect(subject.with(...times(18, 50))).toEqual(times(18, 'program'))
     subject.with(...times(8, 60))
     expect(withConfig({ recompileLimit: 1 }, () => subject.with(50, ...times(50, 60)))).toEqual(['captured', ...times(50, 'program')])
+  })
+
+  it('count for a graph of their own: the first one that is captured after fifty gets it', () => {
+    const subject = new Subject()
+    subject.speed.captured = 2
+    subject.with(2, 3, 4, ...times(50, 50))
+    expect(subject.call.graphs()).toHaveLength(1)
+    expect(subject.with(50)).toEqual(['captured'])
+    expect(subject.call.graphs()).toHaveLength(2)
   })
 
   it('leave gradients as they are', () => {
