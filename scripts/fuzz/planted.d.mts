@@ -1,5 +1,6 @@
 export interface PlantedFault {
   readonly name: string
+  readonly kinds?: string
   readonly file: string
   readonly from: string
   readonly to: string

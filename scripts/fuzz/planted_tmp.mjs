@@ -74,10 +74,14 @@ function isFound(fault, root, programs) {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     const file = join(folder, 'dist', `${fault.file}.js`)
     writeFileSync(file, planted(fault, readFileSync(file, 'utf8')))
-    const found = spawnSync(process.execPath, ['scripts/fuzz/index.mjs', programs, '1', "--with", "dynamic", "--kinds", "pointwise,views,reductions,sizes", '--stop', '1', '--as-drawn'], {
-      cwd: folder,
-      encoding: 'utf8',
-    })
+    const found = spawnSync(
+      process.execPath,
+      ['scripts/fuzz/index.mjs', programs, '1', '--with', 'dynamic', '--kinds', 'pointwise,views,reductions,sizes', '--stop', '1', '--as-drawn'],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+      },
+    )
     const [, ran = '?'] = /(\d+) programs in/.exec(found.stdout) ?? []
     const differs = found.stdout.split('\n').find((line) => line.startsWith('// ')) ?? ''
     return found.status === 0

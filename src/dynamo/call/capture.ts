@@ -78,9 +78,10 @@ export class Capture implements DispatchMode {
     this.#isSeen = true
   }
 
-  /** Whether the call, which has ended, ran nothing but the operators of the program, one by one, on paths that were known. */
-  get isProgram(): boolean {
-    return !this.#isSeen && !this.isEager && !this.isFresh && this.ended.every(({ compiled }) => compiled === null || compiled.isProgram())
+  /** What the call, which has ended, ran: nothing but the operators of the program, one by one, or kernels as well; null if that was not on known paths, or if the program may do something else where it is not captured. */
+  get work(): 'program' | 'kernels' | null {
+    if (this.#isSeen || this.isEager || this.isFresh) return null
+    return this.ended.every(({ compiled }) => compiled === null || compiled.isProgram()) ? 'program' : 'kernels'
   }
 
   // ---- one operator ----

@@ -31,6 +31,7 @@ import type { CapturedCall } from './capture.ts'
 import type { BackendChoice } from '../compile/compileSegment.ts'
 import { config } from '../../config.ts'
 import { placeholderNames } from './placeholderNames.ts'
+import { fusionOf } from '../backends/registry.ts'
 import { ProgramCalls } from './programCalls.ts'
 import { Reports } from '../reports/reports.ts'
 import { Shortcut, Shortcuts } from './shortcut.ts'
@@ -174,7 +175,7 @@ export class CompiledFunction {
     capture.finish({ needed: outputs, gradients: isGradEnabled(), keepTape: hookState.inner !== hooks })
     for (const { storage } of outputs) storage?.writer?.settle(storage)
     this.#budget.end(start, outcomeOf(capture))
-    tree.program?.note(capture.isProgram)
+    tree.program?.note(capture.work)
     if (watch !== null || capture.isFresh) this.#answered(capture, tree, watch)
     onEnd?.(capture)
     return result
@@ -211,8 +212,9 @@ export class CompiledFunction {
       if (!isAllowed) return null
     }
     const policy = rule === null ? null : new SizePolicy(rule)
-    const { fullgraph, skipReplay } = this.#options
-    const program = policy === null || fullgraph || skipReplay ? null : new ProgramCalls()
+    const { fullgraph, skipReplay, backend } = this.#options
+    // Without kernels for any sizes a backend of the program, or eager kernels, were asked for.
+    const program = policy === null || fullgraph || skipReplay || fusionOf(backend) === null ? null : new ProgramCalls()
     tree = { root: Step.root(), branches: 0, policy, shortcuts: new Shortcuts(policy !== null), program, index, leavesText, state }
     this.#trees.set(key, tree)
     return tree

@@ -1,8 +1,10 @@
 // Calls that the program answers itself. A graph with sizes for which there are no kernels runs the operators of the program one by one, for the same bits: to follow the call and to run them afterwards mostly takes longer
-// than the program does. What is kept for a list of sizes that comes often, a plan of launches, may be faster: that is tried, with one list.
+// than the program does. What is kept for a list of sizes that comes often, a plan of launches, may be faster: that is tried, with one list. Where there are kernels, they may still take longer than the program, as with a
+// tape beside small tensors: each list that comes again is tried both ways.
 import { config } from '../../config.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { clock } from '../tree/budget.ts'
+import type { Capture } from './capture.ts'
 import { OFTEN } from '../tree/sizes.ts'
 
 /** So often the program answers calls with one list of sizes. To make a plan takes as long as some six calls, which it has to win back. */
@@ -10,6 +12,9 @@ const PROGRAM_CALLS = 8
 
 /** So often a list of sizes is captured, to see how long its calls take then: the first ones have no plan, and run code that is new to the engine. */
 const TRIED_CALLS = 24
+
+/** So often a list is captured where there are kernels, and then answered by the program, to see which is faster. */
+const TRIED = { kernels: 8, program: 4 }
 
 /** For this many lists of sizes calls are counted; that which was met first goes first. */
 const MOST_LISTS = 1024
@@ -21,12 +26,17 @@ class SizeList {
   tried = 0
   program = Infinity
   captured = Infinity
+
+  noteCaptured(ms: number): void {
+    this.captured = Math.min(this.captured, ms)
+    this.tried++
+  }
 }
 
 /** Which calls of a trace tree the program answers. */
 export class ProgramCalls {
-  /** Whether the latest captured call ran nothing but the operators of the program. */
-  #isProgram = false
+  /** What the latest captured call ran. */
+  #work: Capture['work'] = null
   #isProgramFaster: boolean | null = null
   #onTrial: SizeList | null = null
   readonly #lists = new Map<string, SizeList>()
@@ -46,20 +56,26 @@ export class ProgramCalls {
   meet(leaves: readonly unknown[]): TimedCall | null {
     this.#answeredBefore = 0
     this.#isOften = false
-    if (!this.#isProgram || config.verifySizes || config.reproAfter !== null) return null
+    if (this.#work === null || config.verifySizes || config.reproAfter !== null) return null
     const list = this.#listOf(leaves)
     list.calls++
     this.#answeredBefore = list.answered
-    if (this.#isForProgram(list)) {
+    if (this.#work === 'kernels' ? this.#isFasterThanKernels(list) : this.#isForProgram(list)) {
       list.answered++
       return new TimedCall(true, (ms) => (list.program = Math.min(list.program, ms)))
     }
-    return list === this.#onTrial ? new TimedCall(false, (ms) => this.#tried(list, ms)) : null
+    if (this.#work === 'program') return list === this.#onTrial ? new TimedCall(false, (ms) => this.#tried(list, ms)) : null
+    return list.tried < TRIED.kernels ? new TimedCall(false, (ms) => list.noteCaptured(ms)) : null
   }
 
-  /** Notes whether a captured call ran nothing but the operators of the program. */
-  note(isProgram: boolean): void {
-    if (!this.#isOften) this.#isProgram = isProgram
+  /** Notes what a captured call ran. */
+  note(work: Capture['work']): void {
+    if (!this.#isOften) this.#work = work
+  }
+
+  #isFasterThanKernels(list: SizeList): boolean {
+    if (list.tried < TRIED.kernels) return false
+    return list.answered < TRIED.program || (list.program < list.captured && !this.#comesOften(list))
   }
 
   #isForProgram(list: SizeList): boolean {
@@ -83,8 +99,8 @@ export class ProgramCalls {
   }
 
   #tried(list: SizeList, ms: number): void {
-    list.captured = Math.min(list.captured, ms)
-    if (++list.tried < TRIED_CALLS) return
+    list.noteCaptured(ms)
+    if (list.tried < TRIED_CALLS) return
     this.#isProgramFaster = list.program < list.captured
     this.#onTrial = null
   }

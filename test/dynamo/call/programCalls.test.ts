@@ -58,12 +58,25 @@ describe('calls with sizes that change', () => {
     expect(later.flatMap((answer, i) => (answer === 'captured' ? [i + 1] : []))).toEqual([1, 2, 4, 8, 16, 32, 64])
   })
 
+  const chain = (x: Tensor): Tensor => {
+    let y = x.expand([x.shape[0] ?? 0, 2]).repeat([1, 512])
+    for (let i = 0; i < 8; i++) y = y.mul(2).mul(0.5)
+    return y.sum().div(256)
+  }
+
+  it.each(['program', 'captured'] as const)(
+    'that come again are timed where the graph has kernels, each list of sizes: the %s is faster',
+    (faster) => {
+      const subject = new Subject({}, chain)
+      subject.with(2, 3, 4, 5, 6, 7, 8)
+      subject.speed[faster] = 0.5
+      expect(subject.with(...times(8, 50))).toEqual(times(8, 'captured'))
+      expect(subject.with(...times(4, 50))).toEqual(times(4, 'program'))
+      expect(subject.with(50, 60, 50)).toEqual([faster, 'captured', faster])
+    },
+  )
+
   it('are captured where the graph has kernels of its own', () => {
-    const chain = (x: Tensor): Tensor => {
-      let y = x.expand([x.shape[0] ?? 0, 2]).repeat([1, 512])
-      for (let i = 0; i < 8; i++) y = y.mul(2).mul(0.5)
-      return y.sum().div(256)
-    }
     const subject = new Subject({}, chain)
     expect(subject.with(...Array.from({ length: 24 }, (_, i) => 2 + i))).toEqual(times(24, 'captured'))
   })
