@@ -10,7 +10,7 @@ import { dominatorsOf } from '../../src/docs/flow/dominators.ts'
 import { RECORDER, instrument } from '../../src/docs/flow/instrument.ts'
 import { observe } from '../../src/docs/flow/observe.ts'
 import type { Observed } from '../../src/docs/flow/observe.ts'
-import { diagramOf } from '../../src/docs/flow/walk.ts'
+import { diagramOf } from '../../src/docs/flow/diagram.ts'
 import { EDGES, OBSERVED } from './fixture/observed.ts'
 import { writeProject } from './fixture/project.ts'
 

@@ -4,7 +4,7 @@ import { Layouts } from '../../fx/viewer/layout/layered.ts'
 import { baseOf, moduleOf, nameOf } from '../model.ts'
 import { groupBy } from '../pages/lookup.ts'
 import type { Block } from '../pages/page.ts'
-import type { Diagram } from './walk.ts'
+import type { Diagram } from './diagram.ts'
 
 const [LETTER, HEIGHT] = [7.4, 42]
 
