@@ -26,7 +26,7 @@ export const passingKinds = (wrapper) => kindsOf(wrapper).filter((kind) => !notY
 /** How a program fails, to tell whether a shrunk one still fails in the same way. */
 const signatureOf = (found) => (found.numeric ? 'numbers' : `${found.where.replace(/\d+/g, '#')} ${String(found.got).replace(/:.*/s, '')}`)
 
-const differenceOrNull = (found) => (found === 'invalid' ? null : found)
+const differenceOrNull = (found) => (found === 'invalid' || found === 'too slow' ? null : found)
 
 /** The graphs of the program of a seed, whose calls have other shapes each, and the most that PyTorch's rule gives. */
 export function graphsOf(api, seed, { with: wrapper, kinds = kindsOf(wrapper), backend = 'inductor' }) {
@@ -34,24 +34,24 @@ export function graphsOf(api, seed, { with: wrapper, kinds = kindsOf(wrapper), b
   return countGraphs(api, program, wrapper === 'dynamic' ? { backend, dynamic: true } : { backend })
 }
 
-/** Runs one program; null if it passes, else how it fails. `settings`: those of the debugger that are compared with none, instead of compiled code with eager. */
+/** Runs one program; null if it passes, else how it fails. `onTooSlow` gets the seed of one that a driver took too long for: it is not judged. `settings`: those of the debugger that are compared with none, instead of compiled code with eager. */
 export function fuzzOne(
   api,
   seed,
-  { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true, settings = null } = {},
+  { with: wrapper = 'compile', kinds = kindsOf(wrapper), backend = 'inductor', shrinking = true, settings = null, onTooSlow = () => undefined } = {},
 ) {
   const program = generate(api, seed, kinds, { traced: traces(wrapper), newShapes: hasNewShapes(wrapper) })
   const wrap = wrappers(api, backend)[wrapper]
   const difference = (candidate) => {
     if (settings !== null) return differenceOrNull(judgeDebugger(api, candidate, wrap, settings))
     const cut = wrapper === 'makeFx' || wrapper === 'reinplace'
-    return differenceOrNull(
-      judge(api, candidate, wrap, {
-        traced: traces(wrapper),
-        device: backend === 'webgpu',
-        ...(cut && { eager: withoutHistory(api), history: false }),
-      }),
-    )
+    const judged = judge(api, candidate, wrap, {
+      traced: traces(wrapper),
+      device: backend === 'webgpu',
+      ...(cut && { eager: withoutHistory(api), history: false }),
+    })
+    if (judged === 'too slow') onTooSlow(seed)
+    return differenceOrNull(judged)
   }
   const found = difference(program)
   if (found === null) return null

@@ -30,12 +30,15 @@ const { values, positionals } = parseArgs({
   },
 })
 
+/** How long the GPU may take for an answer, in milliseconds. A driver on the CPU has taken more than five minutes for one kernel with many functions (seed 33010539). */
+const DRIVER_TIMEOUT = 20_000
+
 const dist = fileURLToPath(new URL('../../dist', import.meta.url))
 const api = await loadApi((name) => import(`${dist}/${name}.js`))
 if (values.backend === 'webgpu') {
   const { init } = await import(`${dist}/entries/webgpu.js`)
   // Hundreds of graphs are made between two times that the program yields, and a driver on the CPU holds a megabyte for each kernel.
-  await init({ fallback: 'wasm', limits: { kernels: 256 } })
+  await init({ fallback: 'wasm', timeout: DRIVER_TIMEOUT, limits: { kernels: 256 } })
 }
 const native = values.native ? await import(`${dist}/entries/native.js`) : null
 await native?.init({ check: true })
@@ -48,6 +51,8 @@ console.log(`${count} programs from seed ${first}, ${values.with}: ${kinds.join(
 const failures = []
 const start = performance.now()
 let ran = 0
+/** The seeds of programs that were not judged. */
+const tooSlow = new Set()
 const run = (seed) =>
   fuzzOne(api, seed, {
     with: values.with,
@@ -55,6 +60,7 @@ const run = (seed) =>
     kinds,
     settings: values.debugger ? settings : null,
     shrinking: !values['as-drawn'],
+    onTooSlow: (slow) => tooSlow.add(slow),
   })
 const counted = { programs: 0, graphs: 0, rule: 0, above: [] }
 /** Counts the graphs of a program. */
@@ -88,6 +94,7 @@ const seconds = (performance.now() - start) / 1000
 console.log(
   `\n${ran} programs in ${seconds.toFixed(1)} s, ${failures.length} differ${failures.length === 0 ? '' : `: seeds ${failures.map((f) => f.seed).join(', ')}`}`,
 )
+if (tooSlow.size > 0) console.log(`not judged, since the driver took longer than ${DRIVER_TIMEOUT / 1000} s: seeds ${[...tooSlow].join(', ')}`)
 if (counted.programs > 0) {
   const mean = (sum) => (sum / counted.programs).toFixed(2)
   const above = counted.above.length === 0 ? '' : `; more than it gives: seeds ${counted.above.join(', ')}`

@@ -137,6 +137,9 @@ export function judge(api, program, wrap, { device = false, ...options } = {}) {
     : judgeRuns(api, program, wrap, options)
 }
 
+/** Whether a value is the error of a GPU that did not answer in time: a driver that computes on the CPU can take minutes to compile a kernel with many functions. */
+const tookTooLong = (value) => value?.error === 'DeviceLostError' && /did not answer within/.test(value.message)
+
 function judgeRuns(api, program, wrap, { eager: asIs = (f) => f, history = true, traced = false, functions = null }) {
   // Programs of convolutions are compared with another way to compute them: eager mode and compiled code have most of their kernels in common.
   const around = program.kinds.includes('convolutions') ? withStrictConvolutions(api) : undefined
@@ -144,6 +147,7 @@ function judgeRuns(api, program, wrap, { eager: asIs = (f) => f, history = true,
   const eager = runProgram(api, program, how)
   if (eager.invalid) return 'invalid'
   const got = runProgram(api, program, { wrap, history })
+  if (got.notes.some(({ value }) => tookTooLong(value))) return 'too slow'
   const found = compareNotes(eager.notes, got.notes, () => () => false, { traced })
   if (found === null || found.numeric !== true) return found
   return compareNotes(eager.notes, got.notes, tolerances(api, program, eager, { ...how, functions }), { traced })

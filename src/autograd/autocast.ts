@@ -97,7 +97,7 @@ function set(next: Settings): void {
 function settingsOf(where: string, options: AutocastOptions): Settings {
   if (typeof options === 'string')
     throw new ArgumentError(
-      `${where}: there are no devices here; write torch.autocast({ dtype: 'bfloat16' }, () => model(x)), got ${valueText(options)}.`,
+      `${where}: it takes no device, and computes where tensors are; write torch.autocast({ dtype: 'bfloat16' }, () => model(x)), got ${valueText(options)}.`,
     )
   if (isFunction(options)) throw new ArgumentError(`${where}: options come first: write torch.autocast({}, fn), got ${valueText(options)}.`)
   checkOptions(where, options, { dtype: true, enabled: 'boolean', cacheEnabled: 'boolean' })

@@ -6,7 +6,7 @@ export const MISSING_FUNCTIONS: Readonly<Record<string, string>> = {
   'this part of complex numbers is not here yet': `is_conj`,
   'there are no sparse and no quantized tensors': `choose_qparams_optimized crow_indices_copy dequantize dsmm fake_quantize_per_channel_affine fake_quantize_per_tensor_affine fbgemm_linear_int8_weight
     fused_moving_avg_obs_fake_quant hsmm hspmm quantize_per_tensor quantized_batch_norm saddmm smm sparse_coo_tensor spmm sspaddmm`,
-  'there are no devices, no threads between operators, and no memory formats': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads is_distributed is_inference
+  'there is no default device, there are no threads between operators, and memory formats are options': `compiled_with_cxx11_abi cudnn_convolution get_default_device get_device get_num_interop_threads is_distributed is_inference
     is_inference_mode_enabled is_warn_always_enabled set_default_device set_flush_denormal set_num_interop_threads set_printoptions`,
   'tensors have it: x.numel, x.item(), x.dtype, x.detach_()': `detach_ is_nonzero is_same_size is_signed is_storage numel`,
   'it lives in tensorfx, tensorfx/interop or tensorfx/func': `compile from_dlpack from_file from_numpy frombuffer load save vmap`,

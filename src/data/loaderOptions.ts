@@ -56,8 +56,8 @@ const where = 'DataLoader'
 
 /** PyTorch's options that have no counterpart. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  pinMemory: 'there are no devices here, leave it out',
-  pinMemoryDevice: 'there are no devices here, leave it out',
+  pinMemory: 'no memory is pinned here, leave it out',
+  pinMemoryDevice: 'no memory is pinned here, leave it out',
   workerInitFn:
     'functions cannot be sent to worker threads: prepare them in the module that importDataset names, where getWorkerInfo() says which worker it is',
   multiprocessingContext: 'workers are threads, leave it out',

@@ -2,7 +2,7 @@
 import { OTHER_LIBRARIES, all } from './otherLibraries.ts'
 import type { Reasons } from './otherLibraries.ts'
 
-const NO_DEVICES = 'there are no devices here; leave it out'
+const DEVICES = "leave it out, or import tensorfx/webgpu and say x.to('webgpu'), torch.randn([2], { device: 'webgpu' }) for the graphics card"
 const NO_COMPLEX = 'this part of complex numbers is not here yet'
 const NO_QUANTIZED = "there are no quantized tensors here yet; model.to('float16') and model.to('bfloat16') halve the memory of weights"
 const NO_SPARSE = 'there are no sparse tensors here yet; use dense ones'
@@ -49,7 +49,7 @@ const ABSENT = {
     quasirandom: 'there are no quasirandom sequences here yet',
     nested: 'there are no nested tensors here yet: pad the rows, or nn.utils.rnn.packSequence packs them',
     // Devices and backends.
-    ...all(NO_DEVICES, 'cuda device cpu mps xpu mtia accelerator get_device set_default_device get_default_device Stream Event'),
+    ...all(DEVICES, 'cuda device cpu mps xpu mtia accelerator get_device set_default_device get_default_device Stream Event'),
     ...all(
       `its settings concern libraries of PyTorch; leave it out`,
       'has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral is_vulkan_available compiled_with_cxx11_abi set_float32_matmul_precision get_float32_matmul_precision set_flush_denormal',
@@ -130,7 +130,7 @@ const ABSENT = {
   },
   nn: {
     SyncBatchNorm: 'there is no SyncBatchNorm here yet: under DistributedDataParallel each rank has the statistics of its own batch',
-    DataParallel: "there are no devices here: DistributedDataParallel of 'tensorfx/distributed' trains on several ranks",
+    DataParallel: "there is one graphics card at most: DistributedDataParallel of 'tensorfx/distributed' trains on several ranks",
     parallel: "DistributedDataParallel is in 'tensorfx/distributed'",
     NLLLoss2d: 'write nn.NLLLoss',
     Container: 'write nn.Module',

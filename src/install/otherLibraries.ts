@@ -122,7 +122,7 @@ export const OTHER_LIBRARIES = {
     // What has no counterpart, as nothing needs it.
     ...all(FREED, 'tidy keep dispose'),
     ...all(
-      'there are no devices here; leave it out',
+      "leave it out, or import tensorfx/webgpu and write x.to('webgpu') for the graphics card",
       'device_put devices local_devices device_count block_until_ready set_backend get_backend ready',
     ),
     print: 'write console.log(String(x))',
@@ -140,7 +140,7 @@ export const OTHER_LIBRARIES = {
     print: 'write console.log(String(x))',
     is_disposed: 'a tensor that was disposed throws when it is used',
     ...all('leave it out, as results are there when an operator returns', 'block_until_ready ready'),
-    ...all('there are no devices here: tensors live in one memory, and every operator runs where it is', 'devices sharding addressable_data'),
+    ...all('write x.device: a tensor is on one device', 'devices sharding addressable_data'),
     // Dtypes and shapes.
     ...all("write x.to('float32')", 'as_type astype cast'),
     to_float: 'write x.float()',

@@ -37,7 +37,7 @@ describe('scopes', () => {
     expect(() => torch.autocast({ dtype: 'float32' as never })).toThrow(
       "torch.autocast: option 'dtype' must be 'bfloat16' or 'float16', got 'float32'.",
     )
-    expect(() => torch.autocast('cuda' as never)).toThrow('there are no devices here; write torch.autocast({ dtype')
+    expect(() => torch.autocast('cuda' as never)).toThrow('it takes no device, and computes where tensors are; write torch.autocast({ dtype')
     expect(() => torch.autocast((() => 1) as never)).toThrow('options come first')
     expect(() => torch.autocast({ dtpye: 'float16' } as never)).toThrow("did you mean 'dtype'?")
   })
