@@ -50,6 +50,8 @@ declare module './tensor.ts' {
     toArrayAsync(): Promise<NestedArray>
     /** {@link toTypedArray}, once the values are here, as {@link itemAsync}. */
     toTypedArrayAsync(): Promise<TypedArray>
+    /** {@link toBigIntArray}, once the values are here, as {@link itemAsync}. */
+    toBigIntArrayAsync(): Promise<BigInt64Array>
     /** dtype, shape and data, for `JSON.stringify`. Throws ArgumentError for a fake tensor. */
     toJSON(): TensorJson
     /** The shape, or the size of one dimension. */
@@ -161,6 +163,10 @@ export const dataMethods: Record<string | symbol, (this: Tensor, ...args: never[
   async toTypedArrayAsync(this: Tensor): Promise<TypedArray> {
     checkMethod(this, 'toTypedArrayAsync', arguments, 0)
     return (await arrived(this)).toTypedArray()
+  },
+  async toBigIntArrayAsync(this: Tensor): Promise<BigInt64Array> {
+    checkMethod(this, 'toBigIntArrayAsync', arguments, 0)
+    return (await arrived(this)).toBigIntArray()
   },
   toJSON(this: Tensor): TensorJson {
     const numbers = readElements(this)

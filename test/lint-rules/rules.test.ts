@@ -145,7 +145,7 @@ describe('the vocabulary', () => {
   it('knows every operator that is a method of tensors', () => {
     const known = new Set([...DISTINCT, ...SHARED, ...COMMON, ...LISTS])
     const plain = new Set(
-      'constructor realize toArray toTypedArray toBigIntArray itemAsync toArrayAsync toTypedArrayAsync item size dim stride isContiguous isFloatingPoint isComplex elementSize toString toJSON dispose valueOf equal getitem backward retainGrad registerHook asParameter copyFrom cpu'.split(
+      'constructor realize toArray toTypedArray toBigIntArray itemAsync toArrayAsync toTypedArrayAsync toBigIntArrayAsync item size dim stride isContiguous isFloatingPoint isComplex elementSize toString toJSON dispose valueOf equal getitem backward retainGrad registerHook asParameter copyFrom cpu'.split(
         ' ',
       ),
     )

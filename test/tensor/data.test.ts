@@ -54,6 +54,7 @@ describe('reading', () => {
     const x = arange(6).reshape([2, 3]).t()
     expect(await x.toArrayAsync()).toEqual(x.toArray())
     expect(await x.toTypedArrayAsync()).toEqual(x.toTypedArray())
+    expect(await torch.tensor([2n ** 60n]).toBigIntArrayAsync()).toEqual(BigInt64Array.of(2n ** 60n))
     expect(await tensor(true).itemAsync<boolean>()).toBe(true)
     await expect(x.itemAsync()).rejects.toThrow(/item: a tensor of shape \[3, 2\] has 6 elements/)
     await expect(Tensor.fake({ shape: [2], dtype: 'float32' }).toArrayAsync()).rejects.toThrow(/this tensor is fake/)

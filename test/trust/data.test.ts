@@ -265,6 +265,7 @@ describe('the names that a graph from a file may use', () => {
         'symSizes',
         'symSteps',
         'toArrayAsync',
+        'toBigIntArrayAsync',
         'toJSON',
         'toString',
         'toTypedArrayAsync',

@@ -77,7 +77,16 @@ export const CONTROL_FLOW = 'symbolically traced variables cannot be used as inp
 const ABSENT = new Set<PropertyKey>(['then', 'constructor', 'prototype'])
 
 /** Methods that read data. */
-const READS = new Set<PropertyKey>(['item', 'toArray', 'toTypedArray', 'itemAsync', 'toArrayAsync', 'toTypedArrayAsync', 'tolist'])
+const READS = new Set<PropertyKey>([
+  'item',
+  'toArray',
+  'toTypedArray',
+  'itemAsync',
+  'toArrayAsync',
+  'toTypedArrayAsync',
+  'toBigIntArrayAsync',
+  'tolist',
+])
 
 /** Methods that convert a value to a primitive. */
 const COERCIONS = new Set<PropertyKey>([Symbol.toPrimitive, 'valueOf', 'toString', 'toJSON'])

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { nn, optim, torch } from 'tensorfx'
 import type { DType, Tensor } from 'tensorfx'
 import { DeviceLostError, DeviceReadError, init, loseDevice, stats, synchronize } from 'tensorfx/webgpu'
+import { loadSafetensors, writeSafetensors } from 'tensorfx/interop'
 import { NOISE, worst } from './modelCases.ts'
 
 const F = nn.functional
@@ -28,9 +29,8 @@ describe('a tensor on the GPU', () => {
     expect([y.to('webgpu'), x.cpu(), x.to('cpu')]).toEqual([y, x, x])
     if (dtype === 'int64') {
       const large = torch.tensor([2n ** 62n + 1n, -(2n ** 61n) - 3n])
-      const there = onCard(large).cpu()
-      await there.toTypedArrayAsync().catch(() => undefined)
-      expect(there.toBigIntArray()).toEqual(large.toBigIntArray())
+      expect(await onCard(large).toBigIntArrayAsync()).toEqual(large.toBigIntArray())
+      expect(await onCard(large).cpu().toBigIntArrayAsync()).toEqual(large.toBigIntArray())
     }
   })
 
@@ -173,6 +173,18 @@ describe('training', () => {
     const w = torch.tensor([1, 2, 3], { requiresGrad: true })
     w.to('webgpu').mul(2).sum().to('cpu').backward()
     expect([w.grad?.device, await w.grad?.toArrayAsync()]).toEqual(['cpu', [2, 2, 2]])
+  })
+
+  test('is saved once it was copied: files and other threads take what is here, and refuse with the form that waits', async () => {
+    const model = mlp().to('webgpu')
+    const [weight] = model.parameters()
+    expect(() => writeSafetensors(model.stateDict())).toThrow(DeviceReadError)
+    expect(() => writeSafetensors(model.stateDict())).toThrow(/await y\.toArrayAsync\(\)/)
+    expect(() => JSON.stringify(weight)).toThrow(DeviceReadError)
+    const state = new Map([...model.namedParameters()].map(([name, tensor]) => [name, tensor.detach().cpu()] as const))
+    await Promise.all([...state.values()].map(async (tensor) => tensor.toTypedArrayAsync()))
+    const loaded = await loadSafetensors(writeSafetensors(state))
+    expect(loaded.get('0.weight')?.toArray()).toEqual(await weight?.toArrayAsync())
   })
 
   test('loads a state dict from elsewhere', async () => {
