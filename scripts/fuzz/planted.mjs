@@ -61,7 +61,6 @@ export const faults = [
     to: 'false',
   },
   { name: 'a plan reads windows from their beginning', file: 'dynamo/run/planRecorder', from: 'value.offset - tensor.offset', to: '0' },
-  { name: '0 and 1 are sizes like others', file: 'dynamo/tree/marks', from: 'min: 2, max: Infinity', to: 'min: 0, max: Infinity' },
 ]
 
 /** Where a fault goes. Throws if its text is not there once. */
