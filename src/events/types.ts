@@ -86,10 +86,10 @@ export interface RecompileEvent {
   readonly user: Frame | null
 }
 
-/** A limit was reached, and code runs eagerly: `config.recompileLimit`; `config.compileBudget`; a backend that failed under `config.suppressErrors`; an async function after its first await; kept launches that gave other results than the operators (`verifySizes`). */
+/** A limit was reached, and code runs eagerly: `config.recompileLimit`; `config.compileBudget`; a backend that failed under `config.suppressErrors`; an async function after its first await; kept launches that gave other results than the operators (`verifySizes`); a graph of one operator, whose kernel computes the same bits in less time when the program calls it (`oneOperator`). */
 export interface LimitEvent {
   readonly kind: 'limit'
-  readonly what: 'recompileLimit' | 'compileBudget' | 'suppressErrors' | 'async' | 'verifySizes'
+  readonly what: 'recompileLimit' | 'compileBudget' | 'suppressErrors' | 'async' | 'verifySizes' | 'oneOperator'
   readonly name: string
   readonly reason: string
 }

@@ -12,6 +12,7 @@ import { Compilation } from './compilation.ts'
 import { verifyEmitted } from './emit/kernels.ts'
 import type { KernelReport } from './emit/kernels.ts'
 import { withoutDeadNodes } from './ir.ts'
+import type { IrGraph } from './ir.ts'
 import { lower } from './lowering.ts'
 import { lifetimesOf, planMemory, verifyPlan } from './memoryPlan.ts'
 import type { Lifetime } from './memoryPlan.ts'
@@ -97,8 +98,17 @@ export interface CompiledGraph {
   readonly arenaBytes: number
   /** The positions of outputs that are written directly to the memory of their input (see `meta.writeBacks` of the graph module). */
   readonly writtenInPlace: ReadonlySet<number>
+  /** Whether it is one operator, of which an eager kernel computes the same bits. */
+  readonly isProgram?: () => boolean
   /** The stages that compiled it, with the time that each took. */
   readonly stages: readonly PassRun[]
+}
+
+/** Whether a graph is one operator that an eager kernel computes with the same bits: pointwise, or left to that kernel. Sums may be taken in another order. */
+function isOneOperator({ graph }: GraphModule, { nodes }: IrGraph): boolean {
+  const [only] = nodes
+  const calls = [...graph.nodes].filter(({ op }) => op !== 'placeholder' && op !== 'output')
+  return calls.length === 1 && nodes.length === 1 && (only?.kind === 'pointwise' || only?.kind === 'extern')
 }
 
 let compiledGraphs = 0
@@ -136,6 +146,7 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     return computedBy === undefined ? report : { ...report, computedBy }
   })
   const { name } = compilation
+  const isProgram = isOneOperator(gm, compilation.get('ir'))
   const observedKernels = new Map(kernels.map((report) => [report.name, { ...report, program: name }]))
   const tell: OnLaunch = (kernel, start, end) => {
     const report = observedKernels.get(kernel)
@@ -156,6 +167,7 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     source: program.source,
     arenaBytes: compilation.get('plan').bytes,
     writtenInPlace: compilation.get('placement').outputsInPlace,
+    isProgram: () => isProgram,
     stages: runs,
   })
 }

@@ -5,7 +5,7 @@ import { noGrad } from '../autograd/index.ts'
 import { ArgumentError } from '../errors/index.ts'
 import { clone } from '../ops/index.ts'
 import type { FunctionSchema } from '../protocol/index.ts'
-import { Tensor } from '../tensor/index.ts'
+import { Tensor, areTensors } from '../tensor/index.ts'
 
 /** A forward or fake function: it takes one value per argument of the schema. */
 export type Implementation = (...args: readonly Arg[]) => unknown
@@ -19,8 +19,6 @@ const describe = (value: unknown): string => {
   if (value instanceof Promise) return 'a Promise'
   return value instanceof Tensor ? 'a Tensor' : typeof value
 }
-
-const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
 
 /** The results as a list. Throws ArgumentError if they are not what the schema promises; `what` is 'forward' or 'fake'. */
 function resultList(qualname: string, schema: FunctionSchema, what: string, result: unknown): readonly Tensor[] {

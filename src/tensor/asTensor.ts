@@ -18,3 +18,9 @@ export function asTensors(values: unknown, what: string): readonly Tensor[] {
   if (!Array.isArray(values)) throw new InternalError(`${what} must be an array of tensors, got ${typeof values}`)
   return values.map((value) => asTensor(value, what))
 }
+
+/** Whether all values are tensors. A plain loop: it runs at every call of a compiled function. */
+export function areTensors(values: readonly unknown[]): values is readonly Tensor[] {
+  for (const value of values) if (!(value instanceof Tensor)) return false
+  return true
+}

@@ -46,6 +46,8 @@ export interface CapturedCall {
   readonly learns: boolean
 }
 
+const NO_LEAVES: readonly Tensor[] = []
+
 /** The mode of one call. */
 export class Capture implements DispatchMode {
   readonly name = 'LazyMode'
@@ -59,7 +61,7 @@ export class Capture implements DispatchMode {
   #eager = false
   /** That happened because no more paths may be recorded. */
   #fellBack = false
-  readonly #leaves = new Set<Tensor>()
+  #leaves: Set<Tensor> | null = null
   #isSeen = false
   /** What the program has disposed of, and the current segment still reads or computes. */
   readonly #disposed: Storage[] = []
@@ -296,7 +298,7 @@ export class Capture implements DispatchMode {
     }
     cursor.after ??= Step.root()
     this.#segment = this.#start(cursor.after)
-    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leaves, reason: cursor.breakReason })
+    this.#end(segment, { needed, storages, gradients: false, keepTape: true, leaves: this.#leavesWith(segment), reason: cursor.breakReason })
   }
 
   /** Whether part of its path was recorded or compiled for the first time. */
@@ -339,7 +341,7 @@ export class Capture implements DispatchMode {
     this.#learnHeld()
     const { needed, gradients, keepTape, everything } = demand
     // Not a spread: V8 allocates the copy among old objects, where it would keep alive what this call has computed.
-    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leaves, reason: null })
+    this.#end(this.#segment, { needed, gradients, keepTape, everything, leaves: this.#leavesWith(this.#segment), reason: null })
     // Later calls will know what is needed. Until then writes to the inputs of this one keep the old data.
     for (const ended of this.ended) if (ended.learns) ended.watchInputs()
   }
@@ -354,11 +356,20 @@ export class Capture implements DispatchMode {
     this.#freeDisposed()
   }
 
+  /** The leaves that the call has met, with those of a segment that ends. */
+  #leavesWith({ bound }: Segment): Iterable<Tensor> {
+    for (const input of bound) {
+      if (!(input instanceof Tensor && input.requiresGrad && input.isLeaf)) continue
+      this.#leaves ??= new Set()
+      this.#leaves.add(input)
+    }
+    return this.#leaves ?? NO_LEAVES
+  }
+
   #end(segment: Segment, demand: Demand): void {
-    for (const input of segment.bound) if (input instanceof Tensor && input.requiresGrad && input.isLeaf) this.#leaves.add(input)
     // What earlier segments did not compute but is needed comes before the writes of this one, which may change its inputs.
     for (const { storage } of demand.needed) computeEarlier(segment, storage)
-    for (const { grad } of this.#leaves) if (grad !== null) computeEarlier(segment, grad.storage)
+    for (const { grad } of demand.leaves) if (grad !== null) computeEarlier(segment, grad.storage)
     const earlier = this.ended.slice()
     const ended = new EndedSegment(segment, this.#call.learns)
     this.ended.push(ended)

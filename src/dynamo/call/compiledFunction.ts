@@ -2,13 +2,15 @@
 // run the program under a Capture (capture.ts), which follows and records the tree; end the capture. What is worth a report goes to reports.ts.
 import { hookState, isGradEnabled } from '../../autograd/index.ts'
 import { dispatchState, withMode } from '../../dispatch/index.ts'
-import { count, eventState } from '../../events/index.ts'
+import { announce, count, eventState } from '../../events/index.ts'
 import {
+  agreesAsMet,
   callKey,
   callState,
   changeOf,
   keyOf,
   metKey,
+  metStateOf,
   metTensorState,
   rankKey,
   readState,
@@ -16,13 +18,13 @@ import {
   tensorState,
   watchingModules,
 } from '../../guards/index.ts'
-import type { StateKind } from '../../guards/index.ts'
+import type { MetState, StateKind } from '../../guards/index.ts'
 import { Module } from '../../module/index.ts'
 import { explainPromise, findOverride, isPromise } from '../../protocol/index.ts'
 import { ArgumentError } from '../../errors/index.ts'
 import { treeFlatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { Tensor, areTensors } from '../../tensor/index.ts'
 import type { Mismatch } from '../reports/reports.ts'
 import type { Outcome } from '../tree/budget.ts'
 import { Budget } from '../tree/budget.ts'
@@ -32,7 +34,8 @@ import type { BackendChoice } from '../compile/compileSegment.ts'
 import { config } from '../../config.ts'
 import { placeholderNames } from './placeholderNames.ts'
 import { fusionOf } from '../backends/registry.ts'
-import { ProgramCalls } from './programCalls.ts'
+import { OperatorCalls, ProgramCalls } from './programCalls.ts'
+import type { AnsweredCalls } from './programCalls.ts'
 import { Reports } from '../reports/reports.ts'
 import { Shortcut, Shortcuts } from './shortcut.ts'
 import { hasDynamicMarks } from '../tree/marks.ts'
@@ -56,8 +59,8 @@ export interface CompiledFunctionOptions extends BackendChoice {
 interface FunctionTree extends TraceTree {
   /** Calls that can be answered without running the function; only with skipReplay. */
   readonly shortcuts: Shortcuts
-  /** Calls of paths with sizes that the program answers itself; null: none. */
-  readonly program: ProgramCalls | null
+  /** Calls that the program answers itself; null: none. */
+  readonly program: AnsweredCalls | null
   /** Its number among those of the function. */
   readonly index: number
   /** The arguments that it is for. */
@@ -71,12 +74,21 @@ interface CallState {
   readonly leaves: readonly (readonly unknown[] | null)[]
 }
 
+/** The tree of the latest call whose arguments were tensors alone, without sizes that may differ: the next call mostly has such arguments, and its tree is found without a key. */
+interface LastTree {
+  readonly tree: FunctionTree
+  /** The {@link callKey}. */
+  readonly state: string
+  readonly met: readonly MetState[]
+}
+
 export class CompiledFunction {
   readonly #target: Callable | Module
   readonly #options: CompiledFunctionOptions
   readonly #trees = new Map<string, FunctionTree>()
   readonly reports: Reports
   readonly #budget = new Budget()
+  #last: LastTree | null = null
 
   constructor(target: Callable | Module, options: CompiledFunctionOptions) {
     this.#target = target
@@ -87,6 +99,7 @@ export class CompiledFunction {
 
   reset(): void {
     this.#trees.clear()
+    this.#last = null
     this.reports.reset()
     this.#budget.reset()
   }
@@ -114,9 +127,12 @@ export class CompiledFunction {
   }
 
   #answer(self: unknown, args: readonly unknown[], watch: CallWatch | null): unknown {
-    const isFlat = args.every((arg) => arg instanceof Tensor)
-    const { leaves, spec } = isFlat ? { leaves: args, spec: null } : flatten(args)
-    if (spec !== null && findOverride(leaves) !== null) return this.#run(self, args)
+    let leaves = args
+    let spec: TreeSpec | null = null
+    if (!areTensors(args)) {
+      ;({ leaves, spec } = flatten(args))
+      if (findOverride(leaves) !== null) return this.#run(self, args)
+    }
     const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
     for (const shortcut of tree.shortcuts.for(leaves)) {
@@ -196,8 +212,23 @@ export class CompiledFunction {
 
   /** The tree for calls with arguments of this structure; null if the limit of trees is reached. */
   #treeFor(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[]): FunctionTree | null {
-    const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
     const rule = this.#ruleFor(leaves)
+    const last = this.#last
+    if (last !== null && spec === null && rule === null && last.state === callKey() && areAsMet(leaves, last.met)) return last.tree
+    const tree = this.#treeByKey(leaves, spec, args, rule)
+    if (tree !== null && spec === null && rule === null && areTensors(leaves))
+      this.#last = { tree, state: callKey(), met: leaves.map((leaf) => metStateOf(leaf)) }
+    return tree
+  }
+
+  /** The function answers its calls, since that takes less time than the graph of one operator. */
+  #answersItself({ program, captured }: { readonly program: number; readonly captured: number }): void {
+    const reason = `the graph is one operator: calls take ${microseconds(program)} without it, ${microseconds(captured)} with it`
+    announce({ kind: 'limit', what: 'oneOperator' }, () => ({ kind: 'limit', what: 'oneOperator', name: this.reports.name, reason }))
+  }
+
+  #treeByKey(leaves: readonly unknown[], spec: TreeSpec | null, args: readonly unknown[], rule: SizeRule | null): FunctionTree | null {
+    const isFlat = spec === null || (leaves.length === args.length && args.every((arg, i) => Object.is(arg, leaves[i])))
     let key = `${rule ?? ''}${callKey()}|${isFlat ? '' : keyOf(structureState, spec)}`
     for (const leaf of leaves) key += leaf instanceof Tensor ? `|${rule === null ? metKey(leaf) : rankKey(leaf)}` : `|${typeof leaf}`
     let tree = this.#trees.get(key)
@@ -213,13 +244,30 @@ export class CompiledFunction {
     }
     const policy = rule === null ? null : new SizePolicy(rule)
     const { fullgraph, skipReplay, backend } = this.#options
-    // Without kernels for any sizes a backend of the program, or eager kernels, were asked for.
-    const program = policy === null || fullgraph || skipReplay || fusionOf(backend) === null ? null : new ProgramCalls()
+    let program: AnsweredCalls | null = null
+    if (!fullgraph && !skipReplay) {
+      if (policy === null) program = new OperatorCalls((ms) => this.#answersItself(ms))
+      // Without kernels for any sizes a backend of the program, or eager kernels, were asked for.
+      else if (fusionOf(backend) !== null) program = new ProgramCalls()
+    }
     tree = { root: Step.root(), branches: 0, policy, shortcuts: new Shortcuts(policy !== null), program, index, leavesText, state }
     this.#trees.set(key, tree)
     return tree
   }
 }
+
+/** Whether the leaves are tensors with these states, which {@link metKey} puts in words. */
+function areAsMet(leaves: readonly unknown[], states: readonly MetState[]): boolean {
+  if (leaves.length !== states.length) return false
+  for (let i = 0; i < states.length; i++) {
+    const leaf = leaves[i]
+    const state = states[i]
+    if (!(leaf instanceof Tensor) || state === undefined || !agreesAsMet(leaf, state)) return false
+  }
+  return true
+}
+
+const microseconds = (milliseconds: number): string => `${(1000 * milliseconds).toFixed(1)} µs`
 
 const outcomeOf = ({ isEager, isFresh }: Capture): Outcome => (isEager ? 'left' : isFresh ? 'recorded' : 'replayed')
 

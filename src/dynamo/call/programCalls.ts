@@ -33,8 +33,26 @@ class SizeList {
   }
 }
 
-/** Which calls of a trace tree the program answers. */
-export class ProgramCalls {
+/** A call that may be timed. */
+interface AnsweredCall {
+  /** Whether the program answers it. */
+  readonly isProgram: boolean
+  /** The call is over. */
+  end(): void
+}
+
+/** Which calls of a trace tree the program answers itself. */
+export interface AnsweredCalls {
+  /** Notes a call with these arguments; null if it is captured and nothing is to be learnt of it. */
+  meet(leaves: readonly unknown[]): AnsweredCall | null
+  /** Notes what a captured call ran. */
+  note(work: Capture['work']): void
+  /** How many calls with the sizes of the one that was met last the program has answered: with those that were captured they say whether the sizes come often. */
+  readonly answeredBefore: number
+}
+
+/** Those of a tree with sizes. */
+export class ProgramCalls implements AnsweredCalls {
   /** What the latest captured call ran. */
   #work: Capture['work'] = null
   #isProgramFaster: boolean | null = null
@@ -47,13 +65,11 @@ export class ProgramCalls {
   /** Whether the sizes of the call that was met last come often: a graph of their own says nothing of others. */
   #isOften = false
 
-  /** How many calls with the sizes of the one that was met last the program has answered: with those that were captured they say whether the sizes come often. */
   get answeredBefore(): number {
     return this.#answeredBefore
   }
 
-  /** Notes a call with these arguments; null if it is captured and nothing is to be learnt of it. */
-  meet(leaves: readonly unknown[]): TimedCall | null {
+  meet(leaves: readonly unknown[]): AnsweredCall | null {
     this.#answeredBefore = 0
     this.#isOften = false
     if (this.#work === null || config.verifySizes || config.reproAfter !== null) return null
@@ -68,7 +84,6 @@ export class ProgramCalls {
     return list.tried < TRIED.kernels ? new TimedCall(false, (ms) => list.noteCaptured(ms)) : null
   }
 
-  /** Notes what a captured call ran. */
   note(work: Capture['work']): void {
     if (!this.#isOften) this.#work = work
   }
@@ -121,9 +136,54 @@ export class ProgramCalls {
   }
 }
 
+/** So often calls of a graph of one operator are captured before either way is timed, and so often each is timed then, in turns. */
+const FIRST_CALLS = 4
+const TRIALS = 12
+
+/**
+ * The same for a path without sizes whose graph is one operator, for which the program has a kernel that computes the same bits: mostly to follow the call takes longer than the kernel. Both
+ * ways are timed, and the faster one answers from then on.
+ */
+export class OperatorCalls implements AnsweredCalls {
+  readonly answeredBefore = 0
+  readonly #decided: (ms: { readonly program: number; readonly captured: number }) => void
+  #isProgram = false
+  #isProgramFaster: boolean | null = null
+  #calls = 0
+  #program = Infinity
+  #captured = Infinity
+
+  /** `decided` gets the milliseconds of either way, when the program is found to be faster. */
+  constructor(decided: (ms: { readonly program: number; readonly captured: number }) => void) {
+    this.#decided = decided
+  }
+
+  meet(): AnsweredCall | null {
+    if (!this.#isProgram || this.#isProgramFaster === false || config.reproAfter !== null) return null
+    const calls = ++this.#calls
+    // A capture now and then sees whether the path still is one operator.
+    if (this.#isProgramFaster === true) return (calls & (calls - 1)) === 0 ? null : UNTIMED
+    if (calls <= FIRST_CALLS) return null
+    return calls % 2 === 0
+      ? new TimedCall(true, (ms) => (this.#program = Math.min(this.#program, ms)))
+      : new TimedCall(false, (ms) => this.#tried(ms))
+  }
+
+  note(work: Capture['work']): void {
+    this.#isProgram = work === 'program'
+  }
+
+  #tried(ms: number): void {
+    this.#captured = Math.min(this.#captured, ms)
+    if (this.#calls < FIRST_CALLS + 2 * TRIALS) return
+    const times = { program: this.#program, captured: this.#captured }
+    this.#isProgramFaster = times.program < times.captured
+    if (this.#isProgramFaster) this.#decided(times)
+  }
+}
+
 /** A call whose time is noted. */
-class TimedCall {
-  /** Whether the program answers it. */
+class TimedCall implements AnsweredCall {
   readonly isProgram: boolean
   readonly #note: (ms: number) => void
   readonly #start = clock.now()
@@ -133,8 +193,10 @@ class TimedCall {
     this.#note = note
   }
 
-  /** The call is over. */
   end(): void {
     this.#note(clock.now() - this.#start)
   }
 }
+
+/** A call that the program answers, as it does all others. */
+const UNTIMED = { isProgram: true, end: (): void => {} }

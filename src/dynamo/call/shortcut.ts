@@ -5,7 +5,7 @@ import { Guards, agreesAsMet, agreesWith, keyOf, structureState, tensorState } f
 import type { Module } from '../../module/index.ts'
 import { treeFlatten, treeUnflatten } from '../../pytree/index.ts'
 import type { TreeSpec } from '../../pytree/index.ts'
-import { Tensor, asTensor, sameShape } from '../../tensor/index.ts'
+import { Tensor, areTensors, asTensor, sameShape } from '../../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from '../segment/segment.ts'
 import type { Sizes } from '../tree/sizes.ts'
@@ -170,28 +170,33 @@ export class Shortcut {
     let values: readonly (Tensor | null)[] = []
     if (compiled !== null) {
       compiled.cost.repay()
-      const given = inputs.map((input) =>
-        input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.kind === 'outside' ? input.tensor : input.value,
-      )
-      const tensors = given.filter((value) => value instanceof Tensor)
-      for (const tensor of tensors) tensor.realize()
-      // A write would change other inputs on the same memory; only running the function is right then.
-      if (written.length > 0 && new Set(tensors.map((tensor) => tensor.storage)).size < tensors.length) return null
-      const targets = written.map((i) => asTensor(given[i], 'a written argument'))
-      for (const target of targets) target.realize().announceWrite()
+      const given = givenTo(inputs, leaves)
+      let targets = NO_TARGETS
+      if (written.length > 0) {
+        // A write would change other inputs on the same memory; only running the function is right then.
+        const tensors = given.filter((value) => value instanceof Tensor)
+        if (new Set(tensors.map((tensor) => tensor.storage)).size < tensors.length) return null
+        targets = written.map((i) => asTensor(given[i], 'a written argument'))
+        for (const target of targets) target.realize().announceWrite()
+      }
       const raw = noGrad(() => compiled.run(...given))
       values = takeResults(compiled, raw, given, targets, null)
     }
-    const results = outputs.map((output) =>
-      output.kind === 'value' ? values[output.position] : output.kind === 'leaf' ? leaves[output.leaf] : output.value,
-    )
-    return { result: spec.kind === 'leaf' ? results[0] : treeUnflatten(results, spec) }
+    const [first] = outputs
+    if (spec.kind === 'leaf') return { result: first === undefined ? undefined : resultOf(first, values, leaves) }
+    return {
+      result: treeUnflatten(
+        outputs.map((output) => resultOf(output, values, leaves)),
+        spec,
+      ),
+    }
   }
 
   #agrees(leaves: readonly unknown[]): boolean {
     const { leaves: recorded, guards } = this.#recipe
     for (let i = 0; i < recorded.length; i++) {
-      const [leaf, expected] = [leaves[i], recorded[i]]
+      const leaf = leaves[i]
+      const expected = recorded[i]
       if (expected?.kind === 'tensor') {
         if (expected.only === null ? expected.first !== leaves.indexOf(leaf) : expected.only.deref() !== leaf) return false
       } else if (!Object.is(leaf, expected?.value)) return false
@@ -200,10 +205,24 @@ export class Shortcut {
   }
 }
 
+/** The inputs of the graph, with their memory. Plain loops, here and below: this is all that a call does beside its kernels. */
+function givenTo(inputs: readonly Source[], leaves: readonly unknown[]): readonly (Tensor | number)[] {
+  const given = new Array<Tensor | number>(inputs.length)
+  for (const [i, input] of inputs.entries()) {
+    const value = input.kind === 'leaf' ? asTensor(leaves[input.leaf], 'an argument') : input.kind === 'outside' ? input.tensor : input.value
+    if (typeof value !== 'number') value.realize()
+    given[i] = value
+  }
+  return given
+}
+
+function resultOf(output: Output, values: readonly (Tensor | null)[], leaves: readonly unknown[]): unknown {
+  if (output.kind === 'value') return values[output.position]
+  return output.kind === 'leaf' ? leaves[output.leaf] : output.value
+}
+
 /** Whether both are for any tensor, or for the same one. */
 const isSameTensor = (a: WeakRef<Tensor> | null, b: WeakRef<Tensor> | null): boolean => a === b || (a !== null && a.deref() === b?.deref())
-
-const areTensors = (values: readonly unknown[]): values is readonly Tensor[] => values.every((value) => value instanceof Tensor)
 
 /** Whether the outside tensors are still as they were when the segment met them. */
 const inputsAreAsMet = (segment: Segment): boolean =>
@@ -268,6 +287,7 @@ export class Shortcuts {
 
 const NO_SLOTS: ReadonlySet<number> = new Set()
 const NO_SHORTCUTS: readonly Shortcut[] = []
+const NO_TARGETS: readonly Tensor[] = []
 
 /** The shortcuts after one more recorded call, newest first. */
 function withShortcut(known: readonly Shortcut[], recorded: Shortcut): readonly Shortcut[] {

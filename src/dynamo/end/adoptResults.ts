@@ -22,6 +22,11 @@ function memoryBeside(value: Tensor, nbytes: number): Storage {
   return devices.operators.allocate(dtype, nbytes / dtypeInfo[dtype].size)
 }
 
+function isIn(storage: Storage, inputs: readonly unknown[]): boolean {
+  for (const input of inputs) if (input instanceof Tensor && input.storage === storage) return true
+  return false
+}
+
 /** A copy with memory of its own, and the history of `value`. */
 function ownCopy(value: Tensor): Tensor {
   const { sizes, dtype, numel } = value
@@ -69,11 +74,8 @@ export function takeResults(
   oldData: OldData | null,
 ): readonly (Tensor | null)[] {
   // The usual case: one new tensor.
-  const [only] = values
-  if (values.length === 1 && targets.length === 0 && only instanceof Tensor) {
-    const storage = only.realize()
-    return [inputs.some((input) => input instanceof Tensor && input.storage === storage) ? ownCopy(only) : only]
-  }
+  const only = values[0]
+  if (values.length === 1 && targets.length === 0 && only instanceof Tensor) return [isIn(only.realize(), inputs) ? ownCopy(only) : only]
   const taken = new Set<Storage>()
   for (const input of inputs) if (input instanceof Tensor && input.storage !== null) taken.add(input.storage)
   const sources = targets.map((target, i) => {

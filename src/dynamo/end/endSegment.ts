@@ -55,7 +55,7 @@ function release(segment: Segment): void {
 
 /** Tells those who keep the old data of what the segment writes to. */
 function announceWrites(segment: Segment): void {
-  withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
+  if (segment.writes.size > 0) withoutModes(() => segment.writes.forEach(({ before }, storage) => storage.announceWrite(before)))
 }
 
 /** What to run, compiled now if need be; null if no more graphs may be compiled. */
@@ -155,28 +155,47 @@ class DataOfEarlier implements OldData {
 }
 
 function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: readonly EndedSegment[], label: string): void {
-  const writes = [...segment.writes]
-  const oldData = new DataOfEarlier(segment, earlier)
   withoutModes(() => {
-    const inputs = compiled.inputSlots.map((slot) => segment.bound[slot])
-    for (const i of compiled.writtenInPlace) {
-      const [storage] = writes[i] ?? []
-      if (storage !== undefined) oldData.copy(storage)
-    }
+    const inputs = new Array<unknown>(compiled.inputSlots.length)
+    for (let i = 0; i < inputs.length; i++) inputs[i] = segment.bound[compiled.inputSlots[i] ?? -1]
+    const written = writtenBy(segment, earlier)
+    for (const i of compiled.writtenInPlace) written?.copy(i)
     const values = noGrad(() => compiled.run(...inputs))
     // From here on inputs may have been overwritten, so that the segment cannot run again.
-    const targets = writes.map(([, { tensor }]) => tensor)
-    const results = beyondLimit(() => takeResults(compiled, values, inputs, targets, oldData))
-    compiled.outputSlots.forEach((slot, i) => {
-      const value = results[i]
-      if (!(value instanceof Tensor)) return
-      const lazy = segment.lazyAt(slot)
-      if (segment.sizes !== null && !sameShape(value.sizes, lazy.sizes)) throw wrongShape(label, value, lazy)
-      beyondLimit(() => adopt(lazy, value))
+    const results = beyondLimit(() => {
+      const taken = takeResults(compiled, values, inputs, written?.targets ?? NO_TARGETS, written?.oldData ?? null)
+      for (let i = 0; i < taken.length; i++) {
+        const value = taken[i]
+        if (!(value instanceof Tensor)) continue
+        const lazy = segment.lazyAt(compiled.outputSlots[i] ?? -1)
+        if (segment.sizes !== null && !sameShape(value.sizes, lazy.sizes)) throw wrongShape(label, value, lazy)
+        adopt(lazy, value)
+      }
+      return taken
     })
     if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
   })
   for (const view of plan.headViews) attachViewHistory(segment, view)
+}
+
+const NO_TARGETS: readonly Tensor[] = []
+
+/** What a segment writes to: the tensors, the old data, and what copies that of a write. Null if there are no writes. */
+function writtenBy(
+  segment: Segment,
+  earlier: readonly EndedSegment[],
+): { readonly targets: readonly Tensor[]; readonly oldData: OldData; readonly copy: (write: number) => void } | null {
+  if (segment.writes.size === 0) return null
+  const writes = [...segment.writes]
+  const oldData = new DataOfEarlier(segment, earlier)
+  return {
+    targets: writes.map(([, { tensor }]) => tensor),
+    oldData,
+    copy: (write) => {
+      const [storage] = writes[write] ?? []
+      if (storage !== undefined) oldData.copy(storage)
+    },
+  }
 }
 
 const wrongShape = (label: string, { sizes }: Tensor, expected: Tensor): ShapeError =>

@@ -35,7 +35,7 @@ export class EndedSegment {
   /** Whether its writes are being performed, or were. */
   isOver = false
   /** Inputs as they were, by slot, if they were overwritten since. */
-  readonly #kept = new Map<number, Tensor>()
+  #kept: Map<number, Tensor> | null = null
 
   constructor(segment: Segment, learns: boolean) {
     this.segment = segment
@@ -51,16 +51,21 @@ export class EndedSegment {
 
   /** Whether old data was kept. */
   get kept(): boolean {
-    return this.#kept.size > 0
+    return this.#kept !== null
   }
 
   /** The inputs on `storage` (null: any) whose memory still has the data that the segment read, with their slots; `version` is that of the memory. */
   #unchanged(storage: Storage | null, version: number | null): readonly (readonly [number, Tensor])[] {
     return this.segment.bound.flatMap((value, slot) => {
-      if (!(value instanceof Tensor) || this.#kept.has(slot) || value.storage === null) return []
+      if (!(value instanceof Tensor) || this.#kept?.has(slot) === true || value.storage === null) return []
       if (storage !== null && value.storage !== storage) return []
       return (version ?? value.storage.version) === this.segment.versions[slot] ? [[slot, value] as const] : []
     })
+  }
+
+  #keep(slot: number, value: Tensor): void {
+    this.#kept ??= new Map()
+    this.#kept.set(slot, value)
   }
 
   /** Whether values that were not computed may need the data of `storage` before a write; `version` is that before the write. */
@@ -70,7 +75,7 @@ export class EndedSegment {
 
   /** Copies the inputs on `storage` (null: all inputs) before they are overwritten. `version`: that of the memory, if writes were recorded already. */
   keepInputs(storage: Storage | null, version: number | null = null): void {
-    for (const [slot, value] of this.#unchanged(storage, version)) this.#kept.set(slot, copyOf(value))
+    for (const [slot, value] of this.#unchanged(storage, version)) this.#keep(slot, copyOf(value))
   }
 
   /** Keeps the data of the inputs when they are overwritten, as long as tensors that were not computed are in use. */
@@ -82,7 +87,7 @@ export class EndedSegment {
   /** `old` has the data that `storage` had, with that version, until now. */
   keepOld(storage: Storage, version: number, old: Storage): void {
     for (const [slot, value] of this.#unchanged(storage, version))
-      this.#kept.set(slot, new Tensor(value.sizes, value.dtype, old, undefined, undefined, value))
+      this.#keep(slot, new Tensor(value.sizes, value.dtype, old, undefined, undefined, value))
   }
 
   /** Computes a tensor that left the segment unnoticed. Throws EscapedTensorError if the inputs have been modified. */
@@ -101,7 +106,7 @@ export class EndedSegment {
 
   /** The value of an input. Where a later segment has only recorded a write, the memory still has the old data: it is read before its writer, which `waiting` notes. */
   #input(slot: number, tensor: Tensor, waiting: Map<Storage, Writer>): unknown {
-    const kept = this.#kept.get(slot)
+    const kept = this.#kept?.get(slot)
     if (kept !== undefined) return kept
     const value = this.segment.bound[slot]
     if (!(value instanceof Tensor)) return value

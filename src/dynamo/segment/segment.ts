@@ -14,6 +14,7 @@ import { Storage, Tensor, asTensor, numbersOf } from '../../tensor/index.ts'
 import type { Writer } from '../../tensor/index.ts'
 import { agreesWithInput, isOfKind, itemOf, sameButForNumbers, sameConstant } from '../tree/arguments.ts'
 import { evaluate } from '../run/evaluate.ts'
+import { SegmentNotes } from './segmentNotes.ts'
 import { isSize } from '../tree/sizes.ts'
 import type { SizePolicy, SizedLayout, Sizes } from '../tree/sizes.ts'
 import { Step, neededSteps } from '../tree/traceTree.ts'
@@ -25,22 +26,10 @@ let nextStamp = 1
 const SMALL_STEPS = 4
 const SMALL_NUMEL = 2 ** 16
 
-/** A recorded write to memory that is older than the segment. */
-export interface Write {
-  /** The tensor through which it is written. */
-  readonly tensor: Tensor
-  /** The slot of its new value. */
-  slot: number
-  /** Its slot as an input. */
-  readonly input: number
-  /** The storage's version before the first write. */
-  readonly before: number
-}
-
 /** Where a program looked at memory that a segment has to bring up to date. */
 export type OnRead = (segment: Segment, storage: Storage) => void
 
-export class Segment implements Writer {
+export class Segment extends SegmentNotes implements Writer {
   readonly stamp: number
   /** Nodes of the tape from this number on were recorded by the segment. */
   readonly firstSeq: number = upcomingSeq()
@@ -50,14 +39,8 @@ export class Segment implements Writer {
   readonly versions: number[] = []
   /** Lazy tensors by slot: results of operators. */
   readonly lazies: (Tensor | undefined)[] = []
-  /** The steps of the lazy tensors that are views, by slot. */
-  readonly views = new Map<number, Step>()
-  /** Memory on which several tensors from outside lie. */
-  readonly aliased = new Set<Storage>()
   /** Whether memory with views was written: views may have to be taken anew (see {@link isCurrent}). */
   hasStaleViews = false
-  /** Writes to memory from outside. */
-  readonly writes = new Map<Storage, Write>()
   /** All in-place operators in order: the slot of the new value, and the tensor. */
   readonly writeLog: (readonly [number, Tensor])[] = []
   /** Whether this walk recorded a step. */
@@ -74,6 +57,7 @@ export class Segment implements Writer {
   readonly #onRead: OnRead
 
   constructor(root: Step, onRead: OnRead, policy: SizePolicy | null = null) {
+    super()
     this.cursor = root
     this.#root = root
     this.#policy = policy
@@ -200,7 +184,7 @@ export class Segment implements Writer {
     tensor.captureStamp = this.stamp
     tensor.captureSlot = slot
     storage.captureShared = storage.captureStamp === this.stamp
-    if (storage.captureShared) this.aliased.add(storage)
+    if (storage.captureShared) this.noteAliased(storage)
     storage.captureStamp = this.stamp
     storage.captureSlot = slot
     this.bound[slot] = tensor
@@ -342,7 +326,7 @@ export class Segment implements Writer {
         : source.offset - step.sourceOffset
     const view = new Tensor(like.sizes, like.dtype, storage, undefined, like.offset + moved, like)
     markView(view, source, step.operator)
-    this.views.set(slot, step)
+    this.noteView(slot, step)
     return view
   }
 
@@ -409,14 +393,14 @@ export class Segment implements Writer {
     const known = this.writes.get(storage)
     if (known !== undefined) known.slot = slot
     else if (storage.writer !== this) {
-      this.writes.set(storage, { tensor: self, slot, input: self.captureSlot, before: storage.version })
+      this.noteWrite(storage, { tensor: self, slot, input: self.captureSlot, before: storage.version })
       storage.writer = this
     }
     this.writeLog.push([slot, self])
     self.captureSlot = slot
     storage.captureSlot = slot
     this.lazies[slot] = self
-    this.views.delete(slot)
+    this.dropView(slot)
     if (storage.captureShared) this.hasStaleViews = true
   }
 
@@ -433,7 +417,7 @@ export class Segment implements Writer {
   moveView(view: Tensor, step: Step, slot: number): void {
     view.captureSlot = slot
     this.lazies[slot] = view
-    this.views.set(slot, step)
+    this.noteView(slot, step)
   }
 }
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { compile, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { isCompiling, withConfig } from 'tensorfx/compile'
-import { onEvent } from 'tensorfx/debug'
+import { counters, onEvent } from 'tensorfx/debug'
 import { dispatchState } from '../../../src/dispatch/index.ts'
 import { clock } from '../../../src/dynamo/tree/budget.ts'
 
@@ -153,5 +153,48 @@ describe('calls with sizes that change', () => {
       w.grad = null
     }
     expect(noGrad(() => step(torch.ones([30, 2]))).requiresGrad).toBe(false)
+  })
+})
+
+describe('calls of a graph of one operator, without sizes', () => {
+  /** How each call was answered, by the first letter. */
+  function answers(speed: Speed, calls: number, body = (x: Tensor): Tensor => x.mul(2)): string {
+    let log = ''
+    const f = compile((x: Tensor) => {
+      const answer = dispatchState.mode === null ? 'program' : 'captured'
+      log += answer[0] ?? ''
+      time += speed[answer]
+      return body(x)
+    })
+    for (let i = 0; i < calls; i++) expect(f(torch.ones([3])).toArray()).toEqual(body(torch.ones([3])).toArray())
+    return log
+  }
+
+  it('are answered by the program where that is faster, but for one now and then', () => {
+    const before = counters.limits['oneOperator'] ?? 0
+    const log = answers({ program: 0.001, captured: 0.003 }, 140)
+    expect(log.length).toBe(140)
+    // The first call is recorded and five are replayed; then calls of either way are timed, in turns.
+    expect(log.slice(0, 31)).toBe(`cccccc${'cp'.repeat(12)}c`)
+    expect([...log].flatMap((answer, i) => (answer === 'c' && i > 31 ? [i] : []))).toEqual([33, 65, 129])
+    expect(counters.limits['oneOperator']).toBe(before + 1)
+  })
+
+  it('are captured where the graph is faster, where it has more operators, and where the order of a sum may differ', () => {
+    expect(answers({ program: 0.003, captured: 0.001 }, 60).slice(32)).toMatch(/^c+$/)
+    expect(answers({ program: 0.001, captured: 0.003 }, 60, (x) => x.mul(2).add(1))).toMatch(/^c+$/)
+    expect(answers({ program: 0.001, captured: 0.003 }, 60, (x) => x.sum())).toMatch(/^c+$/)
+  })
+
+  it('are captured again when the program does more, and right in between', () => {
+    let more = false
+    const f = compile((x: Tensor) => {
+      time += dispatchState.mode === null ? 0.001 : 0.003
+      return more ? x.mul(2).add(1) : x.mul(2)
+    })
+    for (let i = 0; i < 40; i++) expect(f(torch.ones([3])).toArray()).toEqual([2, 2, 2])
+    more = true
+    for (let i = 0; i < 100; i++) expect(f(torch.ones([3])).toArray()).toEqual([3, 3, 3])
+    expect(f.graphs()).toHaveLength(2)
   })
 })
