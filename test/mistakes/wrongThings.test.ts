@@ -138,7 +138,7 @@ it('options of torch.compile that are none here say what to write', () => {
       ),
     )
   expect(() => call(compile, layer, { options: { max_autotune: true } })).toThrow(
-    "compile: options: unknown option 'max_autotune'; known are strict, convolution.",
+    "compile: options: unknown option 'max_autotune'; known are strict, convolution, emitter.",
   )
   expect(() => call(compile, layer, { backnd: 'x' })).toThrow("compile: unknown option 'backnd'; did you mean 'backend'?")
 })

@@ -131,7 +131,7 @@ export class CompiledFunction {
     let spec: TreeSpec | null = null
     if (!areTensors(args)) {
       ;({ leaves, spec } = flatten(args))
-      if (findOverride(leaves) !== null) return this.#run(self, args)
+      if (spec !== null && findOverride(leaves) !== null) return this.#run(self, args)
     }
     const tree = this.#treeFor(leaves, spec, args)
     if (tree === null) return this.#run(self, args)
