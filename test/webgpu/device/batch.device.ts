@@ -85,7 +85,7 @@ describe('of calls that were submitted together', () => {
     ])
     expect(ended.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     const [, , refused, , read] = ended
-    expect(refused).toMatchObject({ reason: { message: expect.stringMatching(/kernel bad \(of bad_node\) was refused/) as unknown } })
+    expect(refused?.status === 'rejected' ? String(refused.reason) : '').toContain('kernel bad (of bad_node) was refused')
     const words = read?.status === 'fulfilled' ? read.value.words.map((one) => Array.from(one)) : []
     expect(words.slice(0, 2)).toEqual([
       [11, 11, 11, 11],
