@@ -48,26 +48,19 @@ function pixelsOf(loops: readonly LoopVar[]): readonly [LoopVar, LoopVar] | null
 
 /** The loops of a pool that writes `out`: over its elements, and over the taps of a window; null for a tensor without two dimensions. */
 function poolOf(windows: Windows, out: Buffer) {
-  const { sides } = windows
+  const [vertical, horizontal] = windows.sides
   const loops = loopsOver(out.shape)
   const pixels = pixelsOf(loops)
   if (pixels === null) return null
-  const taps = [loopVar('kh', sides[0].kernel), loopVar('kw', sides[1].kernel)] as const
-  return { windows, sides, loops, pixels, taps, total: local('total', out.dtype) }
+  const taps = [loopVar('kh', vertical.kernel), loopVar('kw', horizontal.kernel)] as const
+  return { windows, vertical, horizontal, loops, pixels, taps, total: local('total', out.dtype) }
 }
 
 export function avgPool({ name, args: [self, ...how], outs: [out] }: Call): Grids {
   if (!isView(self) || out === undefined) return null
   const pool = poolOf(new Windows(self.shape, how), out)
   if (pool === null) return null
-  const {
-    windows,
-    sides: [vertical, horizontal],
-    loops,
-    pixels,
-    taps,
-    total,
-  } = pool
+  const { windows, vertical, horizontal, loops, pixels, taps, total } = pool
   const writer = new GridWriter()
   const met = (i: 0 | 1, { step, pad }: Side): Expr => call('sub', call('add', call('mul', iota(pixels[i]), int(step)), iota(taps[i])), int(pad))
   const [row, column] = [met(0, vertical), met(1, horizontal)]
@@ -90,14 +83,7 @@ export function avgPoolBackward({ name, args: [grad, self, ...how], outs: [out] 
   if (!isView(grad) || !isView(self) || out === undefined) return null
   const pool = poolOf(new Windows(self.shape, how), out)
   if (pool === null) return null
-  const {
-    windows,
-    sides: [vertical, horizontal],
-    loops,
-    pixels,
-    taps,
-    total,
-  } = pool
+  const { windows, vertical, horizontal, loops, pixels, taps, total } = pool
   const writer = new GridWriter()
   /** The window whose tap, counted from the last, is at a pixel; and whether there is one. */
   const windowAt = (i: 0 | 1, { kernel, step, pad }: Side): { readonly at: Expr; readonly isThere: Expr } => {

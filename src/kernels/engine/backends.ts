@@ -25,7 +25,8 @@ export interface NativeBackend {
    * Whether machine code computes where there is some. With false, WebAssembly computes until this is true again, and kernels that are compiled meanwhile stay with it. Results are the same
    * bits, so that it can be set at any time. False before `native.init()`.
    *
-   * @throws ArgumentError for what is no boolean, UnsupportedError for true where tensorfx/native is not initialised.
+   * @throws ArgumentError unless the value is a boolean.
+   * @throws UnsupportedError if it is true and `tensorfx/native` has not been initialized.
    */
   enabled: boolean
 }
