@@ -1,81 +1,19 @@
 // Compiled graphs on tensors that are on the GPU: inputs are read where they are, results stay there, and what a graph writes to an input lies in that input's memory afterwards. One call is one submission,
 // and nothing is read back.
-import { devices, isOnDevice, withDevice } from '../../dispatch/index.ts'
-import { UnsupportedError } from '../../errors/index.ts'
-import type { GraphModule } from '../../fx/index.ts'
 import { currentEngine, dtypeInfo } from '../../kernels/index.ts'
 import type { ComputedBy } from '../../kernels/index.ts'
-import { clone } from '../../ops/index.ts'
 import { Storage, Tensor, asTensor } from '../../tensor/index.ts'
-import type { TensorSpec } from '../../tensor/index.ts'
 import type { Buffer, BufferView, IrOutput } from '../ir.ts'
 import type { CompiledGraph } from '../pipeline.ts'
 import { HeapProgram, placeOf } from './calls.ts'
 import type { Placed } from './calls.ts'
 import { giveOnDevice, tensorOf } from './eager.ts'
 import { DeviceMemory, heapNow, newFate } from './memory.ts'
-import { planGraph } from './plan.ts'
 import type { DevicePlan } from './plan.ts'
 import { wordsOf } from './words.ts'
 
-const isTensorOnDevice = (value: unknown): boolean => value instanceof Tensor && isOnDevice(value)
-
-/** Compiles a graph whose tensors are on the GPU; null if they are not. */
-export function compileOnDevice(gm: GraphModule, exampleInputs: readonly unknown[], writeBacks: ReadonlyMap<number, number>): CompiledGraph | null {
-  if (devices.here === 'cpu' && !exampleInputs.some(isTensorOnDevice)) return null
-  const specs = exampleInputs.map((input): TensorSpec | number =>
-    input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
-  )
-  const plan = planOf(gm, specs, writeBacks)
-  return plan === null ? nodeByNode(gm) : new HeapCode(plan, writeBacks).compiled()
-}
-
-/** The plan of a graph; null if it has an operator without a shader. */
-function planOf(gm: GraphModule, specs: readonly (TensorSpec | number)[], writeBacks: ReadonlyMap<number, number>): DevicePlan | null {
-  const attempt = (graph: GraphModule): DevicePlan | UnsupportedError => {
-    try {
-      return planGraph(graph, specs, 'error', writeBacks)
-    } catch (error) {
-      if (error instanceof UnsupportedError) return error
-      throw error
-    }
-  }
-  const plan = attempt(gm)
-  if (!(plan instanceof UnsupportedError)) return plan
-  if (!/copied_window/.test(plan.message)) return null
-  // Windows are cut from memory that the graph has made, but not from that of an input, whose place is another at each call.
-  const again = attempt(withCopiedInputs(gm, specs))
-  return again instanceof UnsupportedError ? null : again
-}
-
-/** The graph on copies of the tensors that it gets. */
-function withCopiedInputs(gm: GraphModule, specs: readonly (TensorSpec | number)[]): GraphModule {
-  const copy = gm.deepCopy({ shareTensors: true })
-  const { graph } = copy
-  const placeholders = graph.findNodes({ op: 'placeholder' })
-  const last = placeholders.at(-1)
-  if (last === undefined) return copy
-  graph.insertingAfter(last, () => {
-    placeholders.forEach((node, i) => {
-      if (typeof specs[i] !== 'object') return
-      const made = graph.callFunction(clone, [node])
-      node.replaceAllUsesWith(made, (user) => user !== made)
-    })
-  })
-  copy.recompile()
-  return copy
-}
-
-/** Runs the operators of a graph one by one, where their tensors are: each that has no shader says so, or runs on copies with `fallback: 'wasm'`. */
-function nodeByNode(gm: GraphModule): CompiledGraph {
-  const run = (...inputs: readonly unknown[]): unknown[] => {
-    const results: unknown = withDevice('webgpu', () => gm.forward(...inputs))
-    return Array.isArray(results) ? results : [results]
-  }
-  return Object.assign(run, { kernels: [], source: '', arenaBytes: 0, writtenInPlace: new Set<number>(), stages: [] })
-}
-
-class HeapCode {
+/** A planned graph, on tensors that are on the GPU. */
+export class HeapCode {
   readonly #plan: DevicePlan
   readonly #program: HeapProgram
   /** The buffers of the results, but for those that lie in the memory of inputs. */
@@ -111,12 +49,13 @@ class HeapCode {
     const engine = currentEngine()
     const kernels = groups.map((group) => ({ ...group, engine, computedBy: (): ComputedBy => ({ engine: 'webgpu', threads: 1 }) }))
     const writtenInPlace = new Set([...outputsInPlace, ...this.#given.keys()])
-    return Object.assign((...inputs: unknown[]) => this.#run(inputs), {
+    return Object.assign((...inputs: unknown[]) => this.run(inputs), {
       ...{ kernels, source: dispatches.map(({ code }) => code).join('\n'), arenaBytes: 4 * words, writtenInPlace, stages: [] },
     })
   }
 
-  #run(inputs: readonly unknown[]): unknown[] {
+  /** The results of a call. */
+  run(inputs: readonly unknown[]): unknown[] {
     const { graph } = this.#plan
     const heap = heapNow()
     const places = inputs.map((input, i): Placed | number => this.#placeOf(input, i))
@@ -135,6 +74,14 @@ class HeapCode {
     })
     for (const [position, input] of this.#given) giveOnDevice(asTensor(results[position], 'a result'), asTensor(inputs[input], 'an input'))
     return results
+  }
+
+  /** What the results of a call will be, as fake tensors. */
+  preview(inputs: readonly unknown[]): unknown[] {
+    return this.#plan.graph.outputs.map((output): unknown => {
+      if (output.kind === 'scalarInput') return inputs[output.input.placeholder]
+      return output.kind === 'value' ? output.value : Tensor.fake(output.view)
+    })
   }
 
   /** A view of memory that there is: a result that lies in an input is a view of that. */

@@ -15,7 +15,7 @@ import { loopGrid } from '../emit/loops.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Operand } from '../emit/operands.ts'
 import { prepareTemplate } from '../emit/template.ts'
-import { nodesOf } from '../groups.ts'
+import { groupOf, nodesOf } from '../groups.ts'
 import type { Group } from '../groups.ts'
 import { outputsOf, returnedBuffers, withoutDeadNodes } from '../ir.ts'
 import type { Buffer, BufferView, ExternNode, IrGraph } from '../ir.ts'
@@ -114,6 +114,14 @@ export function planGraph(
   return new Planner({ graph, groups, placement, fallback, lines: linesOf(gm), onHeap: writeBacks !== null }).plan()
 }
 
+/** The graph nodes that have no shader, each looked at by itself: in a group with others any of them may be why it has none. Throws UnsupportedError for graphs that are not flat calls of operators. */
+export function nodesWithoutShader(gm: GraphModule, specs: readonly (TensorSpec | number)[]): ReadonlySet<string> {
+  const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
+  const groups = graph.nodes.map(groupOf)
+  const placement = placeBuffers(graph, groups, new Map(), specs)
+  return new Planner({ graph, groups, placement, fallback: 'error', lines: new Map(), onHeap: true }).refused()
+}
+
 /** The line of the program that each node comes from, where it is known. */
 function linesOf(gm: GraphModule): ReadonlyMap<string, string> {
   const lines = new Map<string, string>()
@@ -186,6 +194,21 @@ class Planner {
       },
       ...{ places: this.#places, extents: this.#extents, writers: this.#writers, words: this.#words },
     }
+  }
+
+  /** The graph nodes of the groups that have no shader. */
+  refused(): ReadonlySet<string> {
+    this.#placeAll()
+    const origins = this.#groups.flatMap((group, i) => {
+      try {
+        this.#add(`k${i}`, group)
+        return []
+      } catch (error) {
+        if (error instanceof UnsupportedError) return nodesOf(group).map(({ origin }) => origin)
+        throw error
+      }
+    })
+    return new Set(origins)
   }
 
   #report(name: string, group: Group, dispatches: readonly Dispatch[]): void {
