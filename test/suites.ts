@@ -34,6 +34,7 @@ const LONG: Readonly<Record<string, readonly string[]>> = {
     'test/data/loader.test.ts',
     'test/checkpoint/kills.test.ts',
     'test/kernels/threads/{bits,overlap,pool}.test.ts',
+    'test/native/threads.test.ts',
     'test/train/livePage.test.ts',
   ],
   'starts worlds of several ranks': [

@@ -1,5 +1,6 @@
-// Measures one row of bench:engines as WebAssembly on one thread and on several, or as machine code, in turns, in a process of its own: `node contender.mjs ROW THREADS|native [hog]`. With
-// `hog`, another process takes a core. The parent process gets the ratios of WebAssembly on one thread to the other: above 1, that is a gain.
+// Measures one row of bench:engines in two ways, in turns, in a process of its own: `node contender.mjs ROW THREADS [native] [hog]`. On several threads next to one, as WebAssembly or, with
+// `native`, as machine code; on one thread, as machine code next to WebAssembly. With `hog`, another process takes a core. The parent process gets the ratios of the first to the second: above 1,
+// that is a gain.
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
@@ -12,15 +13,15 @@ const [TURN, BATCH] = [25, 0.5]
 /** Milliseconds before the rounds: the engine optimises code, workers start, and the cost of the kernels is learnt. */
 const WARM_UP = 700
 
-const [, , name, count, hog] = process.argv
+const [, , name, count, ...more] = process.argv
 if (name === '--hog') for (;;);
 const row = rows.find((one) => one.name === name)
-const native = count === 'native' ? await import('tensorfx/native') : null
+const native = more.includes('native') ? await import('tensorfx/native') : null
 const threads = Number(count)
+torch.setNumThreads(threads)
 await native?.init()
-if (native === null) torch.setNumThreads(threads)
-/** Lets the usual engine compute, or what is measured beside it. */
-const use = (other) => (native === null ? torch.setNumThreads(other ? threads : 1) : (torch.backends.native.enabled = other))
+/** Lets the usual way compute, or what is measured beside it. */
+const use = (other) => (threads === 1 ? (torch.backends.native.enabled = other) : torch.setNumThreads(other ? threads : 1))
 
 function valuesOf(input) {
   const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input
@@ -53,9 +54,14 @@ const text = (ms) => (ms < 1 ? `${(1000 * ms).toFixed(1)} µs` : `${ms.toFixed(2
 
 for (const mode of row.modes ?? ['eager', 'compiled']) {
   const state = { F: nn.functional, ...(await row.prepare?.(build)) }
-  const options = row.options === undefined ? compile : (fn) => compile(fn, { options: row.options })
-  const { run } = tensorfx({ ...build, compile: options })[mode]({ inputs, trains: row.trains, ours: (values) => row.ours(values, state) })
-  const other = hog === undefined ? null : fork(fileURLToPath(import.meta.url), ['--hog'])
+  // Threads are compared on the same engine: machine code from the first call on.
+  const options = { ...row.options, ...(native !== null && threads > 1 ? { emitter: 'c' } : {}) }
+  const { run } = tensorfx({ ...build, compile: (fn) => compile(fn, { options }) })[mode]({
+    inputs,
+    trains: row.trains,
+    ours: (values) => row.ours(values, state),
+  })
+  const other = !more.includes('hog') ? null : fork(fileURLToPath(import.meta.url), ['--hog'])
   const samples = { one: [], several: [] }
   // The first runs compile; once that has ended, libraries are compared with WebAssembly in a few runs.
   if (native !== null) for (let i = 0; i < 20; i++) await (run(), native.ready())

@@ -1,7 +1,8 @@
 // npm run bench:engines -- --threads 2 [--only text] [--hog]: kernels on several threads next to one, in turns. Ratios are times on one thread by times on several, of the fastest batches, of
 // medians and of 95th percentiles; with --hog, another process takes a core.
 //
-// npm run bench:engines -- --native [--only text]: the same of kernels as machine code (tensorfx/native) next to WebAssembly.
+// npm run bench:engines -- --native [--only text]: the same of kernels as machine code (tensorfx/native) next to WebAssembly; with --threads 2 too, of machine code on two threads next to one
+// (compiled programs alone).
 //
 // npm run bench:engines -- --threads 1 [--only text]: kernels next to an older build, other libraries and PyTorch, on one thread, all of them in turns. Each number is the fastest
 // of seven rounds, with the first quartile of the rounds behind it. TENSORFX_BENCH_BASE is a checkout with an older build in dist/, TENSORFX_BENCH_PYTHON a Python that has PyTorch;
@@ -32,7 +33,9 @@ console.log(
 )
 const ratios = []
 const inTurns = threads > 1 || options.native
-const [program, more] = inTurns ? ['contender.mjs', [options.native ? 'native' : options.threads, ...(options.hog ? ['hog'] : [])]] : ['row.mjs', []]
+const [program, more] = inTurns
+  ? ['contender.mjs', [options.threads, ...(options.native ? ['native'] : []), ...(options.hog ? ['hog'] : [])]]
+  : ['row.mjs', []]
 for (const { name } of chosen) {
   const child = fork(fileURLToPath(new URL(program, import.meta.url)), [name, ...more], { execArgv: ['--expose-gc'] })
   child.on('message', (ratio) => ratios.push(ratio))

@@ -2,10 +2,13 @@
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
 import { checkCount, valueText } from '../protocol/index.ts'
 import { emitSource, whyKernelIsNotInC } from '../kernels/c/emitC.ts'
+import type { CFunction } from '../kernels/c/emitC.ts'
 import { setMachineEngine } from '../kernels/engine/machineCode.ts'
 import { isHeapShared } from '../kernels/memory/heap.ts'
 import { installSecondEngine } from '../kernels/run/compile.ts'
 import type { ForSecondEngine, Running } from '../kernels/run/compile.ts'
+import type { Kernel } from '../kernels/index.ts'
+import { threaded } from '../kernels/threads/threaded.ts'
 import { Workshop, defaultFolder, findCompiler } from './compiler.ts'
 import type { MadeLibrary } from './compiler.ts'
 import { Library, loadKoffi } from './library.ts'
@@ -43,7 +46,7 @@ export interface NativeStats {
   readonly kernels: readonly NativeKernelReport[]
 }
 
-/** The most kernels of a library: the compiler takes 50 to 200 ms for each. */
+/** The most functions of a library: the compiler takes 50 to 200 ms for each. */
 const MOST_PER_LIBRARY = 16
 /** How many kernels are reported: the last ones, so that a program that compiles for ever does not grow. */
 const MOST_REPORTS = 1024
@@ -54,11 +57,15 @@ let workshop: Workshop | null = null
 let checks = false
 const counts = { compiled: 0, found: 0 }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
-/** A kernel that waits for the compiler. `fuses`: whether a multiplication and an addition may be rounded once. */
+/** Functions that wait for the compiler. */
 interface Waiting {
-  readonly kernel: NativeKernel
+  readonly functions: readonly Omit<CFunction, 'name'>[]
+  /** Whether a multiplication and an addition may be rounded once. */
   readonly fuses: boolean
-  readonly report: (typeof reports)[number]
+  /** Takes them, by their names in a library. */
+  readonly take: (library: Library, names: readonly string[]) => void
+  /** Goes on without them. */
+  readonly miss: (why: string) => void
 }
 
 /** What waits for the background, and for its first call. */
@@ -69,7 +76,7 @@ let working: Promise<void> | null = null
  * Lets kernels be compiled by the C compiler of this machine, in the background: each runs as WebAssembly until its library is there. Results are the same bits (but the sine and the cosine of
  * angles beyond 1e5, which may differ in the last bit). Call it at the start of a program: kernels that were compiled before stay as they are. Node only.
  *
- * @throws UnsupportedError without a C compiler, without the package koffi, outside of Node, or where several threads compute.
+ * @throws UnsupportedError without a C compiler, without the package koffi, or outside of Node.
  * @example
  * import * as native from 'tensorfx/native'
  * await native.init()
@@ -79,7 +86,6 @@ export async function init(options: NativeOptions = {}): Promise<void> {
   const { compiler, cache = defaultFolderHere(), check = false } = checkedOptions(options)
   if (globalThis.process?.getBuiltinModule === undefined)
     throw new UnsupportedError('native.init needs Node, whose processes can load compiled code: elsewhere WebAssembly computes.')
-  if (isHeapShared()) throw new UnsupportedError('native.init: compiled code runs on one thread: without setNumThreads, or without init.')
   await loadKoffi()
   workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
   checks = check
@@ -135,15 +141,41 @@ function second(of: ForSecondEngine): Running {
   const why = whyKernelIsNotInC(wide)
   if (why !== null) {
     told({ kernel: null, name: kernel.name, why })
-    const by = { engine, threads: 1 }
-    return { run: wasm, computedBy: () => by }
+    return wasm
   }
   const native = new NativeKernel(of, { checks, demand: isDemanded ? makeDemanded : null })
-  const report = { kernel: native, name: kernel.name, why: null }
+  const report: (typeof reports)[number] = { kernel: native, name: kernel.name, why: null }
   told(report)
-  ;(isDemanded ? demanded : waiting).push({ kernel: native, fuses: engine === 'wasm-relaxed', report })
-  if (!isDemanded) working ??= work().finally(() => (working = null))
+  const fuses = engine === 'wasm-relaxed'
+  const one: Waiting = {
+    functions: [{ kernel: wide }],
+    fuses,
+    take: (library, [name = '']) => (native.native = onThreads(wide, library.kernel(name, wide), fuses)),
+    miss: (missing) => (report.why = missing),
+  }
+  if (isDemanded) demanded.push(one)
+  else inBackground(one)
   return { run: (...args) => native.call(args), computedBy: () => native.computedBy }
+}
+
+const onOneThread = { engine: 'c', threads: 1 } as const
+
+/** The function of a library, whose work threads share where they share the heap: its parts are compiled once a call is worth it, and until then one thread computes. */
+function onThreads(kernel: Kernel, run: (...args: number[]) => void, fuses: boolean): Running {
+  if (!isHeapShared()) return { run, computedBy: () => onOneThread }
+  return threaded(kernel, run, 'c', (_, { parts, params }, made) =>
+    inBackground({
+      functions: parts.map((body) => ({ kernel: { name: kernel.name, params, body }, whole: kernel })),
+      fuses,
+      take: (library, names) => made(library.parts(names, { params })),
+      miss: () => made(null),
+    }),
+  )
+}
+
+function inBackground(one: Waiting): void {
+  waiting.push(one)
+  working ??= work().finally(() => (working = null))
 }
 
 /** Compiles what waits, one library after the other. */
@@ -171,23 +203,35 @@ function makeDemanded(): void {
   }
 }
 
-/** The kernels of the next library. */
+/** What is in the next library. */
 function firstOf(list: readonly Waiting[]): readonly Waiting[] {
   const [first] = list
-  return list.filter(({ fuses }) => fuses === first?.fuses).slice(0, MOST_PER_LIBRARY)
+  const batch: Waiting[] = []
+  let count = 0
+  for (const one of list) {
+    if (one.fuses !== first?.fuses) continue
+    count += one.functions.length
+    if (batch.length > 0 && count > MOST_PER_LIBRARY) break
+    batch.push(one)
+  }
+  return batch
 }
 
-const nameOf = (position: number): string => `k${position}`
+const nameOf = (position: number, i: number): string => `k${position}_${i}`
 
 const sourceOf = (batch: readonly Waiting[]): string =>
   emitSource(
-    batch.map(({ kernel: { kernel } }, i) => ({ kernel, name: nameOf(i) })),
+    batch.flatMap(({ functions }, position) => functions.map((one, i) => ({ ...one, name: nameOf(position, i) }))),
     batch[0]?.fuses === true,
   )
 
 function load(batch: readonly Waiting[], { file, isNew }: MadeLibrary): void {
   const library = new Library(file)
-  for (const [i, { kernel }] of batch.entries()) kernel.native = library.kernel(nameOf(i), kernel.kernel)
+  for (const [position, { functions, take }] of batch.entries())
+    take(
+      library,
+      functions.map((_, i) => nameOf(position, i)),
+    )
   counts[isNew ? 'compiled' : 'found']++
 }
 
@@ -196,7 +240,7 @@ function failed(batch: readonly Waiting[], error: unknown): void {
   const why = `no library: ${String(error)}`
   if (!reports.some((report) => report.why?.startsWith('no library') === true))
     console.warn(`tensorfx: some kernels stay with WebAssembly, which computes the same. ${why}`)
-  for (const { report } of batch) report.why = why
+  for (const { miss } of batch) miss(why)
 }
 
 function drop(batch: readonly Waiting[], list: Waiting[]): void {

@@ -1,8 +1,11 @@
-// Libraries of compiled kernels in this process. Kernels take addresses in the heap, so each library is told where the heap is, again whenever it has grown.
+// Libraries of compiled kernels in this process. Kernels take addresses in the heap, so each library is told where the heap is, again whenever it has grown. Other threads load the same file:
+// the system gives them the same library, which knows the heap already.
 import { UnsupportedError } from '../errors/index.ts'
 import { cSignature } from '../kernels/c/emitC.ts'
 import type { Kernel } from '../kernels/index.ts'
 import { heapMemory } from '../kernels/memory/heap.ts'
+import type { PartCode } from '../kernels/threads/launch.ts'
+import { libraryModule } from '../kernels/threads/pool.ts'
 
 type Run = (...args: number[]) => void
 
@@ -12,6 +15,18 @@ interface Koffi {
 }
 
 let koffi: Koffi | null = null
+
+/** The script of koffi, for threads: they have no modules to resolve from. Empty if it is not found so; they then say that they cannot load it. */
+function koffiScript(): string {
+  try {
+    return process
+      .getBuiltinModule('node:module')
+      .createRequire(import.meta.url)
+      .resolve('koffi')
+  } catch {
+    return ''
+  }
+}
 
 /** Loads koffi, through which libraries are called. Throws UnsupportedError if it is not there. */
 export async function loadKoffi(): Promise<void> {
@@ -33,12 +48,14 @@ export async function loadKoffi(): Promise<void> {
 export class Library {
   readonly #library: ReturnType<Koffi['load']>
   readonly #setHeap: (heap: Uint8Array) => unknown
+  readonly #file: string
   #heap: ArrayBufferLike | null = null
 
   constructor(file: string) {
     if (koffi === null) throw new UnsupportedError('koffi is not loaded: await native.init() first.')
     this.#library = koffi.load(file)
     this.#setHeap = this.#library.func('tfx_setHeap', 'void', ['void *'])
+    this.#file = file
   }
 
   /** The function of a kernel. */
@@ -46,13 +63,23 @@ export class Library {
     const run = this.#library.func(name, 'void', cSignature(kernel))
     const memory = heapMemory()
     return (...args) => {
-      if (this.#heap !== memory.buffer) this.#moved(memory.buffer)
+      if (this.#heap !== memory.buffer) this.#locate()
       run(...args)
     }
   }
 
-  #moved(heap: ArrayBufferLike): void {
-    this.#setHeap(new Uint8Array(heap))
-    this.#heap = heap
+  /** The parts of a kernel, which have the same parameters, for this thread and others. */
+  parts(names: readonly string[], part: Pick<Kernel, 'params'>): PartCode {
+    const types = cSignature(part)
+    const module = libraryModule({ koffi: koffiScript(), file: this.#file, names: names.map((name) => [name, types]) }, () => this.#locate())
+    return { functions: names.map((name) => this.kernel(name, part)), module }
+  }
+
+  /** Tells the library where the heap is. */
+  #locate(): void {
+    const { buffer } = heapMemory()
+    if (this.#heap === buffer) return
+    this.#setHeap(new Uint8Array(buffer))
+    this.#heap = buffer
   }
 }

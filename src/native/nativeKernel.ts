@@ -2,14 +2,12 @@
 import { KernelError } from '../kernels/index.ts'
 import type { Kernel } from '../kernels/index.ts'
 import { isMachineCodeOff } from '../kernels/engine/machineCode.ts'
-import type { EngineName } from '../kernels/engine/computing.ts'
+import type { ComputedBy } from '../kernels/engine/computing.ts'
 import { scratchBytes } from '../kernels/ir/scratchLayout.ts'
 import { heapBytes } from '../kernels/memory/heap.ts'
-import type { ComputedBy } from '../kernels/run/boundedCache.ts'
-import type { ForSecondEngine } from '../kernels/run/compile.ts'
+import type { ForSecondEngine, Running } from '../kernels/run/compile.ts'
+import { threadScratch } from '../kernels/threads/launch.ts'
 import { CallWork } from '../kernels/threads/work.ts'
-
-type Run = (...args: number[]) => void
 
 /** Less work than that is not worth a call of a library. */
 const LEAST_WORK = 4096
@@ -28,11 +26,10 @@ export interface Choice {
 
 export class NativeKernel {
   readonly kernel: Kernel
-  readonly #wasm: Run
+  readonly #wasm: Running
   readonly #choice: Choice
-  readonly #engine: EngineName
   readonly #work: CallWork
-  #native: Run | null = null
+  #native: Running | null = null
   #trials = 0
   #calls = 0
   #isAsked = false
@@ -42,22 +39,21 @@ export class NativeKernel {
   readonly #works: [wasm: number, native: number] = [0, 0]
 
   /** `wide` becomes C; `wasm` is the function of `kernel`, which has the same operands. */
-  constructor({ wide, wasm, kernel, engine }: Omit<ForSecondEngine, 'isDemanded'>, choice: Choice) {
+  constructor({ wide, wasm, kernel }: Pick<ForSecondEngine, 'wide' | 'wasm' | 'kernel'>, choice: Choice) {
     this.kernel = wide
     this.#wasm = wasm
     this.#choice = choice
-    this.#engine = engine
     this.#work = new CallWork(kernel)
   }
 
   /** What has computed the last call. */
   get computedBy(): ComputedBy {
-    return { engine: this.#isMachineCode ? 'c' : this.#engine, threads: 1 }
+    return (this.#isMachineCode ? (this.#native ?? this.#wasm) : this.#wasm).computedBy()
   }
 
   /** The function of the library; calls use it from now on. */
-  set native(run: Run) {
-    this.#native = run
+  set native(running: Running) {
+    this.#native = running
   }
 
   /** How many times faster the library is; null before that is known. */
@@ -73,13 +69,13 @@ export class NativeKernel {
   call(args: number[]): void {
     const { checks, demand } = this.#choice
     this.#isMachineCode = false
-    if (isMachineCodeOff()) return this.#wasm(...args)
+    if (isMachineCodeOff()) return this.#wasm.run(...args)
     if (this.#native === null && demand !== null && !this.#isAsked) {
       this.#isAsked = true
       demand()
     }
     const native = this.#native
-    if (native === null) return this.#wasm(...args)
+    if (native === null) return this.#wasm.run(...args)
     if (checks) return this.#compare(native, args)
     if (demand !== null) return this.#machine(native, args)
     const calls = ++this.#calls
@@ -89,39 +85,42 @@ export class NativeKernel {
     }
     const which = TRIALS[this.#trials]
     // How much work a call is takes longer to find than some of them.
-    if (which === undefined && this.#ratio <= 1) return this.#wasm(...args)
+    if (which === undefined && this.#ratio <= 1) return this.#wasm.run(...args)
     const work = this.#work.in(args)
-    if (work < LEAST_WORK) return this.#wasm(...args)
+    if (work < LEAST_WORK) return this.#wasm.run(...args)
     if (which !== undefined) return this.#trial(which, native, args, work)
     this.#machine(native, args)
   }
 
-  #machine(native: Run, args: number[]): void {
+  #machine(native: Running, args: number[]): void {
     this.#isMachineCode = true
-    native(...args)
+    native.run(...args)
   }
 
-  #trial(which: 0 | 1, native: Run, args: number[], work: number): void {
+  #trial(which: 0 | 1, native: Running, args: number[], work: number): void {
     this.#trials++
     const start = performance.now()
-    if (which === 0) this.#wasm(...args)
+    if (which === 0) this.#wasm.run(...args)
     else this.#machine(native, args)
     this.#times[which] += performance.now() - start
     this.#works[which] += work
   }
 
   /** Runs both on the same memory. Throws KernelError where a byte differs, but for scratch memory. */
-  #compare(native: Run, args: number[]): void {
-    const heap = heapBytes()
-    const before = heap.slice()
-    this.#wasm(...args)
-    const wanted = heap.slice()
-    heap.set(before)
-    native(...args)
-    const got = heap.slice()
-    const bytes = scratchBytes(this.kernel, this.#work.sizesIn(args))
+  #compare(native: Running, args: number[]): void {
+    const before = heapBytes().slice()
     const scratch = args.at(-1) ?? 0
-    for (const memory of [wanted, got]) memory.fill(0, scratch, scratch + bytes)
+    const unread = [[scratch, scratch + scratchBytes(this.kernel, this.#work.sizesIn(args))]]
+    const ran = (running: Running): Uint8Array => {
+      running.run(...args)
+      unread.push([threadScratch.address, threadScratch.address + threadScratch.bytes])
+      // The scratch memory of threads may have made the heap grow.
+      return heapBytes().slice(0, before.length)
+    }
+    const wanted = ran(this.#wasm)
+    heapBytes().set(before)
+    const got = ran(native)
+    for (const memory of [wanted, got]) for (const [from, to] of unread) memory.fill(0, from, to)
     if (Buffer.compare(wanted, got) === 0) return
     const at = wanted.findIndex((byte, i) => byte !== got[i] && !isNaNAt(wanted, got, i))
     if (at < 0) return

@@ -1,7 +1,8 @@
-// Machine code in processes of their own: a compiler ends with the program, libraries serve the next process, threads and machine code exclude each other.
+// Machine code in processes of their own: a compiler ends with the program, libraries serve the next process, threads run them.
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
 import { hasCompiler } from '../kernels/c/runC.ts'
@@ -94,10 +95,74 @@ describe.skipIf(!hasCompiler)(`machine code${hasCompiler ? '' : ': skipped, ther
     expect(node(program)).toMatch(/^UnsupportedError: native.init: .*npm install koffi.* (?:Cannot find|The module).* 2$/)
   })
 
-  it('is refused where several threads compute', () => {
-    const program = `
-      import { init } from 'tensorfx/native'
-      console.log(await init().catch((error) => error.message))`
-    expect(node(program, { env: { TENSORFX_NUM_THREADS: '2' } })).toContain('compiled code runs on one thread')
+  describe('on threads', () => {
+    /** `busy` computes until workers run libraries; every loop is divided. */
+    const onThreads = `
+      import { compile, torch } from './dist/index.js'
+      import { init, ready, stats } from './dist/entries/native.js'
+      import { poolState } from './dist/kernels/threads/pool.js'
+      import { threadCosts } from './dist/kernels/threads/launch.js'
+      Object.assign(threadCosts, { awake: 0, asleep: 0, chunk: 0, learns: false })
+      await init({ cache: '${join(work, 'threads')}' })
+      const f = compile((x) => x.matmul(x.t()).add(1), { options: { emitter: 'c' } })
+      const x = torch.ones([300, 301])
+      const compute = () => f(x).sum().item()
+      const by = () => f.kernels().map(({ computedBy }) => computedBy().engine + computedBy().threads).join()
+      const busy = async () => {
+        compute()
+        await ready()
+        while (poolState.chunksByWorkers === 0 || !by().includes('c3')) { compute(); await new Promise((resolve) => setTimeout(resolve, 2)) }
+      }`
+    const env = { TENSORFX_NUM_THREADS: '3' }
+    const result = 300 * 300 * 302
+
+    it('a process ends by itself, and a second one finds the libraries of its kernels and their parts', () => {
+      const program = `${onThreads}
+        await busy()
+        console.log(compute(), stats().compiled > 1, stats().found > 1)`
+      expect(node(program, { env })).toBe(`${result} true false`)
+      expect(node(program, { env })).toBe(`${result} false true`)
+    })
+
+    it('a process ends by process.exit while workers compute', () => {
+      const program = `${onThreads}
+        await busy()
+        let chunks = 0
+        const now = performance.now.bind(performance)
+        performance.now = () => { if (chunks++ > 20) { console.log('out'); process.exit(0) } return now() }
+        for (;;) compute()`
+      expect(node(program, { env })).toBe('out')
+    })
+
+    it('no thread takes time three seconds after the last call', () => {
+      const program = `${onThreads}
+        await busy()
+        await new Promise((resolve) => setTimeout(resolve, 3000))
+        const before = process.cpuUsage()
+        await new Promise((resolve) => setTimeout(resolve, 1000))
+        const { user, system } = process.cpuUsage(before)
+        console.log((user + system) / 1000 < 50)`
+      expect(node(program, { env })).toBe('true')
+    })
+
+    it('a process that was forked has threads and libraries of its own', () => {
+      const file = join(work, 'forks.mjs')
+      const dist = fileURLToPath(new URL('../../dist/', import.meta.url))
+      writeFileSync(
+        file,
+        `${onThreads.replaceAll('./dist/', dist)}
+        import { fork } from 'node:child_process'
+        await busy()
+        if (process.env.CHILD === undefined)
+          fork(process.argv[1], { env: { ...process.env, CHILD: '1' } }).on('exit', (code) => console.log('child', code, compute()))
+        else console.log(compute())`,
+      )
+      expect(
+        node(
+          `import { spawnSync } from 'node:child_process'; console.log(spawnSync(process.execPath, ['${file}'], { encoding: 'utf8' }).stdout.trim())`,
+          { env },
+        ),
+      ).toBe(`${result}\nchild 0 ${result}`)
+    })
   })
 })

@@ -12,6 +12,7 @@ import { symbolicTrace } from '../../src/entries/fx.ts'
 import { onEvent } from '../../src/events/index.ts'
 import * as native from '../../src/entries/native.ts'
 import { at, bufferParam, call, constant, forLoop, load, loopVar, store } from '../../src/kernels/ir/loopIr.ts'
+import type { Running } from '../../src/kernels/run/compile.ts'
 import type { Kernel } from '../../src/kernels/index.ts'
 import { emitterOf } from '../../src/kernels/engine/machineCode.ts'
 import { hasRelaxedSimd } from '../../src/kernels/index.ts'
@@ -107,6 +108,8 @@ describe('before init', () => {
 })
 
 describe('a kernel with two functions', () => {
+  const running = (run: (...args: number[]) => void): Running => ({ run, computedBy: () => ({ engine: 'wasm', threads: 1 }) })
+
   test('computes both ways when it is checked, and names the kernel and the place of a difference', () => {
     const [out, a] = [tryAllocate(4000), tryAllocate(4000)]
     const wasm = (...args: number[]): void => heapView('float32').fill(2, (args[0] ?? 0) / 4, (args[0] ?? 0) / 4 + 1000) as unknown as void
@@ -114,10 +117,10 @@ describe('a kernel with two functions', () => {
       wasm(...args)
       heapView('float32')[(args[0] ?? 0) / 4 + 7] = 2.5
     }
-    const kernel = new NativeKernel({ wide: addOne(), wasm, kernel: addOne(), engine: 'wasm' }, { checks: true, demand: null })
-    kernel.native = wasm
+    const kernel = new NativeKernel({ wide: addOne(), wasm: running(wasm), kernel: addOne() }, { checks: true, demand: null })
+    kernel.native = running(wasm)
     kernel.call([out, a])
-    kernel.native = wrong
+    kernel.native = running(wrong)
     expect(() => kernel.call([out, a])).toThrow(/the library of the kernel add_one computes other bits than WebAssembly: first in byte 30 of out/)
   })
 
@@ -129,8 +132,8 @@ describe('a kernel with two functions', () => {
     }
     const looped = { ...addOne(), body: [forLoop(loopVar('j', 10), 'serial', addOne().body)] }
     const wasm = (): void => void (ran.push('wasm'), wait(1))
-    const kernel = new NativeKernel({ wide: looped, wasm, kernel: looped, engine: 'wasm' }, { checks: false, demand: null })
-    kernel.native = () => void ran.push('native')
+    const kernel = new NativeKernel({ wide: looped, wasm: running(wasm), kernel: looped }, { checks: false, demand: null })
+    kernel.native = running(() => void ran.push('native'))
     expect(kernel.gain).toBeNull()
     for (let i = 0; i < 20; i++) kernel.call([1024, 8192])
     expect(ran.filter((name) => name === 'wasm')).toHaveLength(8)

@@ -41,12 +41,20 @@ export const cSignature = ({ params, scratch = [] }: Pick<Kernel, 'params' | 'sc
   ...(scratch.length > 0 ? ['int32_t'] : []),
 ]
 
+/** A function of a translation unit. */
+export interface CFunction {
+  readonly name: string
+  readonly kernel: Pick<Kernel, 'name' | 'params' | 'scratch' | 'body'>
+  /** The kernel that it is a part of, which decides how many elements WebAssembly's vectors have. */
+  readonly whole?: Kernel
+}
+
 /**
  * A translation unit with a function for each kernel, which takes what the kernel's WebAssembly function takes; addresses are those from `tfx_heap`, which `tfx_setHeap` sets. `fuses`:
  * whether a multiplication and an addition may be rounded once.
  */
-export function emitSource(kernels: readonly { readonly kernel: Kernel; readonly name: string }[], fuses: boolean): string {
-  const functions = kernels.map(({ kernel, name }) => new KernelEmitter(kernel).emit(name))
+export function emitSource(kernels: readonly CFunction[], fuses: boolean): string {
+  const functions = kernels.map((one) => new KernelEmitter(one).emit(one.name))
   return [
     libraryFor(fuses),
     'static char *tfx_heap;',
@@ -58,7 +66,7 @@ export function emitSource(kernels: readonly { readonly kernel: Kernel; readonly
 }
 
 class KernelEmitter {
-  readonly #kernel: Kernel
+  readonly #kernel: CFunction['kernel']
   readonly #code = new CCode()
   readonly #arrays: LocalArrays
   /** The widest vector. */
@@ -73,9 +81,9 @@ class KernelEmitter {
   readonly #memos: Map<Expr, CVal>[] = [new Map()]
   readonly #facts = new ExprFacts()
 
-  constructor(kernel: Kernel) {
+  constructor({ kernel, whole }: CFunction) {
     this.#kernel = kernel
-    const is64 = touches64Bits(kernel.body)
+    const is64 = touches64Bits((whole ?? kernel).body)
     this.#most = is64 ? 8 : 16
     this.#elements = is64 ? 2 : 4
     this.#arrays = new LocalArrays(this.#code, this.#most)

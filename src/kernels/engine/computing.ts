@@ -4,6 +4,12 @@
 /** The name of an engine. */
 export type EngineName = 'wasm' | 'wasm-relaxed'
 
+/** What computes a kernel: machine code (`c`) or WebAssembly, and how many threads took part. */
+export interface ComputedBy {
+  readonly engine: EngineName | 'c' | 'webgpu'
+  readonly threads: number
+}
+
 /** `strict`: results must not depend on what the machine offers, so no fused multiply-add and no other order of sums. `fast`: convolutions may be less accurate than by default. */
 export type Accuracy = 'strict' | 'default' | 'fast'
 

@@ -40,6 +40,11 @@ export class ScratchMemory implements Reclaimable {
     return this.#size
   }
 
+  /** Where it is; 0 before the first request. */
+  get address(): number {
+    return this.#address
+  }
+
   /** The address of at least `bytes` bytes. Throws OutOfMemoryError when the heap is full; nothing is reserved then. */
   reserve(bytes: number): number {
     if (bytes > this.#size) {

@@ -1,13 +1,7 @@
 // Caches of compiled kernels, bounded by bytes: a program that compiles functions and drops them must not grow for ever.
-import type { EngineName } from '../engine/computing.ts'
+import type { ComputedBy } from '../engine/computing.ts'
 import type { DType } from '../numbers/dtype.ts'
 import type { Param, Scratch } from '../ir/loopIr.ts'
-
-/** What computes a kernel: machine code (`c`) or WebAssembly, and how many threads took part. */
-export interface ComputedBy {
-  readonly engine: EngineName | 'c' | 'webgpu'
-  readonly threads: number
-}
 
 /** A compiled kernel: call `run` with one number per parameter, in order (byte addresses for buffers), and the address of its scratch memory, if it has some. */
 export interface CompiledKernel {

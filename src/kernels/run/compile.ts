@@ -32,7 +32,8 @@ export interface ForSecondEngine {
   readonly kernel: Kernel
   /** The same with the same operands and results in tiles of its own. */
   readonly wide: Kernel
-  readonly wasm: CompiledKernel['run']
+  /** Its function as WebAssembly, on threads where the heap is shared. */
+  readonly wasm: Running
   readonly engine: EngineName
   /** Whether the second engine must compute from the first call on, where it can; otherwise where it is faster. */
   readonly isDemanded: boolean
@@ -63,12 +64,11 @@ export function installThreads(threaded: Divide): void {
 /** The scratch memory of a kernel and of the same in wide tiles: both get one block, which must be enough for each. */
 export const scratchOfBoth = (kernel: Kernel, wide: Kernel | null): readonly Scratch[] => [...(wide?.scratch ?? []), ...(kernel.scratch ?? [])]
 
-/** How a kernel computes: as WebAssembly on threads that share the heap, by the second engine where there is one and `emitter` lets it, or as WebAssembly. */
-function running(of: Omit<ForSecondEngine, 'isDemanded'>, emitter: Emitter | null): Running {
-  if (isHeapShared()) return divide(of.kernel, of.wasm, of.engine)
-  if (second !== null && emitter !== 'wasm') return second({ ...of, isDemanded: emitter === 'c' })
-  const by = { engine: of.engine, threads: 1 }
-  return { run: of.wasm, computedBy: () => by }
+/** A kernel as WebAssembly, whose work threads share where they share the heap. */
+function inWasm(kernel: Kernel, run: CompiledKernel['run'], engine: EngineName): Running {
+  if (isHeapShared()) return divide(kernel, run, engine)
+  const by = { engine, threads: 1 }
+  return { run, computedBy: () => by }
 }
 
 function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel | null) | null, emitter: Emitter | null): CompiledKernel {
@@ -76,8 +76,10 @@ function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel
   const wide = second === null ? null : (inWideTiles?.() ?? null)
   const scratch = scratchOfBoth(kernel, wide)
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
-  const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: instantiate(wasm), engine: currentEngine() }
-  const { run, computedBy } = running(of, emitter)
+  const engine = currentEngine()
+  const first = inWasm(kernel, instantiate(wasm), engine)
+  const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: first, engine, isDemanded: emitter === 'c' }
+  const { run, computedBy } = second === null || emitter === 'wasm' ? first : second(of)
   return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, computedBy, text, wasm }
 }
 

@@ -11,6 +11,8 @@
 //   sleepers  workers, around their wait          caller             whether the bell needs a notification
 //   waiting   caller, around its wait on `done`   workers            whether `done` needs a notification
 //   states    each worker its own                 caller             see STATE
+//   refused   the first worker that cannot run    caller             see REFUSED; `reasonBytes` and the reason are written in between
+//             machine code
 //
 // A chunk is taken by a compare-exchange on `next` as a whole, so a late worker takes nothing of a later job. Closing is an exchange, which says how many chunks were taken; the caller
 // then waits until `done` has those of the workers. `done` and `failed` carry the generation, so a worker that was given up and still runs adds nothing to a later job.
@@ -40,12 +42,18 @@ export const WORD = {
   extent: 103,
   /** How long workers look for the next job before they sleep, in microseconds. */
   spin: 104,
+  /** Whether a worker cannot run machine code, and how many bytes its reason has. */
+  refused: 105,
+  reasonBytes: 106,
   /** Sixteen words for each worker; the first is its state. */
   states: 128,
 } as const
 
 /** The states of a worker; 0 while it starts. */
 export const STATE = { ready: 1, busy: 2, useless: 3 } as const
+
+/** Whether a worker cannot run machine code; 0 where all can. */
+export const REFUSED = { writing: 1, told: 2 } as const
 
 /** The place of the next chunk where there is none. */
 export const CLOSED = 0xfff
@@ -63,6 +71,10 @@ export const MODULES_AT: number = ARGS_AT + 16 * MOST_ARGS
 /** Modules lie in a ring of that many bytes. */
 export const MODULES_BYTES: number = 2 ** 20
 
+/** Why a worker cannot run machine code, as UTF-8. */
+export const REASON_AT: number = MODULES_AT + MODULES_BYTES
+export const REASON_BYTES = 512
+
 /** The views on the control memory. */
 export interface Control {
   readonly words: Int32Array
@@ -71,16 +83,18 @@ export interface Control {
   /** Arguments of the first worker, and behind them what each further worker's are apart. */
   readonly args: Float64Array
   readonly modules: Uint8Array
+  readonly reason: Uint8Array
   readonly buffer: SharedArrayBuffer
 }
 
 export function newControl(): Control {
-  const buffer = new SharedArrayBuffer(MODULES_AT + MODULES_BYTES)
+  const buffer = new SharedArrayBuffer(REASON_AT + REASON_BYTES)
   return {
     buffer,
     words: new Int32Array(buffer, 0, FLAGS_AT / 4),
     flags: new Int32Array(buffer, FLAGS_AT, CLOSED + 1),
     args: new Float64Array(buffer, ARGS_AT, 2 * MOST_ARGS),
-    modules: new Uint8Array(buffer, MODULES_AT),
+    modules: new Uint8Array(buffer, MODULES_AT, MODULES_BYTES),
+    reason: new Uint8Array(buffer, REASON_AT),
   }
 }

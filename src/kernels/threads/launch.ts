@@ -10,9 +10,8 @@ import { dtypeInfo } from '../numbers/dtype.ts'
 import { MOST_ARGS, MOST_CHUNKS } from './control.ts'
 import { divisionOf, sitesOf } from './overlap.ts'
 import type { Division, LoopSites } from './overlap.ts'
-import { Pool } from './pool.ts'
+import { Pool, wasmModule } from './pool.ts'
 import type { PoolModule } from './pool.ts'
-import { splitKernel } from './split.ts'
 import type { DividedStep, Split, Step } from './split.ts'
 import { tripsOf, workOf } from './work.ts'
 import type { SizeOf, Work } from './work.ts'
@@ -37,33 +36,41 @@ const POINTWISE_GRAIN = 64
 const CACHE_LINE = 64
 
 let pool: Pool | null = null
-let modules = 0
 /** The scratch memories of workers. */
 export const threadScratch: ScratchMemory = new ScratchMemory('scratch memory of threads')
 
-/** What is known of a kernel in parts, made when a call is first worth it. */
-export interface Parts {
-  readonly split: Split
+/** The parts of a kernel as functions of this thread, and what workers load. */
+export interface PartCode {
   readonly functions: readonly Run[]
   readonly module: PoolModule
+}
+
+/** What is known of a kernel in parts. */
+export interface Parts extends PartCode {
+  readonly split: Split
   readonly works: ReadonlyMap<DividedStep, Work>
   readonly sites: ReadonlyMap<DividedStep, LoopSites>
 }
 
-/** A kernel's parts; null if none can be divided, or if it calls functions of JavaScript, which workers do not have. */
-export function partsOf(kernel: Kernel): Parts | null {
-  const split = splitKernel(kernel)
-  if (split === null || split.params.length > MOST_ARGS) return null
-  const bytes = emitParts(kernel, split.parts, split.params, MAX_PAGES)
+/** A kernel's parts as WebAssembly; null if they call functions of JavaScript, which workers do not have. */
+export function wasmParts(kernel: Kernel, { parts, params }: Split): PartCode | null {
+  const bytes = emitParts(kernel, parts, params, MAX_PAGES)
   const module = new WebAssembly.Module(bytes)
   if (WebAssembly.Module.imports(module).length > 1) return null
   const { exports } = new WebAssembly.Instance(module, { env: { memory: heapMemory() } })
+  return { functions: parts.map((_, i) => exports[String(i)] as Run), module: wasmModule(bytes) }
+}
+
+/** Whether the control memory has room for the arguments of the parts. */
+export const canLaunch = ({ params }: Split): boolean => params.length <= MOST_ARGS
+
+/** What a kernel's calls need to know of its parts. */
+export function partsOf(split: Split, code: PartCode): Parts {
   const divided = dividedSteps(split.steps)
   const serial = divided.filter(({ stmt }) => stmt.mode !== 'parallel')
   return {
+    ...code,
     split,
-    functions: split.parts.map((_, i) => exports[String(i)] as Run),
-    module: { number: modules++, bytes, writtenAt: -1 },
     works: new Map(divided.map((step) => [step, workOf([step.stmt])])),
     sites: new Map(serial.map((step) => [step, sitesOf(step.stmt)])),
   }

@@ -3,7 +3,7 @@
 import { InternalError } from '../../errors/index.ts'
 import { refuseThreads } from '../engine/threads.ts'
 import { heapMemory, holdingHeap } from '../memory/heap.ts'
-import { CLOSED, GENERATIONS, MODULES_BYTES, MOST_CHUNKS, WORD, newControl } from './control.ts'
+import { CLOSED, GENERATIONS, MODULES_BYTES, MOST_CHUNKS, REFUSED, WORD, newControl } from './control.ts'
 import type { Control } from './control.ts'
 import { runJob } from './runJob.ts'
 import { Workers, workerHost } from './workers.ts'
@@ -11,10 +11,34 @@ import { Workers, workerHost } from './workers.ts'
 /** A module that workers load by its number. */
 export interface PoolModule {
   readonly number: number
+  /** WebAssembly, or the text of a {@link SharedLibrary}. */
   readonly bytes: Uint8Array
+  /** Tells a library where the heap is, before each launch; null for WebAssembly. */
+  readonly locate: (() => void) | null
   /** Where it was written to the ring, counted without end; -1 for never. */
   writtenAt: number
 }
+
+/** Machine code that workers load themselves. */
+export interface SharedLibrary {
+  /** The script of koffi, and the file of the library. */
+  readonly koffi: string
+  readonly file: string
+  /** Its functions, with the types of their parameters. */
+  readonly names: readonly (readonly [name: string, types: readonly string[]])[]
+}
+
+let modules = 0
+
+/** WebAssembly for workers. */
+export const wasmModule = (bytes: Uint8Array): PoolModule => ({ number: modules++, bytes, locate: null, writtenAt: -1 })
+/** A library for workers. `locate` tells it where the heap is. */
+export const libraryModule = (library: SharedLibrary, locate: () => void): PoolModule => ({
+  number: modules++,
+  bytes: new TextEncoder().encode(JSON.stringify(library)),
+  locate,
+  writtenAt: -1,
+})
 
 /** A loop in chunks. */
 export interface Job {
@@ -33,11 +57,13 @@ export interface Job {
 }
 
 /** Times of the pool in milliseconds, and how often what happened; tests read them, and set times. */
-export const poolState: { spin: number; patience: number; launches: number; chunksByWorkers: number; redone: number } = {
+export const poolState: { spin: number; patience: number; nativePatience: number; launches: number; chunksByWorkers: number; redone: number } = {
   /** How long workers look for another job before they sleep. */
   spin: 0.02,
   /** How long the caller waits for a chunk that a worker has begun, at least, before it takes the worker for lost. */
   patience: 5000,
+  /** The same for machine code, which cannot be stopped: a thread that was given up and comes back would write to memory that may be another tensor's by then. */
+  nativePatience: 60_000,
   launches: 0,
   chunksByWorkers: 0,
   redone: 0,
@@ -49,6 +75,7 @@ export class Pool {
   #generation = 0
   #ring = 0
   #launching = false
+  #isRefusalTold = false
 
   constructor() {
     this.#workers = new Workers(this.#control, heapMemory())
@@ -82,8 +109,10 @@ export class Pool {
   /** Runs a loop. Returns false, with nothing done, where it cannot be given to workers now. */
   launch(job: Job): boolean {
     const chunks = Math.ceil(job.extent / job.chunk)
-    if (this.#launching || chunks > MOST_CHUNKS || !this.#write(job.module)) return false
-    if (!this.#nextGeneration()) return false
+    const { locate } = job.module
+    if (this.#launching || chunks > MOST_CHUNKS || (locate !== null && this.#refusesMachineCode())) return false
+    if (!this.#write(job.module) || !this.#nextGeneration()) return false
+    locate?.()
     this.#launching = true
     poolState.launches++
     try {
@@ -94,11 +123,24 @@ export class Pool {
     return true
   }
 
+  /** Whether a worker has said that it cannot run machine code. The reason is told once. */
+  #refusesMachineCode(): boolean {
+    const { words, reason } = this.#control
+    const refused = Atomics.load(words, WORD.refused)
+    if (refused === REFUSED.told && !this.#isRefusalTold) {
+      this.#isRefusalTold = true
+      const why = new TextDecoder().decode(reason.slice(0, words[WORD.reasonBytes]))
+      console.warn(`tensorfx: machine code runs on one thread, since another one cannot load it (${why}). The results are the same.`)
+    }
+    return refused !== 0
+  }
+
   #run(job: Job, chunks: number): void {
     const { module, part, args, apart, extent, chunk } = job
     const fields = [module.number, module.writtenAt % MODULES_BYTES, module.bytes.length, part, args.length, chunks, chunk, extent]
     const { maySleep } = workerHost()
-    const waiting = { maySleep, patience: poolState.patience, now: () => performance.now() }
+    const patience = module.locate === null ? poolState.patience : poolState.nativePatience
+    const waiting = { maySleep, patience, now: () => performance.now() }
     const run = (index: number): void => runChunk(job, index)
     const { error, ended, byWorkers } = runJob(this.#control, this.#generation, { fields, args, apart, chunks, run }, waiting)
     poolState.chunksByWorkers += byWorkers

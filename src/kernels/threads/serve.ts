@@ -1,13 +1,19 @@
 // What a worker runs, as a text: a blob or an evaluated script imports nothing.
-import { ARGS_AT, CLOSED, FLAGS_AT, MODULES_AT, MOST_ARGS, STATE, WORD } from './control.ts'
+import { ARGS_AT, CLOSED, FLAGS_AT, MODULES_AT, MOST_ARGS, REASON_AT, REASON_BYTES, REFUSED, STATE, WORD } from './control.ts'
 
 /** How many kernels a worker keeps; the caller sends a module again where one was dropped. */
 const MOST_KERNELS = 1000
 /** How often a worker looks at the bell before it looks at the clock. */
 const LOOKS = 64
 
-/** The function `serve(memory, buffer, index)`, which looks for jobs for ever. The protocol is in control.ts. */
-export const SERVE: string = `function serve(memory, buffer, index) {
+/** What the text of a library begins with, and no module: a brace. */
+const BRACE = 0x7b
+
+/**
+ * The function `serve(memory, buffer, index, machineCode)`, which looks for jobs for ever. The protocol is in control.ts. `machineCode` returns a function for the bytes of a library, which
+ * returns the library's functions, or null where this thread cannot run them: it then takes no chunk of the job.
+ */
+export const SERVE: string = `function serve(memory, buffer, index, machineCode) {
   const words = new Int32Array(buffer, 0, ${FLAGS_AT / 4}), flags = new Int32Array(buffer, ${FLAGS_AT}, ${CLOSED + 1})
   const numbers = new Float64Array(buffer, ${ARGS_AT}, ${2 * MOST_ARGS}), modules = new Uint8Array(buffer, ${MODULES_AT})
   const kernels = new Map()
@@ -23,9 +29,10 @@ export const SERVE: string = `function serve(memory, buffer, index) {
     if (word >>> 12 !== wanted || (word & ${CLOSED}) === ${CLOSED}) return false
     if (module !== null) {
       if (kernels.size >= ${MOST_KERNELS}) kernels.clear()
-      kernels.set(number, new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } }).exports)
+      const exports = module[0] === ${BRACE} ? null : new WebAssembly.Instance(new WebAssembly.Module(module), { env: { memory } }).exports
+      kernels.set(number, exports === null ? machineCode(module) : () => exports)
     }
-    kernel = kernels.get(number)[part]
+    kernel = kernels.get(number)()?.[part]
     generation = wanted
     return true
   }
@@ -34,7 +41,7 @@ export const SERVE: string = `function serve(memory, buffer, index) {
       const word = Atomics.load(words, ${WORD.next}), next = word & ${CLOSED}
       if (next === ${CLOSED}) return
       if (word >>> 12 !== generation && !read(word >>> 12)) continue
-      if (next >= chunks) return
+      if (next >= chunks || kernel === undefined) return
       if (Atomics.compareExchange(words, ${WORD.next}, word, word + 1) !== word) continue
       const first = next * chunk
       try {
@@ -65,6 +72,40 @@ export const SERVE: string = `function serve(memory, buffer, index) {
         Atomics.sub(words, ${WORD.sleepers}, 1)
         until = -1
       }
+    }
+  }
+}`
+
+/**
+ * The function `machineCode(memory, buffer)`, for threads of Node: it returns what `serve` takes. The heap must be where the calling thread has said: a library that was replaced, or that this
+ * thread gets a copy of, does not know it. The first thread that cannot run a library leaves the reason in the control memory.
+ */
+export const MACHINE_CODE: string = `function machineCode(memory, buffer) {
+  const words = new Int32Array(buffer, 0, ${FLAGS_AT / 4}), reason = new Uint8Array(buffer, ${REASON_AT}, ${REASON_BYTES})
+  function refuse(error) {
+    if (Atomics.compareExchange(words, ${WORD.refused}, 0, ${REFUSED.writing}) !== 0) return
+    // Text is not encoded into shared memory.
+    const text = new Uint8Array(${REASON_BYTES})
+    words[${WORD.reasonBytes}] = new TextEncoder().encodeInto(String(error?.message ?? error), text).written
+    reason.set(text)
+    Atomics.store(words, ${WORD.refused}, ${REFUSED.told})
+  }
+  return (bytes) => {
+    let functions = null, isHeap, heap = null
+    try {
+      const { koffi, file, names } = JSON.parse(new TextDecoder().decode(bytes))
+      const library = require(koffi).load(file)
+      isHeap = library.func('tfx_isHeap', 'int32_t', ['void *'])
+      functions = names.map(([name, types]) => library.func(name, 'void', types))
+    } catch (error) { refuse(error) }
+    return () => {
+      if (functions === null || memory.buffer === heap) return functions
+      if (isHeap(new Uint8Array(memory.buffer)) === 1) heap = memory.buffer
+      else {
+        functions = null
+        refuse('its library takes the heap to be at another address')
+      }
+      return functions
     }
   }
 }`

@@ -1,9 +1,11 @@
 // Kernels on threads: what stands in for a kernel's function where the heap is shared. It learns what a unit of a kernel's work takes, and gives loops that take long enough to the pool.
-import type { EngineName } from '../engine/computing.ts'
+import type { ComputedBy } from '../engine/computing.ts'
 import { computingThreads } from '../engine/threads.ts'
 import type { Kernel } from '../ir/loopIr.ts'
-import { callOf, partsOf, runSteps, threadCosts } from './launch.ts'
-import type { Parts, Run } from './launch.ts'
+import { callOf, canLaunch, partsOf, runSteps, threadCosts, wasmParts } from './launch.ts'
+import type { PartCode, Parts, Run } from './launch.ts'
+import { splitKernel } from './split.ts'
+import type { Split } from './split.ts'
 import { CallWork } from './work.ts'
 
 /** Less work than that is not looked at. */
@@ -14,12 +16,18 @@ const NO_GAIN = 0.9
 const BACK_OFF = 50
 const LONGEST_BACK_OFF = 2000
 
+/** Makes a kernel's parts, now or later, and hands them over: null if there are none. */
+export type MakeParts = (kernel: Kernel, split: Split, made: (code: PartCode | null) => void) => void
+
+const makeWasmParts: MakeParts = (kernel, split, made) => made(wasmParts(kernel, split))
+
 class ThreadedKernel {
   readonly #kernel: Kernel
   readonly #run: Run
+  readonly #make: MakeParts
   readonly #work: CallWork
-  /** Null where no loop can be divided, undefined before that was asked. */
-  #parts: Parts | null | undefined
+  /** Null where no loop can be divided. */
+  #parts: Parts | null | 'not asked' | 'made' = 'not asked'
   /** Milliseconds for a unit of work on one thread; 0 before the first call. */
   #rate = 0
   #calls = 0
@@ -29,9 +37,10 @@ class ThreadedKernel {
   /** How many threads the last call was for. */
   lastThreads = 1
 
-  constructor(kernel: Kernel, run: Run) {
+  constructor(kernel: Kernel, run: Run, make: MakeParts) {
     this.#kernel = kernel
     this.#run = run
+    this.#make = make
     this.#work = new CallWork(kernel)
   }
 
@@ -57,10 +66,20 @@ class ThreadedKernel {
     this.#rate = this.#rate === 0 || sample < this.#rate ? sample : 0.9 * this.#rate + 0.1 * sample
   }
 
+  /** The parts; null where there are none, or not yet. */
+  #partsNow(): Parts | null {
+    if (this.#parts === 'not asked') {
+      this.#parts = 'made'
+      const split = splitKernel(this.#kernel)
+      if (split === null || !canLaunch(split)) this.#parts = null
+      else this.#make(this.#kernel, split, (code) => (this.#parts = code === null ? null : partsOf(split, code)))
+    }
+    return typeof this.#parts === 'string' ? null : this.#parts
+  }
+
   #launch(args: number[], threads: number, expected: number): void {
     const of = this.#work.sizesIn(args)
-    if (this.#parts === undefined) this.#parts = partsOf(this.#kernel)
-    const parts = this.#parts
+    const parts = this.#partsNow()
     const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
     if (call === null) return this.#run(...args)
     const start = performance.now()
@@ -79,12 +98,16 @@ class ThreadedKernel {
   }
 }
 
-/** The function of a kernel on a shared heap, which gives work to threads where that pays, and how many took part in the last call. `run` is its function on one thread. */
+/**
+ * The function of a kernel on a shared heap, which gives work to threads where that pays, and how many took part in the last call. `run` is its function on one thread, of that engine, and
+ * `make` makes its parts when a call is first worth it.
+ */
 export function threaded(
   kernel: Kernel,
   run: Run,
-  engine: EngineName,
-): { readonly run: Run; readonly computedBy: () => { readonly engine: EngineName; readonly threads: number } } {
-  const kept = new ThreadedKernel(kernel, run)
+  engine: ComputedBy['engine'],
+  make: MakeParts = makeWasmParts,
+): { readonly run: Run; readonly computedBy: () => ComputedBy } {
+  const kept = new ThreadedKernel(kernel, run, make)
   return { run: (...args) => kept.call(args), computedBy: () => ({ engine, threads: kept.lastThreads }) }
 }

@@ -1,7 +1,7 @@
 // The workers of the pool: Node's threads, or a browser's from a blob. They end with the process and never keep it alive.
 import { STATE, WORD } from './control.ts'
 import type { Control } from './control.ts'
-import { SERVE } from './serve.ts'
+import { MACHINE_CODE, SERVE } from './serve.ts'
 import { hostProcess } from '../../protocol/index.ts'
 
 /** A worker, and whether it may still take chunks. */
@@ -38,11 +38,14 @@ export interface WorkerStart {
 
 const nodeThreads = (): NodeThreads | null => globalThis.process?.getBuiltinModule?.('node:worker_threads') ?? null
 
+/** The script of a thread of Node; tests put another text of `serve` in place. */
+export const nodeScript = (serve: string = SERVE): string =>
+  `${serve}\n${MACHINE_CODE}\nconst { memory, buffer, index } = require('node:worker_threads').workerData; serve(memory, buffer, index, machineCode(memory, buffer))`
+
 const nodeHost = ({ Worker }: NodeThreads): WorkerHost => ({
   maySleep: true,
   start(start, lost) {
-    const source = `${SERVE}\nconst { memory, buffer, index } = require('node:worker_threads').workerData; serve(memory, buffer, index)`
-    const worker = new Worker(source, { eval: true, workerData: start, execArgv: [], name: `tensorfx ${start.index}` })
+    const worker = new Worker(nodeScript(), { eval: true, workerData: start, execArgv: [], name: `tensorfx ${start.index}` })
     worker.on('error', lost)
     worker.on('exit', lost)
     worker.unref()

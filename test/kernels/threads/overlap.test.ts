@@ -33,19 +33,22 @@ describe('the chunks of every schedule are apart, and compute what the whole ker
     )
     for (const id of ids) {
       const { what, kernels, args } = draw(randomFrom(hashOf(id)))
-      const [built] = kernels('wasm')
-      if (built === undefined) continue
-      const { kernel, tile } = built
-      const right = runOracle(kernel, copied(args))
-      for (const grain of [1, 3]) {
-        const own = copied(args)
-        const found = sanitized(kernel, own, grain)
-        if (found === null) continue
-        divided += found.divided
-        expect(found.conflicts.slice(0, 3), `${id}, ${tile}, ${what}`).toEqual([])
-        for (const param of kernel.params)
-          if (param.kind === 'buffer')
-            expect(valuesOf(param.dtype, own[param.name] as never), `${id}, ${param.name}`).toEqual(valuesOf(param.dtype, right[param.name]))
+      // Machine code has tiles of its own.
+      for (const engine of ['wasm', 'native16'] as const) {
+        const [built] = kernels(engine)
+        if (built === undefined) continue
+        const { kernel, tile } = built
+        const right = runOracle(kernel, copied(args))
+        for (const grain of [1, 3]) {
+          const own = copied(args)
+          const found = sanitized(kernel, own, grain)
+          if (found === null) continue
+          divided += found.divided
+          expect(found.conflicts.slice(0, 3), `${id}, ${tile}, ${what}`).toEqual([])
+          for (const param of kernel.params)
+            if (param.kind === 'buffer')
+              expect(valuesOf(param.dtype, own[param.name] as never), `${id}, ${param.name}`).toEqual(valuesOf(param.dtype, right[param.name]))
+        }
       }
     }
     expect(divided > 0).toBe(!WHOLE.includes(name))
