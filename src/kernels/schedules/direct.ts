@@ -28,7 +28,7 @@ import type { Planes, Reach } from './borderedPlanes.ts'
 import { axisParts } from './convolution.ts'
 import type { AxisPart, ConvolutionProblem, ConvolutionSizes, Taps } from './convolution.ts'
 import { machineTiles } from './machineTiles.ts'
-import { QUAD, down, from, largestDivisor, nest, up } from './notation.ts'
+import { QUAD, along, down, from, largestDivisor, nest, ones, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
@@ -55,6 +55,8 @@ interface DirectTile {
   readonly rows: number
   readonly quads: number
   readonly rowsOfQuad: number
+  /** Whether weights that are not contiguous along the depth are packed: else they are read where they lie, in loops inside each other. */
+  readonly packsWeights: boolean
   /** The limit for gathered windows, and columns that a block has in any case. */
   readonly blockBytes: number
   readonly leastColumns: number
@@ -70,6 +72,9 @@ interface Part {
   /** Where its packed weights begin. */
   readonly weights: number
 }
+
+/** The loops over the depth: channels, rows and columns of the window. */
+type Depths = readonly [LoopVar, LoopVar, LoopVar]
 
 /** More columns than pixels, as a fraction of them, for which rows are filled up to whole quads. */
 const MOST_WASTE = 1 / 6
@@ -108,9 +113,24 @@ export const direct: Schedule<DirectProblem, DirectProblem, DirectTile> = {
   match: ({ sizes, transposed }) => takesDirect(sizes, transposed),
   spec: (problem) => problem,
   tiles: (engine) => [
-    { quad: QUAD, rows: 4, quads: 2, rowsOfQuad: 8, ...machineTiles(engine).convolution, blockBytes: 512 * 1024, leastColumns: 64 },
+    {
+      quad: QUAD,
+      rows: 4,
+      quads: 2,
+      rowsOfQuad: 8,
+      packsWeights: true,
+      ...machineTiles(engine).convolution,
+      blockBytes: 512 * 1024,
+      leastColumns: 64,
+    },
   ],
   build: (problem, tile) => new Direct(problem, tile).kernel(),
+}
+
+interface AlongDepth {
+  readonly weights: Expr
+  readonly places: Terms
+  readonly over: (body: readonly Stmt[]) => readonly Stmt[]
 }
 
 class Direct {
@@ -125,6 +145,8 @@ class Direct {
   readonly #inner: LoopVar
   readonly #copy: BorderedPlanes | null
   readonly #planes: Planes
+  /** Whether a feature's weights are contiguous, in the order of the depth. */
+  readonly #isDeep: boolean
   readonly #packed: Scratch | null
   readonly #windows: Scratch
   readonly #sums: Scratch
@@ -151,8 +173,9 @@ class Direct {
     this.#planes = this.#copy?.planes ?? { ...image, memory: image.buffer, image: image.outer }
     const isDeep =
       weight.col === 1 && (kernelHeight === 1 || weight.row === kernelWidth) && (channels === 1 || weight.channel === kernelHeight * kernelWidth)
+    this.#isDeep = isDeep && !transposed
     const all = features * channels * kernelHeight * kernelWidth
-    this.#packed = isDeep && !transposed ? null : scratch('weights', 'float32', all)
+    this.#packed = this.#isDeep || !tile.packsWeights ? null : scratch('weights', 'float32', all)
     const blocks = read.map((part) => this.#columns(part))
     this.#windows = scratch('windows', 'float32', Math.max(0, ...read.map(({ depth }, i) => depth * (blocks[i] ?? 0))), 'thread')
     this.#sums = scratch('sums', 'float32', Math.max(tile.rows, tile.rowsOfQuad) * Math.max(0, ...blocks), 'thread')
@@ -241,7 +264,7 @@ class Direct {
 
   /** [feature][channel][y][x]. */
   #packWeights({ y, x, depth, weights: first }: Part): readonly Stmt[] {
-    const { sizes, weight } = this.#p
+    const { sizes } = this.#p
     if (this.#packed === null || depth === 0) return []
     const [f, c, ky, kx] = [
       loopVar('feature', sizes.features),
@@ -249,18 +272,24 @@ class Direct {
       loopVar('ky', y.taps.count),
       loopVar('kx', x.taps.count),
     ]
-    const start = weight.start + y.taps.first * weight.row + x.taps.first * weight.col
-    const source = from(
-      start,
-      ...this.#weightsOfGroup,
-      [f, weight.outer],
-      [c, weight.channel],
-      [ky, y.taps.step * weight.row],
-      [kx, x.taps.step * weight.col],
-    )
     const area = y.taps.count * x.taps.count
-    const move = store(this.#packed, from(first, [f, depth], [c, area], [ky, x.taps.count], [kx, 1]), load(weight.buffer, source))
+    const value = this.#weight({ y, x }, 0, [f], [c, ky, kx])
+    const move = store(this.#packed, from(first, [f, depth], [c, area], [ky, x.taps.count], [kx, 1]), value)
     return nest('serial', [f, c], this.#overTaps(ky, kx, [move]))
+  }
+
+  /** The weight of the feature at `first` and the loops `features`, where it lies. */
+  #weight({ y, x }: Pick<Part, 'y' | 'x'>, first: number, features: readonly LoopVar[], [c, ky, kx]: Depths): Expr {
+    const { start, buffer, outer, channel, row, col } = this.#p.weight
+    const index = from(
+      start + y.taps.first * row + x.taps.first * col + first * outer,
+      ...this.#weightsOfGroup,
+      ...along(ones(...features), outer),
+      [c, channel],
+      [ky, y.taps.step * row],
+      [kx, x.taps.step * col],
+    )
+    return load(buffer, index)
   }
 
   /** Loops over the elements of a window: along x they are written out where they are few. */
@@ -294,7 +323,7 @@ class Direct {
     ]
   }
 
-  #window({ y, x, depth }: Part): { readonly loops: readonly [LoopVar, LoopVar, LoopVar]; readonly depth: Terms } {
+  #window({ y, x, depth }: Part): { readonly loops: Depths; readonly depth: Terms } {
     const area = y.taps.count * x.taps.count
     const [c, ky, kx] = [loopVar('channel', depth / area), loopVar('ky', y.taps.count), loopVar('kx', x.taps.count)]
     return {
@@ -373,22 +402,17 @@ class Direct {
   /** `count` features from `first` on, `rows` at a time: their sums over the columns of the block, and then the epilogue. */
   #features(part: Part, block: LoopVar, first: number, count: number, rows: number): readonly Stmt[] {
     if (count === 0) return []
-    const { weight } = this.#p
     const { depth } = part
     const [columns, quads] = [this.#columns(part), this.#quads(part)]
-    const [f, n, k] = [loopVar('f', count, rows), loopVar('n', columns, this.#tile.quad * quads), loopVar('k', depth)]
+    const [f, n] = [loopVar('f', count, rows), loopVar('n', columns, this.#tile.quad * quads)]
     const [r, h, q] = [loopVar('r', rows), loopVar('h', quads), loopVar('q', this.#tile.quad)]
     const sums = localArray('sum', 'float32', [rows, quads, this.#tile.quad])
-    const line = this.#packed === null ? weight.outer : depth
-    const weights =
-      this.#packed === null
-        ? load(weight.buffer, from(weight.start + first * line, ...this.#weightsOfGroup, [f, line], [r, line], [k, 1]))
-        : load(this.#packed, from(part.weights + first * line, [f, line], [r, line], [k, 1]))
-    const windows = load(this.#windows, at([n, depth], [h, this.#tile.quad * depth], [k, this.#tile.quad], [q, 1]))
+    const { weights, places, over } = this.#alongDepth(part, first, [f, r])
+    const windows = load(this.#windows, at([n, depth], [h, this.#tile.quad * depth], ...places, [q, 1]))
     const overTile = (body: readonly Stmt[]): readonly Stmt[] => nest('unroll', [r, h], [forLoop(q, 'lanes', body)])
     const product = [
       declareArray(sums, constant('float32', 0)),
-      forLoop(k, 'serial', overTile([setElement(sums, [r, h, q], call('mulAdd', weights, windows, element(sums, r, h, q)))])),
+      ...over(overTile([setElement(sums, [r, h, q], call('mulAdd', weights, windows, element(sums, r, h, q)))])),
       ...overTile([store(this.#sums, at([r, columns], [n, 1], [h, this.#tile.quad], [q, 1]), element(sums, r, h, q))]),
     ]
     const one = loopVar('line', rows)
@@ -398,6 +422,25 @@ class Direct {
         ...this.#epilogue(part, block, one, from(first, [f, 1], [one, 1]), (terms) => load(this.#sums, at([one, columns], ...terms))),
       ]),
     ]
+  }
+
+  /** The weights of the feature at `first` and the loops `features` along the depth, where the windows' elements lie, and the loops over both. */
+  #alongDepth(part: Part, first: number, features: readonly [LoopVar, LoopVar]): AlongDepth {
+    const { weight } = this.#p
+    const { depth } = part
+    if (this.#packed === null && !this.#isDeep) {
+      const { loops, depth: places } = this.#window(part)
+      const [c, ky, kx] = loops
+      return { weights: this.#weight(part, first, features, loops), places, over: (body) => nest('serial', [c], this.#overTaps(ky, kx, body)) }
+    }
+    const k = loopVar('k', depth)
+    const line = this.#packed === null ? weight.outer : depth
+    const rows: Terms = [...along(ones(...features), line), [k, 1]]
+    const weights =
+      this.#packed === null
+        ? load(weight.buffer, from(weight.start + first * line, ...this.#weightsOfGroup, ...rows))
+        : load(this.#packed, from(part.weights + first * line, ...rows))
+    return { weights, places: [[k, this.#tile.quad]], over: (body) => [forLoop(k, 'serial', body)] }
   }
 
   // ---- results ----

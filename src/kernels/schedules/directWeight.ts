@@ -10,7 +10,8 @@ import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.t
 import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { BorderedImages } from './borderedImages.ts'
 import type { ConvolutionOperand, ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
-import { QUAD, down, from, largestDivisor, nest, ones, up } from './notation.ts'
+import { machineTiles } from './machineTiles.ts'
+import { QUAD, along, down, from, halved, largestDivisor, nest, ones, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import { paddedParts, wholeParts } from './panels.ts'
 import type { Part } from './panels.ts'
@@ -18,6 +19,8 @@ import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 
 const LANES = 4
+/** Elements of the register tile in lanes: wider ones are for machine code. */
+const COLUMNS = 8
 /** The largest window whose sums have lanes in strict code, and the limit for the images of such a sum. */
 const MOST_IN_LANES = 25
 const BYTES_IN_LANES = 128 * 1024
@@ -55,7 +58,7 @@ export const directWeight: Schedule<DirectWeightProblem, DirectWeightProblem, We
   name: 'direct weight gradient',
   match: ({ sizes }) => takesDirectWeight(sizes),
   spec: (problem) => ({ ...problem, ...withoutSkippedPixels(problem) }),
-  tiles: () => [{ rows: 4, columns: 8, mostPixels: 512, leastPixels: 64, pixelsOfImages: 128 }],
+  tiles: (engine) => [{ rows: 4, columns: COLUMNS, ...machineTiles(engine).weight, mostPixels: 512, leastPixels: 64, pixelsOfImages: 128 }],
   build: (problem, tile) => new DirectWeight(problem, tile).kernel(),
 }
 
@@ -124,8 +127,6 @@ interface Pixels {
   readonly columns: Terms
 }
 
-const along = (terms: Terms, stride: number): Terms => terms.map(([loop, times]) => [loop, sizeProduct(times, stride)])
-
 class DirectWeight {
   readonly #p: DirectWeightProblem
   readonly #tile: WeightTile
@@ -144,18 +145,19 @@ class DirectWeight {
     const { sizes, order, groups } = problem
     const { batch, channels, features, outHeight, outWidth } = sizes
     this.#p = problem
-    this.#tile = tile
+    const isWhole = (columns: number): boolean => channels < COLUMNS || down(channels, columns) === down(channels, COLUMNS)
+    this.#tile = { ...tile, columns: halved(tile.columns, COLUMNS, isWhole) }
     this.#group = groups === 1 ? null : loopVar('group', groups)
     const together = order?.images ?? largestDivisor(batch, (n) => n * outHeight * outWidth <= tile.pixelsOfImages)
     const rows = largestDivisor(outHeight, (n) => n * outWidth <= tile.mostPixels)
     ;[this.#outer, this.#inner] = [loopVar('images', batch, together), loopVar('image', together)]
     this.#block = loopVar('block', outHeight, order !== null || rows * outWidth < tile.leastPixels ? outHeight : rows)
-    const whole = down(channels, tile.columns)
+    const whole = down(channels, this.#tile.columns)
     this.#channels = [...(whole === 0 ? [] : [this.#whole(whole)]), ...(whole === channels ? [] : [this.#rest(whole, channels - whole)])]
     this.#sums = scratch('sums', 'float32', features * Math.max(...this.#channels.map(({ count }) => count)))
     const lanes = order?.lanes ?? 1
-    this.#lanes = lanes === 1 ? null : scratch('lanes', 'float32', lanes * tile.rows * tile.columns, 'thread')
-    this.#weights = this.#area === 1 ? null : scratch('weights', 'float32', Math.min(channels, tile.columns) * this.#area)
+    this.#lanes = lanes === 1 ? null : scratch('lanes', 'float32', lanes * tile.rows * this.#tile.columns, 'thread')
+    this.#weights = this.#area === 1 ? null : scratch('weights', 'float32', Math.min(channels, this.#tile.columns) * this.#area)
   }
 
   get #area(): number {

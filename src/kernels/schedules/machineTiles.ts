@@ -5,14 +5,28 @@ import type { TileEngine } from '../engine/engine.ts'
 interface MachineTiles {
   /** Of a product of matrices, and of those of Winograd's algorithms. */
   readonly product: { readonly rows: number; readonly columns: number }
-  /** Of a direct convolution: the columns in lanes, and the features for two vectors of them and for one. */
-  readonly convolution: { readonly quad: number; readonly rows: number; readonly rowsOfQuad: number }
+  /** Of a direct convolution: the columns in lanes, and the features for two vectors of them and for one. Weights are read where they lie. */
+  readonly convolution: { readonly quad: number; readonly rows: number; readonly rowsOfQuad: number; readonly packsWeights: false }
+  /** Of the gradient of a convolution's weight: features by channels, and the channels that are transformed in lanes. */
+  readonly weight: { readonly rows: number; readonly columns: number; readonly lanes: number }
 }
 
 const tiles: Readonly<Partial<Record<TileEngine, MachineTiles>>> = {
-  native16: { product: { rows: 8, columns: 32 }, convolution: { quad: 16, rows: 8, rowsOfQuad: 16 } },
-  native8: { product: { rows: 6, columns: 16 }, convolution: { quad: 8, rows: 6, rowsOfQuad: 12 } },
-  native4: { product: { rows: 6, columns: 16 }, convolution: { quad: 4, rows: 8, rowsOfQuad: 16 } },
+  native16: {
+    product: { rows: 8, columns: 32 },
+    convolution: { quad: 16, rows: 8, rowsOfQuad: 16, packsWeights: false },
+    weight: { rows: 8, columns: 32, lanes: 16 },
+  },
+  native8: {
+    product: { rows: 6, columns: 16 },
+    convolution: { quad: 8, rows: 6, rowsOfQuad: 12, packsWeights: false },
+    weight: { rows: 4, columns: 16, lanes: 8 },
+  },
+  native4: {
+    product: { rows: 6, columns: 16 },
+    convolution: { quad: 4, rows: 8, rowsOfQuad: 16, packsWeights: false },
+    weight: { rows: 4, columns: 16, lanes: 4 },
+  },
 }
 
 /** The tiles of an engine; none for WebAssembly. */

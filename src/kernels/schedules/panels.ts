@@ -3,7 +3,7 @@
 import { constant, declareArray, element, forLoop, load, localArray, loopVar, setElement, store } from '../ir/loopIr.ts'
 import type { Expr, LoopVar, Memory, Size, Stmt } from '../ir/loopIr.ts'
 import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../ir/sizes.ts'
-import { QUAD, from, ones } from './notation.ts'
+import { QUAD, along, from, ones } from './notation.ts'
 import type { Terms } from './notation.ts'
 
 /** An operand as lines: its memory, the strides of the batch's loops, and those of lines and depths, in elements. */
@@ -78,7 +78,6 @@ class Packing {
   /** The value at the line `line` and the loops over lines, at the depth `depth` and the loops over depths. */
   #value(line: Size, lines: Terms, depth: Size, depths: Terms): Expr {
     const { memory, batch, stride, depthStride } = this.#lines
-    const along = (terms: Terms, by: Size): Terms => terms.map(([loop, times]) => [loop, sizeProduct(by, times)])
     const base = sizeSum(sizeProduct(line, stride), sizeProduct(depth, depthStride))
     return load(memory, from(base, ...batch, ...along(lines, stride), ...along(depths, depthStride)))
   }

@@ -8,7 +8,8 @@ import { BorderedImages } from './borderedImages.ts'
 import { onBothSides } from './bothSides.ts'
 import type { Transform } from './bothSides.ts'
 import type { ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
-import { QUAD, from, largestDivisor, nest } from './notation.ts'
+import { machineTiles } from './machineTiles.ts'
+import { QUAD, from, halved, largestDivisor, nest, up } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 import { takesWinograd } from './winograd.ts'
@@ -18,6 +19,8 @@ interface WeightTile {
   /** Features by channels of the products' register tile. */
   readonly rows: number
   readonly columns: number
+  /** Channels that are transformed in lanes. */
+  readonly lanes: number
   /** The limit for the transformed windows and tiles of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
 }
@@ -27,6 +30,9 @@ const { side: TILE, window: WINDOW, products: PRODUCTS } = F23
 /** The sums of more weights do not stay in the cache between blocks. */
 const MOST_WEIGHTS = 256 * 256
 const BYTES = 4
+/** The least register tile: wider ones are for machine code. */
+const ROWS = 4
+const COLUMNS = 8
 const AREA = 9
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 const GAP = 16
@@ -39,7 +45,7 @@ export const winogradWeight: Schedule<WeightGradientProblem, WeightGradientProbl
   name: 'winogradWeight',
   match: ({ sizes }) => takesWinogradWeight(sizes),
   spec: (problem) => problem,
-  tiles: () => [{ rows: 4, columns: 8, blockBytes: 1700 * 1024 }],
+  tiles: (engine) => [{ rows: ROWS, columns: COLUMNS, lanes: QUAD, ...machineTiles(engine).weight, blockBytes: 1700 * 1024 }],
   build: (problem, tile) => new WinogradWeight(problem, tile).kernel(),
 }
 
@@ -62,23 +68,22 @@ class WinogradWeight {
     const [tileRows, tileColumns] = [Math.ceil(outHeight / TILE), Math.ceil(outWidth / TILE)]
     const images = loopVar('image', sizes.batch)
     this.#p = problem
-    this.#tile = tile
+    // As many products as with the least tile, and the same blocks, so that sums are the same bits in any.
+    const [ofRows, ofColumns] = [up(features, ROWS), up(channels, COLUMNS)]
+    const rows = halved(tile.rows, ROWS, (width) => ofRows % width === 0)
+    const columns = halved(tile.columns, COLUMNS, (width) => ofColumns % width === 0)
+    this.#tile = { ...tile, rows, columns }
     this.#image = images
     this.#tileColumns = tileColumns
     const [tall, wide] = [tileRows * TILE, tileColumns * TILE]
     this.#images = new BorderedImages(
-      { channels, height, width, padH, padW, image, outer: [[images, image.outer]], multiple: tile.columns },
+      { channels, height, width, padH, padW, image, outer: [[images, image.outer]], multiple: columns },
       tall + 2,
       wide + 2,
     )
     const plane = { channels: features, height: outHeight, width: outWidth, padH: 0, padW: 0 }
-    this.#gradients = new BorderedImages(
-      { ...plane, image: gradient, outer: [[images, gradient.outer]], multiple: tile.rows },
-      tall,
-      wide,
-      'gradients',
-    )
-    const rowBytes = tileColumns * BYTES * PRODUCTS * (this.#images.channels + this.#gradients.channels)
+    this.#gradients = new BorderedImages({ ...plane, image: gradient, outer: [[images, gradient.outer]], multiple: rows }, tall, wide, 'gradients')
+    const rowBytes = tileColumns * BYTES * PRODUCTS * (ofColumns + ofRows)
     this.#block = loopVar(
       'block',
       tileRows,
@@ -140,13 +145,14 @@ class WinogradWeight {
   /** Of the images or the gradients: [product][panel of channels][tile of the block][channel]. */
   #transform(of: BorderedImages, width: number, to: Scratch, transform: Transform): readonly Stmt[] {
     const { channels } = of
+    const lanes = Math.min(this.#tile.lanes, width)
     const row = of.width * channels
     const [ty, tx, panel, c0, c] = [
       loopVar('ty', this.#block.step),
       loopVar('tx', this.#tileColumns),
       loopVar('panel', channels, width),
-      loopVar('c0', width, QUAD),
-      loopVar('c', QUAD),
+      loopVar('c0', width, lanes),
+      loopVar('c', lanes),
     ]
     const pixel = (y: number, x: number): Expr =>
       load(of.memory, from(y * row + x * channels, [this.#block, TILE * row], [ty, TILE * row], [tx, TILE * channels], [panel, 1], [c0, 1], [c, 1]))

@@ -90,5 +90,7 @@ function panels({ algorithm, problem, columns, half }: Weights, target: Transfor
       value,
     )
   const transform = transformed({ transform: weights, lane: o, half, at: taken, put, columns: areNeighbours ? 'unroll' : 'serial' })
-  return nest('serial', [panel, part, c], [...(areNeighbours ? gather : []), ...transform])
+  // The loop inside is the one along which weights lie closer together.
+  const order = channel > outer ? [panel, c, part] : [panel, part, c]
+  return nest('serial', order, [...(areNeighbours ? gather : []), ...transform])
 }
