@@ -23,6 +23,8 @@ interface WeightTile {
   readonly lanes: number
   /** The limit for the transformed windows and tiles of a block; a block has at least one row of tiles. */
   readonly blockBytes: number
+  /** Images of fewer tiles share a block with others, up to this number of tiles. */
+  readonly tilesOfImages: number
 }
 
 const { side: TILE, window: WINDOW, products: PRODUCTS } = F23
@@ -45,14 +47,16 @@ export const winogradWeight: Schedule<WeightGradientProblem, WeightGradientProbl
   name: 'winogradWeight',
   match: ({ sizes }) => takesWinogradWeight(sizes),
   spec: (problem) => problem,
-  tiles: (engine) => [{ rows: ROWS, columns: COLUMNS, lanes: QUAD, ...machineTiles(engine).weight, blockBytes: 1700 * 1024 }],
+  tiles: (engine) => [{ rows: ROWS, columns: COLUMNS, lanes: QUAD, ...machineTiles(engine).weight, blockBytes: 1700 * 1024, tilesOfImages: 64 }],
   build: (problem, tile) => new WinogradWeight(problem, tile).kernel(),
 }
 
 class WinogradWeight {
   readonly #p: WeightGradientProblem
   readonly #tile: WeightTile
-  readonly #image: LoopVar
+  /** The loops over images, `inner` over those that share a block, and over rows of tiles. */
+  readonly #outer: LoopVar
+  readonly #inner: LoopVar
   readonly #block: LoopVar
   readonly #tileColumns: number
   readonly #images: BorderedImages
@@ -66,28 +70,30 @@ class WinogradWeight {
     const { sizes, image, gradient } = problem
     const { channels, features, height, width, outHeight, outWidth, padH, padW } = sizes
     const [tileRows, tileColumns] = [Math.ceil(outHeight / TILE), Math.ceil(outWidth / TILE)]
-    const images = loopVar('image', sizes.batch)
     this.#p = problem
     // As many products as with the least tile, and the same blocks, so that sums are the same bits in any.
     const [ofRows, ofColumns] = [up(features, ROWS), up(channels, COLUMNS)]
     const rows = halved(tile.rows, ROWS, (width) => ofRows % width === 0)
     const columns = halved(tile.columns, COLUMNS, (width) => ofColumns % width === 0)
     this.#tile = { ...tile, rows, columns }
-    this.#image = images
     this.#tileColumns = tileColumns
+    const rowBytes = tileColumns * BYTES * PRODUCTS * (ofColumns + ofRows)
+    const fits = (rows: number): boolean => rows * rowBytes <= tile.blockBytes
+    this.#block = loopVar('block', tileRows, largestDivisor(tileRows, fits))
+    const together = largestDivisor(sizes.batch, (n) => n * tileRows * tileColumns <= tile.tilesOfImages && fits(n * tileRows))
+    ;[this.#outer, this.#inner] = [loopVar('images', sizes.batch, together), loopVar('image', together)]
     const [tall, wide] = [tileRows * TILE, tileColumns * TILE]
     this.#images = new BorderedImages(
-      { channels, height, width, padH, padW, image, outer: [[images, image.outer]], multiple: columns },
+      { channels, height, width, padH, padW, image, outer: [[this.#outer, image.outer]], together: this.#inner, multiple: columns },
       tall + 2,
       wide + 2,
     )
     const plane = { channels: features, height: outHeight, width: outWidth, padH: 0, padW: 0 }
-    this.#gradients = new BorderedImages({ ...plane, image: gradient, outer: [[images, gradient.outer]], multiple: rows }, tall, wide, 'gradients')
-    const rowBytes = tileColumns * BYTES * PRODUCTS * (ofColumns + ofRows)
-    this.#block = loopVar(
-      'block',
-      tileRows,
-      largestDivisor(tileRows, (rows) => rows * rowBytes <= tile.blockBytes),
+    this.#gradients = new BorderedImages(
+      { ...plane, image: gradient, outer: [[this.#outer, gradient.outer]], together: this.#inner, multiple: rows },
+      tall,
+      wide,
+      'gradients',
     )
     this.#windows = scratch('windows', 'float32', PRODUCTS * this.#strideOf(this.#images))
     this.#pixels = scratch('pixels', 'float32', PRODUCTS * this.#strideOf(this.#gradients))
@@ -97,13 +103,13 @@ class WinogradWeight {
 
   /** Tiles of a block. */
   get #tiles(): number {
-    return this.#block.step * this.#tileColumns
+    return this.#outer.step * this.#block.step * this.#tileColumns
   }
 
   /** Whether one block has all tiles, so that its products are the sums. */
   get #isOnce(): boolean {
     const { batch, outHeight } = this.#p.sizes
-    return batch === 1 && this.#block.step * TILE >= outHeight
+    return batch === this.#outer.step && this.#block.step * TILE >= outHeight
   }
 
   /** From one product to the next. */
@@ -131,7 +137,7 @@ class WinogradWeight {
         ...images.clear(),
         ...gradients.clear(),
         ...(this.#isOnce ? [] : this.#clearSums()),
-        forLoop(this.#image, 'serial', [...images.copy(), ...gradients.copy(), forLoop(this.#block, 'serial', block)]),
+        forLoop(this.#outer, 'serial', [...images.copy(), ...gradients.copy(), forLoop(this.#block, 'serial', block)]),
         ...this.#finish(),
       ],
     }
@@ -155,17 +161,37 @@ class WinogradWeight {
       loopVar('c', lanes),
     ]
     const pixel = (y: number, x: number): Expr =>
-      load(of.memory, from(y * row + x * channels, [this.#block, TILE * row], [ty, TILE * row], [tx, TILE * channels], [panel, 1], [c0, 1], [c, 1]))
+      load(
+        of.memory,
+        from(
+          y * row + x * channels,
+          [this.#inner, of.height * row],
+          [this.#block, TILE * row],
+          [ty, TILE * row],
+          [tx, TILE * channels],
+          [panel, 1],
+          [c0, 1],
+          [c, 1],
+        ),
+      )
     const stores = onBothSides(transform, pixel).flatMap((values, y) =>
       values.map((value, x) =>
         store(
           to,
-          from((y * WINDOW + x) * this.#strideOf(of), [panel, this.#tiles], [ty, this.#tileColumns * width], [tx, width], [c0, 1], [c, 1]),
+          from(
+            (y * WINDOW + x) * this.#strideOf(of),
+            [panel, this.#tiles],
+            [this.#inner, this.#block.step * this.#tileColumns * width],
+            [ty, this.#tileColumns * width],
+            [tx, width],
+            [c0, 1],
+            [c, 1],
+          ),
           value,
         ),
       ),
     )
-    return nest('serial', [ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
+    return nest('serial', [this.#inner, ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
   }
 
   /** Adds the products of a block to the sums: [product][feature][channel]. */
