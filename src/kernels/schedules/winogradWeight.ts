@@ -10,6 +10,7 @@ import type { Transform } from './bothSides.ts'
 import type { ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
 import { machineTiles } from './machineTiles.ts'
 import { QUAD, from, halved, largestDivisor, nest, up } from './notation.ts'
+import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
 import { takesWinograd } from './winograd.ts'
@@ -54,9 +55,9 @@ export const winogradWeight: Schedule<WeightGradientProblem, WeightGradientProbl
 class WinogradWeight {
   readonly #p: WeightGradientProblem
   readonly #tile: WeightTile
-  /** The loops over images, `inner` over those that share a block, and over rows of tiles. */
+  /** The loops over images, `inner` over those that share a block (null for one), and over rows of tiles. */
   readonly #outer: LoopVar
-  readonly #inner: LoopVar
+  readonly #inner: LoopVar | null
   readonly #block: LoopVar
   readonly #tileColumns: number
   readonly #images: BorderedImages
@@ -81,16 +82,18 @@ class WinogradWeight {
     const fits = (rows: number): boolean => rows * rowBytes <= tile.blockBytes
     this.#block = loopVar('block', tileRows, largestDivisor(tileRows, fits))
     const together = largestDivisor(sizes.batch, (n) => n * tileRows * tileColumns <= tile.tilesOfImages && fits(n * tileRows))
-    ;[this.#outer, this.#inner] = [loopVar('images', sizes.batch, together), loopVar('image', together)]
+    this.#outer = loopVar('images', sizes.batch, Math.max(1, together))
+    this.#inner = together > 1 ? loopVar('image', together) : null
+    const ofBlock = this.#inner === null ? {} : { together: this.#inner }
     const [tall, wide] = [tileRows * TILE, tileColumns * TILE]
     this.#images = new BorderedImages(
-      { channels, height, width, padH, padW, image, outer: [[this.#outer, image.outer]], together: this.#inner, multiple: columns },
+      { channels, height, width, padH, padW, image, outer: [[this.#outer, image.outer]], ...ofBlock, multiple: columns },
       tall + 2,
       wide + 2,
     )
     const plane = { channels: features, height: outHeight, width: outWidth, padH: 0, padW: 0 }
     this.#gradients = new BorderedImages(
-      { ...plane, image: gradient, outer: [[this.#outer, gradient.outer]], together: this.#inner, multiple: rows },
+      { ...plane, image: gradient, outer: [[this.#outer, gradient.outer]], ...ofBlock, multiple: rows },
       tall,
       wide,
       'gradients',
@@ -110,6 +113,10 @@ class WinogradWeight {
   get #isOnce(): boolean {
     const { batch, outHeight } = this.#p.sizes
     return batch === this.#outer.step && this.#block.step * TILE >= outHeight
+  }
+
+  #ofImage(stride: number): Terms {
+    return this.#inner === null ? [] : [[this.#inner, stride]]
   }
 
   /** From one product to the next. */
@@ -165,7 +172,7 @@ class WinogradWeight {
         of.memory,
         from(
           y * row + x * channels,
-          [this.#inner, of.height * row],
+          ...this.#ofImage(of.height * row),
           [this.#block, TILE * row],
           [ty, TILE * row],
           [tx, TILE * channels],
@@ -181,7 +188,7 @@ class WinogradWeight {
           from(
             (y * WINDOW + x) * this.#strideOf(of),
             [panel, this.#tiles],
-            [this.#inner, this.#block.step * this.#tileColumns * width],
+            ...this.#ofImage(this.#block.step * this.#tileColumns * width),
             [ty, this.#tileColumns * width],
             [tx, width],
             [c0, 1],
@@ -191,7 +198,7 @@ class WinogradWeight {
         ),
       ),
     )
-    return nest('serial', [this.#inner, ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
+    return nest('serial', [...(this.#inner === null ? [] : [this.#inner]), ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
   }
 
   /** Adds the products of a block to the sums: [product][feature][channel]. */

@@ -104,7 +104,7 @@ export const winogradWeightProblem: DrawProblem = (random) =>
     const { int, pick } = random
     const sizes = sizesOf({
       ...{ batch: pick([1, 1, 2, 3, 0]), height: 1 + int(11), width: 1 + int(13), padH: 1 + int(2), padW: 1 + int(2) },
-      ...{ channels: pick([1, 3, 4, 5, 8, 9, 16, 19]), features: pick([1, 3, 4, 7, 8, 9, 15, 16, 17]) },
+      ...{ channels: pick([1, 3, 4, 5, 8, 9, 16, 19, 32, 40]), features: pick([1, 3, 4, 7, 8, 9, 15, 16, 17]) },
     })
     // The interpreter takes a second for a large one.
     if (sizes.batch * sizes.channels * sizes.features * sizes.height * sizes.width > 600) return null
@@ -115,7 +115,10 @@ export const winogradWeightProblem: DrawProblem = (random) =>
       what: JSON.stringify({ ...sizes, image: problem.image, gradient: problem.gradient }),
       args,
       expected: isOdd ? {} : { out: expected },
-      kernels: builtWith({ ...winogradWeight, match: () => true }, problem, (tile) => [{ ...tile, blockBytes: 1 }]),
+      kernels: builtWith({ ...winogradWeight, match: () => true }, problem, (tile) => [
+        { ...tile, blockBytes: 1 },
+        { ...tile, tilesOfImages: 1 },
+      ]),
     }
   })
 
@@ -137,7 +140,7 @@ export const otherBlocks = (tile: Tiles<typeof directWeight>): readonly Tiles<ty
 export const directWeightProblem: DrawProblem = (random) =>
   untilTaken(() => {
     const { int, pick } = random
-    const [window, groups, channels] = [drawnWindow(random, false), pick([1, 1, 2, 3]), pick([1, 2, 3, 5, 7, 8, 9, 16, 19])]
+    const [window, groups, channels] = [drawnWindow(random, false), pick([1, 1, 2, 3]), pick([1, 2, 3, 5, 7, 8, 9, 16, 19, 32, 37])]
     if (window === null) return null
     const sizes = { ...window, channels }
     const products = sizes.batch * groups * channels * sizes.features * sizes.outHeight * sizes.outWidth * sizes.kernelHeight * sizes.kernelWidth
