@@ -24,9 +24,10 @@ import {
 } from '../ir/loopIr.ts'
 import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import { BorderedPlanes } from './borderedPlanes.ts'
-import type { Planes, Reach } from './borderedPlanes.ts'
-import { axisParts } from './convolution.ts'
-import type { AxisPart, ConvolutionProblem, ConvolutionSizes, Taps } from './convolution.ts'
+import type { Planes } from './borderedPlanes.ts'
+import type { ConvolutionSizes, Taps } from './convolution.ts'
+import { partsOf, reachOf } from './directParts.ts'
+import type { DirectProblem, Part } from './directParts.ts'
 import { machineTiles } from './machineTiles.ts'
 import { QUAD, along, down, from, largestDivisor, nest, ones, up } from './notation.ts'
 import type { Terms } from './notation.ts'
@@ -39,14 +40,6 @@ const WRITTEN_OUT = 8
 const WRITTEN_OUT_COLUMNS = 2
 /** Each part has code of its own. */
 const MOST_PARTS = 4
-
-/** A convolution of groups, or the gradient of its images. */
-export interface DirectProblem extends ConvolutionProblem {
-  /** Whether it is the gradient of the images: out[image, feature, y, x] sums image[image, c, (y + padH - ky * dilationH) / strideH, …] * weight[feature, c, ky, kx] where the division is exact. */
-  readonly transposed: boolean
-  /** The number of groups, each of which has `sizes.channels` channels and `sizes.features` features of its own. Their weights follow each other. */
-  readonly groups: number
-}
 
 interface DirectTile {
   /** Neighbouring columns that are computed in lanes: a quad, or more where vectors are longer. */
@@ -62,45 +55,8 @@ interface DirectTile {
   readonly leastColumns: number
 }
 
-/** Results whose windows have the same elements. */
-interface Part {
-  readonly y: AxisPart
-  readonly x: AxisPart
-  readonly depth: number
-  /** Columns from one row of results to the next: in whole quads, or as many as there are. */
-  readonly rowStride: number
-  /** Where its packed weights begin. */
-  readonly weights: number
-}
-
 /** The loops over the depth: channels, rows and columns of the window. */
 type Depths = readonly [LoopVar, LoopVar, LoopVar]
-
-/** More columns than pixels, as a fraction of them, for which rows are filled up to whole quads. */
-const MOST_WASTE = 1 / 6
-
-const partsOf = ({ sizes, transposed }: DirectProblem, quad: number): readonly Part[] => {
-  const [rows, cols] = axisParts(sizes, transposed)
-  let weights = 0
-  return rows.flatMap((y) =>
-    cols.map((x) => {
-      const depth = sizes.channels * y.taps.count * x.taps.count
-      const whole = up(x.count, quad)
-      const part = { y, x, depth, rowStride: whole <= x.count * (1 + MOST_WASTE) ? whole : x.count, weights }
-      weights += depth * sizes.features
-      return part
-    }),
-  )
-}
-
-/** What the windows of parts reach along one side. */
-function reachOf(parts: readonly AxisPart[]): Reach {
-  const ends = parts.flatMap(({ count, read: step, taps }) => {
-    const last = taps.offset + (taps.count - 1) * taps.offsetStep
-    return taps.count === 0 ? [] : [Math.min(taps.offset, last), (count - 1) * step + Math.max(taps.offset, last)]
-  })
-  return { low: Math.min(...ends), high: Math.max(...ends) }
-}
 
 /** Whether the schedule computes such a convolution, or transposed one. */
 export const takesDirect = (s: ConvolutionSizes, transposed: boolean): boolean =>

@@ -5,7 +5,7 @@ import type { BufferParam, Expr, Size, SizeParam } from '../../../src/kernels/ir
 import { gathered, gatheredSide } from '../../../src/kernels/schedules/gathered.ts'
 import type { GatheredSide } from '../../../src/kernels/schedules/gathered.ts'
 import { direct } from '../../../src/kernels/schedules/direct.ts'
-import type { DirectProblem } from '../../../src/kernels/schedules/direct.ts'
+import type { DirectProblem } from '../../../src/kernels/schedules/directParts.ts'
 import { fastWinograd, winograd } from '../../../src/kernels/schedules/winograd.ts'
 import type { WinogradSchedule } from '../../../src/kernels/schedules/winograd.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
