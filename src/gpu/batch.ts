@@ -1,8 +1,9 @@
 // Calls of several programs as one submission: an eager program calls one operator after the other, and each submission is a round trip to the process that has the GPU.
 import { count } from './device.ts'
 import type { Device } from './device.ts'
-import { freeBuffer, inScopes, newUniformSource } from './program.ts'
-import type { DeviceProgram } from './program.ts'
+import { freeBuffer, inScopes } from './buffers.ts'
+import { newUniformSource } from './program.ts'
+import type { Bound, DeviceProgram } from './program.ts'
 
 /** The most calls of one submission. */
 const MOST = 64
@@ -12,6 +13,7 @@ const UNIFORMS = 2 ** 18
 /** A call that waits for the others of its submission. */
 interface Waiting {
   readonly program: DeviceProgram
+  readonly bound: Bound
   readonly uniforms: Uint32Array<ArrayBuffer>
   readonly done: () => void
   readonly failed: (error: unknown) => void
@@ -33,9 +35,9 @@ export class Batch {
   }
 
   /** Adds a call; resolves when it has run. Rejects with DeviceError, which names the kernel, and DeviceLostError. */
-  async add(program: DeviceProgram, uniforms: Uint32Array<ArrayBuffer>): Promise<void> {
+  async add(program: DeviceProgram, bound: Bound, uniforms: Uint32Array<ArrayBuffer>): Promise<void> {
     return new Promise((done, failed) => {
-      this.#waiting.push({ program, uniforms, done, failed })
+      this.#waiting.push({ program, bound, uniforms, done, failed })
     })
   }
 
@@ -58,10 +60,10 @@ export class Batch {
       const failure = await inScopes(gpu, () => {
         const encoder = gpu.createCommandEncoder()
         let at = 0
-        calls.forEach(({ program }, i) => {
+        calls.forEach(({ program, bound }, i) => {
           const words = uniforms[i] ?? new Uint32Array(0)
           if (source !== null && words.length > 0) gpu.queue.writeBuffer(source, at, words)
-          program.encode(encoder, source, at)
+          program.encode(encoder, bound, source, at)
           at += words.byteLength
         })
         gpu.queue.submit([encoder.finish()])
@@ -92,10 +94,10 @@ export class Batch {
   }
 }
 
-async function alone({ program, uniforms, done, failed }: Waiting): Promise<void> {
+async function alone({ program, bound, uniforms, done, failed }: Waiting): Promise<void> {
   try {
     program.setUniforms(uniforms)
-    await program.run(0, program.dispatches.length, [])
+    await program.run(0, program.dispatches.length, [], bound)
     done()
   } catch (error) {
     failed(error)

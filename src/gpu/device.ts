@@ -34,10 +34,24 @@ export interface InitOptions {
 export interface DeviceLimits {
   /** Workgroups in each dimension of a dispatch; the specification allows 65,535. */
   readonly workgroups?: number
-  /** Bytes of one binding, which are those of a compiled graph. */
+  /** Bytes of one binding, which are the most that a tensor has. */
   readonly bytes?: number
+  /** Bytes of a slab (default 128 MiB), in which tensors lie together; larger tensors have memory of their own. */
+  readonly slab?: number
+  /** How many slabs a kernel may compute in at once; the specification allows 8. What else it needs is copied. */
+  readonly buffers?: number
   /** Kernels that stay compiled (default 1,024). Beyond it the graphs that ran longest ago give up their memory and kernels, and take them again at their next call. */
   readonly kernels?: number
+}
+
+/** How much memory kernels may have. */
+export interface MemoryLimits {
+  /** Bytes of one binding, and so of one tensor (maxStorageBufferBindingSize). */
+  readonly bytes: number
+  /** Bytes of a slab, in which smaller tensors lie together. */
+  readonly slab: number
+  /** How many slabs a dispatch binds (maxStorageBuffersPerShaderStage). */
+  readonly buffers: number
 }
 
 /** The bytes of a binding that the specification promises. */
@@ -47,8 +61,9 @@ const KERNELS = 1024
 
 /** What has been done on the GPU since it was asked for. */
 export interface DeviceStats {
-  /** Buffers that exist, and their bytes. */
+  /** Buffers that exist, those of them that kernels compute in, and the bytes of all. */
   readonly buffers: number
+  readonly slabs: number
   readonly bytes: number
   /** Pipelines and bind groups made, dispatches and submissions, and reads that the program waited for. */
   readonly pipelines: number
@@ -64,7 +79,7 @@ export interface DeviceStats {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
 const counts: Mutable<DeviceStats> = {
-  ...{ buffers: 0, bytes: 0, pipelines: 0, bindGroups: 0, dispatches: 0, submits: 0, readbacks: 0, bytesUp: 0, bytesDown: 0 },
+  ...{ buffers: 0, slabs: 0, bytes: 0, pipelines: 0, bindGroups: 0, dispatches: 0, submits: 0, readbacks: 0, bytesUp: 0, bytesDown: 0 },
 }
 
 /** Counts. @internal */
@@ -82,14 +97,16 @@ export class Device {
   /** What the driver says of itself. */
   readonly description: string
   readonly workgroups: number
-  readonly bytes: number
+  readonly limits: MemoryLimits
   readonly kernels: number
   /** Why it was lost; null while it is there. */
   lost: GPUDeviceLostInfo | null = null
   /** The kernels of the last submission. */
   lastKernels: readonly string[] = []
   readonly pipelines = new Map<string, Promise<GPUComputePipeline>>()
-  readonly layout: GPUBindGroupLayout
+  readonly #layouts = new Map<number, GPUBindGroupLayout>()
+  /** What is bound where a dispatch has fewer slabs than its shader: no buffer may be bound twice. */
+  readonly #none: GPUBuffer[] = []
   /** Set while kernels are timed. */
   clock: KernelClock | null = null
 
@@ -99,18 +116,34 @@ export class Device {
     this.description = description
     const { limits } = gpu
     this.workgroups = Math.min(options.limits?.workgroups ?? Infinity, limits.maxComputeWorkgroupsPerDimension)
-    this.bytes = Math.min(options.limits?.bytes ?? Infinity, limits.maxStorageBufferBindingSize, limits.maxBufferSize)
+    const bytes = Math.min(options.limits?.bytes ?? Infinity, limits.maxStorageBufferBindingSize, limits.maxBufferSize)
+    this.limits = {
+      bytes,
+      slab: Math.min(options.limits?.slab ?? BYTES, bytes),
+      buffers: Math.min(options.limits?.buffers ?? Infinity, limits.maxStorageBuffersPerShaderStage),
+    }
     this.kernels = options.limits?.kernels ?? KERNELS
-    const visibility = 4
-    this.layout = gpu.createBindGroupLayout({
-      entries: [
-        { binding: 0, visibility, buffer: { type: 'storage' } },
-        { binding: 1, visibility, buffer: { type: 'uniform' } },
-      ],
-    })
     void gpu.lost.then((info) => {
       this.lost = info
     })
+  }
+
+  /** The layout of shaders with so many slabs; their uniforms come after these. */
+  layout(slabs: number): GPUBindGroupLayout {
+    const known = this.#layouts.get(slabs)
+    if (known !== undefined) return known
+    const visibility = 4
+    const entries = Array.from({ length: slabs + 1 }, (_, binding): GPUBindGroupLayoutEntry => ({
+      ...{ binding, visibility, buffer: { type: binding === slabs ? 'uniform' : 'storage' } },
+    }))
+    const made = this.gpu.createBindGroupLayout({ entries })
+    this.#layouts.set(slabs, made)
+    return made
+  }
+
+  /** A buffer that no kernel computes in. */
+  unused(number: number): GPUBuffer {
+    return (this.#none[number] ??= this.gpu.createBuffer({ size: 16, usage: 128 }))
   }
 
   /** Times kernels from now on. Throws UnsupportedError if the GPU writes no timestamps. */

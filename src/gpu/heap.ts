@@ -1,64 +1,119 @@
-// The memory of tensors that stay on the GPU: one buffer, which becomes longer when more tensors come. Where each tensor lies is decided by the thread that makes them.
-import { DeviceError, DeviceLostError } from './errors.ts'
+// The memory that kernels compute in: slabs, by their numbers. A program has its own, or computes in the memory of tensors that stay on the GPU, whose slabs become longer when more tensors come. Where each tensor
+// lies is decided by the thread that makes them.
+import { present } from '../errors/index.ts'
+import { count } from './device.ts'
 import type { Device } from './device.ts'
-import { DeviceProgram, freeBuffer, newSlab } from './program.ts'
-import type { HeapMemory } from './requests.ts'
+import { DeviceLostError } from './errors.ts'
+import { freeBuffer, newBuffer, USAGE } from './buffers.ts'
+import type { HeapMemory, HeapSlab, Upload } from './requests.ts'
 
-/** Words that it has at first. */
+/** Words that a slab of tensors has at first. */
 const FIRST = 2 ** 20
 
-/** The memory, as the thread that has the GPU has it. */
-export class DeviceHeap {
-  readonly number: number
+/** Slabs of one GPU. */
+export class Slabs {
   readonly device: Device
-  #buffer: GPUBuffer | null = null
-  #program: DeviceProgram | null = null
+  readonly #buffers = new Map<number, GPUBuffer>()
+  /** Another number whenever a slab is in another buffer. */
+  version = 0
 
-  constructor(number: number, device: Device) {
-    this.number = number
+  constructor(device: Device) {
     this.device = device
   }
 
-  /** Whether it has that many words. */
-  holds({ words }: HeapMemory): boolean {
-    return this.#buffer !== null && this.#buffer.size >= 4 * words
+  /** Slabs of these words, by their numbers from 0 on. Throws OutOfMemoryError if there is no room. */
+  static async of(device: Device, words: readonly number[]): Promise<Slabs> {
+    const made = new Slabs(device)
+    try {
+      for (const [slab, size] of words.entries()) await made.set(slab, Math.max(16, 4 * size))
+    } catch (error) {
+      made.destroy()
+      throw error
+    }
+    return made
   }
 
-  /** The memory, with at least that many words: what it holds stays. Throws DeviceError if there is no room. */
-  async buffer({ words }: HeapMemory): Promise<GPUBuffer> {
-    const old = this.#buffer
-    if (old !== null && old.size >= 4 * words) return old
-    const most = this.device.bytes
-    if (4 * words > most)
-      throw new DeviceError(
-        `WebGPU: tensors on the GPU need ${4 * words} bytes, but a binding there has at most ${most} (maxStorageBufferBindingSize). Free some with x.dispose().`,
-      )
-    const made = await newSlab(this.device, Math.min(most, Math.max(4 * FIRST, 4 * words, 2 * (old?.size ?? 0))))
-    if (old !== null) {
+  /** A slab. */
+  buffer(slab: number): GPUBuffer {
+    return present(this.#buffers.get(slab), `slab ${slab} on the GPU`)
+  }
+
+  /** The bytes of a slab; 0 if it is not there. */
+  sizeOf(slab: number): number {
+    return this.#buffers.get(slab)?.size ?? 0
+  }
+
+  get numbers(): readonly number[] {
+    return [...this.#buffers.keys()]
+  }
+
+  /** Gives a slab other memory, of so many bytes: what it holds is there, too. Throws OutOfMemoryError if there is no room. */
+  async set(slab: number, bytes: number): Promise<void> {
+    const made = await newBuffer(this.device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
+    count({ slabs: 1 })
+    const old = this.#buffers.get(slab)
+    if (old !== undefined) {
       const { gpu } = this.device
       const encoder = gpu.createCommandEncoder()
       encoder.copyBufferToBuffer(old, 0, made, 0, old.size)
       gpu.queue.submit([encoder.finish()])
-      freeBuffer(old)
+      this.free(slab)
     }
-    this.#buffer = made
-    return made
+    this.#buffers.set(slab, made)
+    this.version++
   }
 
-  /** A program without kernels, which copies words there and back. */
-  async copier(heap: HeapMemory): Promise<DeviceProgram> {
-    const buffer = await this.buffer(heap)
-    this.#program ??= await DeviceProgram.create(this.device, [], buffer)
-    this.#program.moveTo(buffer)
-    return this.#program
+  /** Copies words there. */
+  upload({ slab, start, words }: Upload): void {
+    this.device.gpu.queue.writeBuffer(this.buffer(slab), 4 * start, words)
+    count({ bytesUp: words.byteLength })
   }
 
-  /** Frees it. */
+  free(slab: number): void {
+    const buffer = this.#buffers.get(slab)
+    if (buffer === undefined) return
+    this.#buffers.delete(slab)
+    this.version++
+    count({ slabs: -1 })
+    freeBuffer(buffer)
+  }
+
   destroy(): void {
-    this.#program?.destroy()
-    if (this.#buffer !== null) freeBuffer(this.#buffer)
-    this.#buffer = null
-    this.#program = null
+    for (const slab of this.numbers) this.free(slab)
+  }
+}
+
+/** The memory of tensors, as the thread that has the GPU has it. */
+export class DeviceHeap {
+  readonly number: number
+  readonly slabs: Slabs
+
+  constructor(number: number, device: Device) {
+    this.number = number
+    this.slabs = new Slabs(device)
+  }
+
+  #lacks({ slab, words }: HeapSlab): boolean {
+    return words > 0 && this.slabs.sizeOf(slab) < 4 * words
+  }
+
+  /** Whether it is as it must be. */
+  holds({ slabs }: HeapMemory): boolean {
+    return !slabs.some((one) => this.#lacks(one)) && slabs.length >= this.slabs.numbers.length
+  }
+
+  /** Makes it so: what it holds stays. Throws OutOfMemoryError if there is no room. */
+  async hold({ slabs }: HeapMemory): Promise<Slabs> {
+    const there = new Set(slabs.map(({ slab }) => slab))
+    for (const slab of this.slabs.numbers) if (!there.has(slab)) this.slabs.free(slab)
+    for (const one of slabs) {
+      if (!this.#lacks(one)) continue
+      const { slab, words, grows } = one
+      const most = this.slabs.device.limits.slab
+      const bytes = grows ? Math.min(most, Math.max(4 * FIRST, 4 * words, 2 * this.slabs.sizeOf(slab))) : 4 * words
+      await this.slabs.set(slab, bytes)
+    }
+    return this.slabs
   }
 }
 

@@ -5,8 +5,9 @@ import { countsNow, requestDevice } from './device.ts'
 import type { KernelTime } from './clock.ts'
 import type { Device, InitOptions } from './device.ts'
 import { DeviceHeap, heapLost } from './heap.ts'
+import type { Slabs } from './heap.ts'
 import { DeviceProgram } from './program.ts'
-import type { CallRequest, CreateRequest, DeviceAnswer, DeviceRequest, HeapMemory, LoseRequest, RunRequest } from './requests.ts'
+import type { CallRequest, CreateRequest, DeviceAnswer, DeviceRequest, HeapMemory, LoseRequest, RunRequest, WordRange } from './requests.ts'
 
 const NONE: DeviceAnswer['words'] = []
 
@@ -19,6 +20,8 @@ export class DeviceHost {
   #times: readonly KernelTime[] = []
   #heap: DeviceHeap | null = null
   #batch: Batch | null = null
+  /** A program without kernels, which reads the memory of tensors. */
+  #copier: DeviceProgram | null = null
   #isLostNext = false
   /** How many requests there are that have not begun. */
   #ahead = 0
@@ -34,7 +37,7 @@ export class DeviceHost {
     this.#last = begun.catch(() => undefined)
     const words = await (await begun).ended
     const times = request.kind === 'profile' ? this.#times : []
-    return { words, stats: countsNow(), description: this.#device?.description ?? '', bytes: this.#device?.bytes ?? 0, times }
+    return { words, stats: countsNow(), description: this.#device?.description ?? '', limits: this.#device?.limits ?? null, times }
   }
 
   /** Carries out a request, but for a call, which waits for others where there are some: they become one submission. */
@@ -61,10 +64,10 @@ export class DeviceHost {
       case 'run':
         return this.#run(request)
       case 'write':
-        ;(await (await this.#heapOf(request.heap)).copier(request.heap)).upload(request.start, request.words)
+        ;(await (await this.#heapOf(request.heap)).hold(request.heap)).upload(request)
         return NONE
       case 'read':
-        return request.heap === null ? NONE : (await (await this.#heapOf(request.heap)).copier(request.heap)).run(0, 0, request.reads)
+        return request.heap === null ? NONE : this.#read(await (await this.#heapOf(request.heap)).hold(request.heap), request.reads)
       case 'release':
         this.#sources.delete(request.program)
         this.#programs.get(request.program)?.destroy()
@@ -92,38 +95,51 @@ export class DeviceHost {
     this.#batch = null
     for (const program of this.#programs.values()) program.destroy()
     this.#programs.clear()
-    this.#heap?.destroy()
+    this.#heap?.slabs.destroy()
+    this.#copier?.destroy()
+    this.#copier = null
   }
 
   /** The memory of tensors. Throws DeviceLostError if it was lost; memory of a higher number is new. */
   async #heapOf({ number }: HeapMemory): Promise<DeviceHeap> {
     const device = await this.#ready()
     if (this.#heap === null || number > this.#heap.number) {
-      this.#heap?.destroy()
+      this.#heap?.slabs.destroy()
       this.#heap = new DeviceHeap(number, device)
     }
-    if (this.#heap.number !== number || this.#heap.device !== device) throw heapLost()
+    if (this.#heap.number !== number || this.#heap.slabs.device !== device) throw heapLost()
     return this.#heap
   }
 
   /** Begins a call: it runs with others of the batch, or, where each is looked at, at once. */
-  async #call({ heap: memory, program: number, uniforms }: CallRequest): Promise<{ readonly ended: Promise<DeviceAnswer['words']> }> {
+  async #call({
+    heap: memory,
+    program: number,
+    uniforms,
+    bindings,
+    copies,
+  }: CallRequest): Promise<{ readonly ended: Promise<DeviceAnswer['words']> }> {
     const heap = await this.#heapOf(memory)
     // What makes programs or moves the memory comes after the calls that use them.
     if (!heap.holds(memory) || !this.#programs.has(number)) await this.#batch?.submit()
-    const program = await this.#programOf(number, heap)
-    program.moveTo(await heap.buffer(memory))
+    const program = await this.#programOf(number)
+    const bound = program.bound(await heap.hold(memory), bindings, copies)
     const { device } = program
     if (this.#isLostNext || device.clock !== null || device.options.check === 'kernel') {
       await this.#batch?.submit()
       program.setUniforms(uniforms)
       this.#loseNext()
-      return { ended: Promise.resolve(await program.run(0, program.dispatches.length, [])) }
+      return { ended: Promise.resolve(await program.run(0, program.dispatches.length, [], bound)) }
     }
     this.#batch ??= new Batch(device)
-    const ended = this.#batch.add(program, uniforms).then(() => NONE)
+    const ended = this.#batch.add(program, bound, uniforms).then(() => NONE)
     ended.catch(() => undefined)
     return { ended }
+  }
+
+  async #read(memory: Slabs, reads: readonly WordRange[]): Promise<DeviceAnswer['words']> {
+    this.#copier ??= await DeviceProgram.create(memory.device, [], [])
+    return this.#copier.run(0, 0, reads, this.#copier.bound(memory, '', []))
   }
 
   #loseNext(): void {
@@ -135,14 +151,15 @@ export class DeviceHost {
   async #create(request: CreateRequest): Promise<void> {
     this.#sources.set(request.program, request)
     try {
-      await this.#programOf(request.program, request.onHeap === null ? null : await this.#heapOf(request.onHeap))
+      if (request.onHeap !== null) await this.#heapOf(request.onHeap)
+      await this.#programOf(request.program)
     } catch (error) {
       this.#sources.delete(request.program)
       throw error
     }
   }
 
-  async #programOf(number: number, heap: DeviceHeap | null = null): Promise<DeviceProgram> {
+  async #programOf(number: number): Promise<DeviceProgram> {
     const device = await this.#ready()
     const known = this.#programs.get(number)
     if (known !== undefined) {
@@ -154,8 +171,7 @@ export class DeviceHost {
     const source = this.#sources.get(number)
     if (source === undefined) throw new InternalError(`the GPU was asked for program ${number}, which was not made`)
     this.#makeRoom(device, source.dispatches.length)
-    const memory = heap === null || source.onHeap === null ? source.words : await heap.buffer(source.onHeap)
-    const made = await DeviceProgram.create(device, source.dispatches, memory)
+    const made = await DeviceProgram.create(device, source.dispatches, source.slabs, source.bindings, source.copies)
     this.#programs.set(number, made)
     return made
   }
@@ -178,7 +194,7 @@ export class DeviceHost {
 
   async #run({ program: number, uploads, numbers, from, to, reads }: RunRequest): Promise<DeviceAnswer['words']> {
     const program = await this.#programOf(number)
-    for (const { start, words } of uploads) program.upload(start, words)
+    for (const upload of uploads) program.upload(upload)
     for (const { dispatch, at, bits } of numbers) program.setNumber(dispatch, at, bits)
     this.#loseNext()
     return program.run(from, to, reads)

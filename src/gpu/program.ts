@@ -1,23 +1,44 @@
-// A list of dispatches as a program on the GPU: its memory is one buffer, the slab. A submission runs some of them in order and copies words back.
+// A list of dispatches as a program on the GPU: each computes in slabs of memory, mostly in one. A submission runs some of them in order and copies words back.
 //
 // WebGPU reports errors after the fact, and skips a submission of which one dispatch is not valid, so that memory keeps old values. Every submission runs in error scopes; what they report is
 // looked for one dispatch at a time, and thrown before anything is read.
+import { InternalError } from '../errors/index.ts'
 import { WORKGROUP } from '../kernels/wgsl/emitGrid.ts'
 import { SubmissionTimes } from './clock.ts'
 import { count } from './device.ts'
 import type { Device } from './device.ts'
 import { DeviceError } from './errors.ts'
-import type { Dispatch, WordRange } from './requests.ts'
+import { freeBuffer, inScopes, newBuffer, noRoom, USAGE } from './buffers.ts'
+import { Slabs } from './heap.ts'
+import type { Bindings, Dispatch, SlabCopy, Upload, WordRange } from './requests.ts'
 
-const USAGE = { mapRead: 1, copySource: 4, copyTarget: 8, uniform: 64, storage: 128 } as const
 /** Where uniforms may begin in their buffer. */
 const UNIFORM_ALIGN = 64
 
+/** How many bindings a program remembers. */
+const BINDINGS = 64
+
 interface Pipeline {
   readonly pipeline: GPUComputePipeline
-  readonly group: GPUBindGroup
   readonly workgroups: readonly [number, number, number]
 }
+
+/** The slabs that the dispatches of a program compute in. */
+export interface Bound {
+  readonly memory: Slabs
+  /** Those of each dispatch, with its uniforms. */
+  readonly groups: readonly GPUBindGroup[]
+  /** What is copied to the memory of each dispatch before it, and back afterwards. */
+  readonly copies: ReadonlyMap<number, readonly SlabCopy[]>
+}
+
+function byDispatch(copies: readonly SlabCopy[]): Bound['copies'] {
+  const by = new Map<number, SlabCopy[]>()
+  for (const copy of copies) by.set(copy.dispatch, [...(by.get(copy.dispatch) ?? []), copy])
+  return by
+}
+
+const NO_COPIES: Bound['copies'] = new Map()
 
 function named({ name, nodes, lines }: Dispatch): string {
   const where = lines.length === 0 ? '' : `, at ${lines.join(', ')}`
@@ -45,7 +66,7 @@ async function createPipeline(device: Device, dispatch: Dispatch): Promise<GPUCo
   gpu.pushErrorScope('validation')
   const module = gpu.createShaderModule({ code })
   const reported = gpu.popErrorScope()
-  const layout = gpu.createPipelineLayout({ bindGroupLayouts: [device.layout] })
+  const layout = gpu.createPipelineLayout({ bindGroupLayouts: [device.layout(dispatch.slabs)] })
   try {
     return await gpu.createComputePipelineAsync({ layout, compute: { module, entryPoint: 'main' } })
   } catch (cause) {
@@ -78,11 +99,13 @@ function workgroupsFor(device: Device, dispatch: Dispatch): readonly [number, nu
 export class DeviceProgram {
   readonly device: Device
   readonly dispatches: readonly Dispatch[]
-  #slab: GPUBuffer
-  readonly #ownsSlab: boolean
+  /** Its own memory; null if it computes in that of tensors. */
+  readonly #own: Slabs | null
   readonly #uniforms: GPUBuffer | null
   readonly #starts: readonly number[]
-  #pipelines: readonly Pipeline[]
+  readonly #pipelines: readonly Pipeline[]
+  readonly #bound = new Map<Bindings, { readonly version: number; readonly memory: Slabs; readonly groups: readonly GPUBindGroup[] }>()
+  #ownBound: Bound | null = null
   #staging: GPUBuffer | null = null
   /** Whether a call has run some of the dispatches, and will run the rest on what these left in memory. */
   isWithinCall = false
@@ -90,22 +113,23 @@ export class DeviceProgram {
   private constructor(device: Device, dispatches: readonly Dispatch[], parts: DeviceParts) {
     this.device = device
     this.dispatches = dispatches
-    this.#slab = parts.slab
-    this.#ownsSlab = parts.ownsSlab
+    this.#own = parts.own
     this.#uniforms = parts.uniforms
     this.#starts = parts.starts
     this.#pipelines = parts.pipelines
   }
 
-  /** Takes memory for `memory` words, or computes in a buffer that is there, and compiles the shaders. Throws DeviceError. */
-  static async create(device: Device, dispatches: readonly Dispatch[], memory: number | GPUBuffer): Promise<DeviceProgram> {
-    const bytes = typeof memory === 'number' ? Math.max(16, memory * 4) : 0
-    if (bytes > device.bytes)
-      throw new DeviceError(
-        `WebGPU: the graph needs ${bytes} bytes on the GPU, but a binding there has at most ${device.bytes} (maxStorageBufferBindingSize). Compile smaller graphs or batches.`,
-      )
-    const pipelines = await Promise.all(dispatches.map(async (dispatch) => pipelineOf(device, dispatch)))
-    const workgroups = dispatches.map((dispatch) => workgroupsFor(device, dispatch))
+  /** Takes memory, slabs of so many words or none, and compiles the shaders. Throws DeviceError and OutOfMemoryError. */
+  static async create(
+    device: Device,
+    dispatches: readonly Dispatch[],
+    slabs: readonly number[],
+    bindings: Bindings = '',
+    copies: readonly SlabCopy[] = [],
+  ): Promise<DeviceProgram> {
+    for (const words of slabs) checkSize(device, 4 * words)
+    const made = await Promise.all(dispatches.map(async (dispatch) => pipelineOf(device, dispatch)))
+    const pipelines = dispatches.map((dispatch, i): Pipeline => ({ pipeline: present(made[i]), workgroups: workgroupsFor(device, dispatch) }))
     const align = device.gpu.limits.minUniformBufferOffsetAlignment
     const starts: number[] = []
     let end = 0
@@ -113,34 +137,51 @@ export class DeviceProgram {
       starts.push(end)
       end += Math.ceil((dispatch.words.length * 4) / align) * align
     }
-    const slab = typeof memory === 'number' ? await newSlab(device, bytes) : memory
+    const own = slabs.length === 0 ? null : await Slabs.of(device, slabs)
     const uniforms = end === 0 ? null : await newBuffer(device, end + UNIFORM_ALIGN, USAGE.uniform | USAGE.copyTarget)
-    const unbound = pipelines.map((pipeline, i) => ({ pipeline, workgroups: present(workgroups[i]) }))
-    const parts = { slab, ownsSlab: typeof memory === 'number', uniforms, starts, pipelines: [] }
-    const program = new DeviceProgram(device, dispatches, parts)
-    program.#bind(unbound)
+    const program = new DeviceProgram(device, dispatches, { own, uniforms, starts, pipelines })
     dispatches.forEach((dispatch, i) => program.#writeUniforms(i, dispatch.words))
+    if (own !== null) program.#ownBound = program.bound(own, bindings, copies)
     return program
   }
 
-  #bind(pipelines: readonly Omit<Pipeline, 'group'>[]): void {
-    const { gpu, layout } = this.device
-    this.#pipelines = pipelines.map(({ pipeline, workgroups }, i): Pipeline => {
-      const size = Math.ceil(present(this.dispatches[i]).words.length / 4) * 16
-      const entries = [
-        { binding: 0, resource: { buffer: this.#slab } },
-        { binding: 1, resource: { buffer: this.#uniforms ?? this.#slab, offset: this.#starts[i] ?? 0, size } },
-      ]
+  /** Binds slabs of memory. */
+  bound(memory: Slabs, bindings: Bindings, copies: readonly SlabCopy[]): Bound {
+    const known = this.#bound.get(bindings)
+    const isKnown = known?.version === memory.version && known.memory === memory
+    const groups = isKnown ? known.groups : this.#bind(memory, bindings)
+    if (!isKnown) {
+      const [oldest] = this.#bound.keys()
+      if (this.#bound.size >= BINDINGS && oldest !== undefined) this.#bound.delete(oldest)
+      this.#bound.set(bindings, { version: memory.version, memory, groups })
+    }
+    return { memory, groups, copies: copies.length === 0 ? NO_COPIES : byDispatch(copies) }
+  }
+
+  #bind(memory: Slabs, bindings: Bindings): readonly GPUBindGroup[] {
+    const { gpu } = this.device
+    const slabsOf = bindings === '' ? null : bindings.split(';').map((slabs) => slabs.split(',').map(Number))
+    return this.dispatches.map((dispatch, i) => {
+      const size = Math.ceil(dispatch.words.length / 4) * 16
+      const slabs = slabsOf === null ? [0] : present(slabsOf[i])
+      const buffers = Array.from({ length: dispatch.slabs }, (_, k): GPUBuffer => {
+        const slab = slabs[k]
+        return slab === undefined ? this.device.unused(k) : memory.buffer(slab)
+      })
+      const entries: GPUBindGroupEntry[] = buffers.map((buffer, binding) => ({ binding, resource: { buffer } }))
+      const uniforms = this.#uniforms ?? this.device.unused(dispatch.slabs)
+      entries.push({ binding: dispatch.slabs, resource: { buffer: uniforms, offset: this.#starts[i] ?? 0, size } })
       count({ bindGroups: 1 })
-      return { pipeline, workgroups, group: gpu.createBindGroup({ layout, entries }) }
+      return gpu.createBindGroup({ layout: this.device.layout(dispatch.slabs), entries })
     })
   }
 
-  /** Computes in another buffer from now on. */
-  moveTo(slab: GPUBuffer): void {
-    if (slab === this.#slab) return
-    this.#slab = slab
-    this.#bind(this.#pipelines)
+  get #itsOwn(): Bound {
+    return this.#ownBound ?? this.#noMemory()
+  }
+
+  #noMemory(): never {
+    throw new InternalError('a program that computes in the memory of tensors has run without it')
   }
 
   /** Sets what the uniforms of all dispatches hold, given one after the other: one write. */
@@ -166,9 +207,9 @@ export class DeviceProgram {
   }
 
   /** Adds all dispatches to a submission, which first copies their uniforms from `source`, from the byte `at` on. */
-  encode(encoder: GPUCommandEncoder, source: GPUBuffer | null, at: number): void {
+  encode(encoder: GPUCommandEncoder, bound: Bound, source: GPUBuffer | null, at: number): void {
     if (this.#uniforms !== null && source !== null) encoder.copyBufferToBuffer(source, at, this.#uniforms, 0, this.#uniforms.size)
-    this.#encode(encoder, 0, this.dispatches.length)
+    this.#encode(encoder, bound, 0, this.dispatches.length)
   }
 
   #writeUniforms(dispatch: number, words: Uint32Array<ArrayBuffer>, at = 0): void {
@@ -180,24 +221,23 @@ export class DeviceProgram {
     this.#writeUniforms(dispatch, Uint32Array.of(bits), at)
   }
 
-  /** Copies words to the GPU. */
-  upload(start: number, words: Uint32Array<ArrayBuffer>): void {
-    this.device.gpu.queue.writeBuffer(this.#slab, 4 * start, words)
-    count({ bytesUp: words.byteLength })
+  /** Copies words to its memory. */
+  upload(upload: Upload): void {
+    this.#itsOwn.memory.upload(upload)
   }
 
   /** Runs the dispatches from `from` up to `to` as one submission, and returns the words of `reads`. Throws DeviceError, which names the kernel, and DeviceLostError. */
-  async run(from: number, to: number, reads: readonly WordRange[]): Promise<readonly Uint32Array<ArrayBuffer>[]> {
+  async run(from: number, to: number, reads: readonly WordRange[], bound: Bound = this.#itsOwn): Promise<readonly Uint32Array<ArrayBuffer>[]> {
     const { device } = this
     this.isWithinCall = to < this.dispatches.length
     device.lastKernels = this.dispatches.slice(from, to).map(({ name }) => name)
     try {
       // Kernels that are timed are checked with their submission.
       if (device.options.check === 'kernel' && device.clock === null) {
-        for (let i = from; i < to; i++) await this.#checkAlone(i)
-        return await this.#submit(to, to, reads)
+        for (let i = from; i < to; i++) await this.#checkAlone(i, bound)
+        return await this.#submit(bound, to, to, reads)
       }
-      return await this.#submit(from, to, reads)
+      return await this.#submit(bound, from, to, reads)
     } catch (error) {
       device.check(error)
       throw error
@@ -206,31 +246,42 @@ export class DeviceProgram {
 
   /** Frees its memory. */
   destroy(): void {
-    for (const buffer of [this.#ownsSlab ? this.#slab : null, this.#uniforms, this.#staging]) if (buffer !== null) freeBuffer(buffer)
+    this.#own?.destroy()
+    for (const buffer of [this.#uniforms, this.#staging]) if (buffer !== null) freeBuffer(buffer)
     this.#staging = null
   }
 
-  #encode(encoder: GPUCommandEncoder, from: number, to: number, timing: SubmissionTimes | null = null): void {
-    if (timing !== null) {
-      for (let i = from; i < to; i++) this.#encodePass(encoder, i, i + 1, timing.passOf(i - from))
-      timing.resolve(encoder)
-    } else if (from < to) this.#encodePass(encoder, from, to)
+  #encode(encoder: GPUCommandEncoder, bound: Bound, from: number, to: number, timing: SubmissionTimes | null = null): void {
+    const { copies, memory } = bound
+    const isAlone = (i: number): boolean => timing !== null || copies.has(i)
+    for (let i = from; i < to;) {
+      let end = i + 1
+      while (end < to && !isAlone(i) && !isAlone(end)) end++
+      const around = copies.get(i) ?? []
+      for (const { from: range, slab, start } of around)
+        encoder.copyBufferToBuffer(memory.buffer(range.slab), 4 * range.start, memory.buffer(slab), 4 * start, 4 * range.length)
+      this.#encodePass(encoder, bound, i, end, timing?.passOf(i - from))
+      for (const { from: range, slab, start } of around)
+        encoder.copyBufferToBuffer(memory.buffer(slab), 4 * start, memory.buffer(range.slab), 4 * range.start, 4 * range.length)
+      i = end
+    }
+    timing?.resolve(encoder)
   }
 
-  #encodePass(encoder: GPUCommandEncoder, from: number, to: number, descriptor: GPUComputePassDescriptor = {}): void {
+  #encodePass(encoder: GPUCommandEncoder, { groups }: Bound, from: number, to: number, descriptor: GPUComputePassDescriptor = {}): void {
     const pass = encoder.beginComputePass(descriptor)
     for (let i = from; i < to; i++) {
-      const { pipeline, group, workgroups } = present(this.#pipelines[i])
+      const { pipeline, workgroups } = present(this.#pipelines[i])
       if (workgroups[0] === 0) continue
       pass.setPipeline(pipeline)
-      pass.setBindGroup(0, group)
+      pass.setBindGroup(0, present(groups[i]))
       pass.dispatchWorkgroups(...workgroups)
       count({ dispatches: 1 })
     }
     pass.end()
   }
 
-  async #submit(from: number, to: number, reads: readonly WordRange[]): Promise<readonly Uint32Array<ArrayBuffer>[]> {
+  async #submit(bound: Bound, from: number, to: number, reads: readonly WordRange[]): Promise<readonly Uint32Array<ArrayBuffer>[]> {
     const { gpu } = this.device
     const total = reads.reduce((sum, { length }) => sum + length, 0)
     const staging = total === 0 ? null : await this.#stagingOf(4 * total)
@@ -238,10 +289,10 @@ export class DeviceProgram {
     const timing = clock === null || from === to ? null : new SubmissionTimes(gpu, to - from)
     const failures = inScopes(gpu, () => {
       const encoder = gpu.createCommandEncoder()
-      this.#encode(encoder, from, to, timing)
+      this.#encode(encoder, bound, from, to, timing)
       let at = 0
-      for (const { start, length } of reads) {
-        if (staging !== null && length > 0) encoder.copyBufferToBuffer(this.#slab, 4 * start, staging, at, 4 * length)
+      for (const { slab, start, length } of reads) {
+        if (staging !== null && length > 0) encoder.copyBufferToBuffer(bound.memory.buffer(slab), 4 * start, staging, at, 4 * length)
         at += 4 * length
       }
       gpu.queue.submit([encoder.finish()])
@@ -251,7 +302,7 @@ export class DeviceProgram {
     this.device.check()
     if (failure !== null) {
       timing?.destroy()
-      throw await this.#failed(from, to, failure)
+      throw await this.#failed(bound, from, to, failure)
     }
     if (timing !== null) {
       const times = await timing.read()
@@ -275,11 +326,11 @@ export class DeviceProgram {
   }
 
   /** Runs one dispatch alone; throws if the GPU refuses it. */
-  async #checkAlone(i: number): Promise<void> {
+  async #checkAlone(i: number, bound: Bound): Promise<void> {
     const { gpu } = this.device
     const failure = await inScopes(gpu, () => {
       const encoder = gpu.createCommandEncoder()
-      this.#encode(encoder, i, i + 1)
+      this.#encode(encoder, bound, i, i + 1)
       gpu.queue.submit([encoder.finish()])
       count({ submits: 1 })
     })
@@ -289,10 +340,10 @@ export class DeviceProgram {
   }
 
   /** The error of a submission that was refused, and so has not run: of the dispatch that is refused alone, too. */
-  async #failed(from: number, to: number, failure: string): Promise<DeviceError> {
+  async #failed(bound: Bound, from: number, to: number, failure: string): Promise<DeviceError> {
     for (let i = from; i < to; i++) {
       try {
-        await this.#checkAlone(i)
+        await this.#checkAlone(i, bound)
       } catch (error) {
         if (error instanceof DeviceError) return error
         throw error
@@ -308,11 +359,16 @@ export class DeviceProgram {
 }
 
 interface DeviceParts {
-  readonly slab: GPUBuffer
-  readonly ownsSlab: boolean
+  readonly own: Slabs | null
   readonly uniforms: GPUBuffer | null
   readonly starts: readonly number[]
   readonly pipelines: readonly Pipeline[]
+}
+
+function checkSize(device: Device, bytes: number): void {
+  const most = device.limits.bytes
+  if (bytes > most)
+    throw noRoom(bytes, `a graph needs ${bytes} bytes on the GPU, but a binding there has at most ${most} (maxStorageBufferBindingSize)`, most, 0)
 }
 
 function present<T>(value: T | undefined): T {
@@ -320,38 +376,6 @@ function present<T>(value: T | undefined): T {
   return value
 }
 
-/** Runs `body`; resolves to what the GPU reports of it, null if that is nothing. */
-export async function inScopes(gpu: GPUDevice, body: () => void): Promise<string | null> {
-  for (const kind of ['validation', 'out-of-memory', 'internal'] as const) gpu.pushErrorScope(kind)
-  body()
-  const errors = await Promise.all([gpu.popErrorScope(), gpu.popErrorScope(), gpu.popErrorScope()])
-  return errors.find((error) => error !== null)?.message ?? null
-}
-
-/** Takes memory. Throws DeviceError if there is none. */
-async function newBuffer(device: Device, size: number, usage: number): Promise<GPUBuffer> {
-  const { gpu } = device
-  let buffer: GPUBuffer | null = null
-  const failure = await inScopes(gpu, () => {
-    buffer = gpu.createBuffer({ size: Math.ceil(size / 16) * 16, usage })
-  })
-  device.check()
-  if (failure !== null || buffer === null) throw new DeviceError(`WebGPU: the GPU has no room for ${size} bytes: ${failure ?? ''}`)
-  const made: GPUBuffer = buffer
-  count({ buffers: 1, bytes: made.size })
-  return made
-}
-
-/** Takes memory that kernels compute in. Throws DeviceError if there is none. */
-export const newSlab = async (device: Device, bytes: number): Promise<GPUBuffer> =>
-  newBuffer(device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
-
-/** Takes memory that submissions copy uniforms from. Throws DeviceError if there is none. */
+/** Takes memory that submissions copy uniforms from. Throws OutOfMemoryError if there is none. */
 export const newUniformSource = async (device: Device, bytes: number): Promise<GPUBuffer> =>
   newBuffer(device, bytes, USAGE.copySource | USAGE.copyTarget)
-
-/** Gives memory back. */
-export function freeBuffer(buffer: GPUBuffer): void {
-  count({ buffers: -1, bytes: -buffer.size })
-  buffer.destroy()
-}

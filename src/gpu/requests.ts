@@ -1,6 +1,6 @@
 // What is asked of the GPU, as data: the same requests are carried out on this thread, or posted to one that has the GPU.
 import type { KernelTime } from './clock.ts'
-import type { DeviceStats, InitOptions } from './device.ts'
+import type { DeviceStats, InitOptions, MemoryLimits } from './device.ts'
 
 /** A kernel to run. */
 export interface Dispatch {
@@ -11,20 +11,24 @@ export interface Dispatch {
   readonly lines: readonly string[]
   /** The text of its shader. */
   readonly code: string
+  /** How many slabs it has. */
+  readonly slabs: number
   /** How many threads it has. */
   readonly threads: number
   /** What its uniforms hold; numbers of the call are written over theirs. */
   readonly words: Uint32Array<ArrayBuffer>
 }
 
-/** Words of a program's memory: the first, and how many. */
+/** Words of memory: the slab that they are in, the first, and how many. */
 export interface WordRange {
+  readonly slab: number
   readonly start: number
   readonly length: number
 }
 
 /** Words to copy to a program's memory, from `start` on. */
 export interface Upload {
+  readonly slab: number
   readonly start: number
   readonly words: Uint32Array<ArrayBuffer>
 }
@@ -34,6 +38,21 @@ export interface NumberWord {
   readonly dispatch: number
   readonly at: number
   readonly bits: number
+}
+
+/**
+ * The slabs that each dispatch binds, in the order of its bindings: their numbers with commas between them, and semicolons between dispatches. Empty if all dispatches bind slab 0 alone. A text, because what was made
+ * for it is found by it.
+ */
+export type Bindings = string
+
+/** Words that are copied to another slab before a dispatch and back after it, since it cannot bind that many slabs. */
+export interface SlabCopy {
+  readonly dispatch: number
+  readonly from: WordRange
+  /** Where the dispatch finds them. */
+  readonly slab: number
+  readonly start: number
 }
 
 /** Asks for the GPU, if it was not or was lost. */
@@ -47,7 +66,10 @@ export interface CreateRequest {
   readonly kind: 'create'
   readonly program: number
   readonly dispatches: readonly Dispatch[]
-  readonly words: number
+  /** The words of each of its slabs, and which of them the dispatches bind. */
+  readonly slabs: readonly number[]
+  readonly bindings: Bindings
+  readonly copies: readonly SlabCopy[]
   /** Set for a program that computes in the memory of tensors and has none of its own. */
   readonly onHeap: HeapMemory | null
 }
@@ -63,10 +85,17 @@ export interface RunRequest {
   readonly reads: readonly WordRange[]
 }
 
-/** The memory of tensors that stay on the GPU: its number, which a memory after a lost GPU does not share, and how many words it must have. */
+/** The memory of tensors that stay on the GPU: its number, which a memory after a lost GPU does not share, and its slabs. Those that are not among them any more are given back. */
 export interface HeapMemory {
   readonly number: number
+  readonly slabs: readonly HeapSlab[]
+}
+
+/** A slab of the memory of tensors: its number, and how many words it must have. One that `grows` may have more, and get longer later. */
+export interface HeapSlab {
+  readonly slab: number
   readonly words: number
+  readonly grows: boolean
 }
 
 /** Copies words to the memory of tensors. */
@@ -82,6 +111,8 @@ export interface CallRequest {
   readonly program: number
   /** What the uniforms of all its dispatches hold, one after the other. */
   readonly uniforms: Uint32Array<ArrayBuffer>
+  readonly bindings: Bindings
+  readonly copies: readonly SlabCopy[]
 }
 
 /** Answers with words of the memory of tensors. */
@@ -131,8 +162,8 @@ export interface DeviceAnswer {
   /** What a run has read. */
   readonly words: readonly Uint32Array<ArrayBuffer>[]
   readonly stats: DeviceStats
-  /** The most bytes of the memory of tensors. */
-  readonly bytes: number
+  /** What the GPU has; null before it is there. */
+  readonly limits: MemoryLimits | null
   /** What the driver says of the GPU. */
   readonly description: string
   /** The times of kernels, for the request that ends their measurement. */

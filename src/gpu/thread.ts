@@ -2,6 +2,7 @@
 import { TensorfxError, UnsupportedError } from '../errors/index.ts'
 import { scriptAt, workerThreads } from '../protocol/index.ts'
 import type { ChannelEnd, Script } from '../protocol/index.ts'
+import { OutOfMemoryError } from '../kernels/index.ts'
 import { DeviceError, DeviceLostError } from './errors.ts'
 import type { DeviceAnswer, DeviceRequest } from './requests.ts'
 
@@ -31,17 +32,22 @@ export interface Failure {
   readonly stack: string
   readonly nodes: readonly string[]
   readonly reason: string
+  /** What was asked for, may be and is in use, if there was no memory for it. */
+  readonly memory: { readonly bytes: number; readonly limit: number; readonly allocated: number } | null
 }
 
 /** An error as it is sent; {@link errorOf} makes it an error again. */
 export function failureOf(error: unknown): Failure {
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
   const nodes = error instanceof DeviceError ? error.nodes : []
-  return { name, message, stack: stack ?? '', nodes, reason: error instanceof DeviceLostError ? error.reason : '' }
+  const { bytes, limit, allocated } = error instanceof OutOfMemoryError ? error : { bytes: 0, limit: 0, allocated: 0 }
+  const memory = error instanceof OutOfMemoryError ? { bytes, limit, allocated } : null
+  return { name, message, stack: stack ?? '', nodes, memory, reason: error instanceof DeviceLostError ? error.reason : '' }
 }
 
 /** The error that was sent. */
-export function errorOf({ name, message, stack, nodes, reason }: Failure): Error {
+export function errorOf({ name, message, stack, nodes, reason, memory }: Failure): Error {
+  if (memory !== null) return new OutOfMemoryError(memory.bytes, 'the GPU', { ...memory, message })
   const cause = Object.assign(new Error(message), { name, stack })
   if (name === 'DeviceError') return new DeviceError(message, nodes, { cause })
   if (name === 'DeviceLostError') return new DeviceLostError(message, reason, { cause })

@@ -5,9 +5,10 @@ import { makeFx } from 'tensorfx/aot'
 import type { Tensor } from 'tensorfx'
 import { DeviceError, DeviceLostError } from 'tensorfx/webgpu'
 import { UnsupportedError } from '../../src/errors/index.ts'
+import { noRoom } from '../../src/gpu/buffers.ts'
 import { errorOf, failureOf } from '../../src/gpu/thread.ts'
 import { planGraph } from '../../src/inductor/webgpu/plan.ts'
-import { bufferParam, call, cast, DTYPES, dtypeInfo, forLoop, iota, load, at, loopVar, store } from '../../src/kernels/index.ts'
+import { OutOfMemoryError, bufferParam, call, cast, DTYPES, dtypeInfo, forLoop, iota, load, at, loopVar, store } from '../../src/kernels/index.ts'
 import { scalarOps } from '../../src/kernels/scalars/rareOps.ts'
 import { isDefinedFor } from '../../src/kernels/scalars/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalars/scalarOps.ts'
@@ -40,6 +41,16 @@ function shadersOf(program: Program, inputs: readonly Tensor[]): string {
 
 test.each(programs)('the shaders of a program (%s) are those of the golden', async (name, program, inputs) => {
   await expect(shadersOf(program, inputs)).toMatchFileSnapshot(`../goldens/wgsl/${name.replaceAll(' ', '-')}.wgsl`)
+})
+
+test('the shader of a program whose memory is in four slabs is that of the golden', async () => {
+  const inputs = [torch.ones([3, 5]), torch.ones([5, 7])]
+  const gm = makeFx((a: Tensor, b: Tensor) => [a.matmul(b).tanh().to('int64').mul(3)])(...inputs)
+  const specs = inputs.map(({ shape, dtype, strides }) => ({ shape, dtype, strides }))
+  const { dispatches, memories } = planGraph(gm, specs, 'error').several(4)
+  expect(memories.every(({ at, slabAt }) => slabAt === at + 1)).toBe(true)
+  expect(dispatches.map(({ slabs }) => slabs)).toEqual(dispatches.map(() => 4))
+  await expect(dispatches.map(({ code }) => code).join('\n')).toMatchFileSnapshot('../goldens/wgsl/several-slabs.wgsl')
 })
 
 describe('the table of scalar operations', () => {
@@ -126,6 +137,9 @@ test('errors keep their class, nodes and reason on the way between threads', () 
   const lost = errorOf(failureOf(new DeviceLostError('gone', 'destroyed')))
   expect(lost).toBeInstanceOf(DeviceLostError)
   expect(lost).toMatchObject({ message: 'gone', reason: 'destroyed' })
+  const full = errorOf(failureOf(noRoom(12, 'there is nothing left', 10, 8)))
+  expect(full).toBeInstanceOf(OutOfMemoryError)
+  expect(full).toMatchObject({ bytes: 12, limit: 10, allocated: 8, message: expect.stringContaining('there is nothing left') })
   expect(errorOf(failureOf(new UnsupportedError('not here')))).toBeInstanceOf(UnsupportedError)
   expect(errorOf(failureOf(new RangeError('odd')))).toMatchObject({ code: 'TFX_INTERNAL', message: expect.stringContaining('odd') })
 })

@@ -5,16 +5,17 @@ import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer } from '../ir.ts'
 import { throwIfFound } from './deviceGraph.ts'
-import { DeviceMemory, newFate, overFate } from './memory.ts'
+import { DeviceMemory, newFate } from './memory.ts'
 import type { Fate, Heap } from './memory.ts'
+import { bind, layoutOf, uniformStarts } from './layout.ts'
+import type { Binding, DispatchForm, Layout, Place } from './layout.ts'
 import type { DevicePlan } from './plan.ts'
 import { nextProgram } from './programs.ts'
 import { numberWords } from './words.ts'
 
-/** Where a buffer of a plan lies: in that memory, from this word on. */
-export interface Placed {
+/** Where a buffer of a plan lies: in that memory, from this word of its slab on. */
+export interface Placed extends Place {
   readonly memory: DeviceMemory
-  readonly start: number
 }
 
 /** The place of a tensor's first element. Throws what is wrong with its memory. */
@@ -22,7 +23,7 @@ export function placeOf(tensor: Tensor): Placed {
   const memory = tensor.realize().onDevice
   if (!(memory instanceof DeviceMemory)) throw new TypeError('the tensor is not on the GPU')
   memory.check()
-  return { memory, start: memory.start + tensor.offset * wordsPer(memory.dtype) }
+  return { memory, slab: memory.slab, start: memory.start + tensor.offset * wordsPer(memory.dtype) }
 }
 
 /** Programs that the program has dropped are dropped by the thread of the GPU, too. */
@@ -30,32 +31,27 @@ const dropped = new FinalizationRegistry<{ readonly engine: Engine; readonly pro
   if (!engine.isClosed) engine.post({ kind: 'release', program }, () => undefined)
 })
 
+/** What the thread of the GPU has of a program: its dispatches for memory in one slab, or in several. */
+interface Made {
+  readonly program: number
+  readonly creation: Fate
+}
+
 /** A program on the memory of tensors. */
 export class HeapProgram {
   readonly plan: DevicePlan
-  readonly #program = nextProgram()
-  /** What the uniforms of all dispatches hold, and where those of each begin. */
-  readonly #words: Uint32Array<ArrayBuffer>
-  readonly #starts: readonly number[]
   #heap: Heap | null = null
-  #creation: Fate = overFate()
+  #layout: Layout | null = null
+  #several: DispatchForm | null = null
+  readonly #made = new Map<DispatchForm, Made>()
 
   constructor(plan: DevicePlan) {
     this.plan = plan
-    const starts: number[] = []
-    let end = 0
-    for (const { words } of plan.dispatches) {
-      starts.push(end)
-      end += words.length
-    }
-    this.#starts = starts
-    this.#words = new Uint32Array(end)
-    plan.dispatches.forEach(({ words }, i) => this.#words.set(words, starts[i]))
   }
 
   /**
    * Runs the plan; the inputs are one for each placeholder: a place, or a number. Returns the memory of the results. What goes wrong, an index that is out of range too, is thrown by reads of the results
-   * and of `written`, the inputs that it writes to.
+   * and of `written`, the inputs that it writes to. Throws OutOfMemoryError.
    */
   run(
     heap: Heap,
@@ -63,28 +59,37 @@ export class HeapProgram {
     outs: readonly Buffer[],
     written: readonly DeviceMemory[] = [],
   ): ReadonlyMap<Buffer, DeviceMemory> {
-    const { graph, words, checks, dispatches } = this.plan
-    if (this.#heap !== heap) this.#create(heap)
-    const fate = newFate([this.#creation, ...inputs.flatMap((input) => (typeof input === 'number' ? [] : [input.memory.fate]))])
+    const { graph, checks, dispatches } = this.plan
+    if (this.#heap !== heap) this.#begin(heap)
+    const fate = newFate(inputs.flatMap((input) => (typeof input === 'number' ? [] : [input.memory.fate])))
     const take = (buffer: Buffer): DeviceMemory => new DeviceMemory(heap, buffer.dtype, buffer.numel, fate)
     const made = new Map(outs.map((buffer) => [buffer, take(buffer)]))
     const found = checks.map((check) => take(check.found))
-    const starts = new Map([...made].map(([buffer, memory]) => [buffer, memory.start]))
-    checks.forEach((check, i) => starts.set(check.found, present(found[i], 'what is found').start))
-    graph.inputs.forEach((buffer, i) => {
-      const input = inputs[i]
-      if (buffer !== null && typeof input === 'object') starts.set(buffer, input.start)
-    })
-    for (const memory of written) memory.fate = fate
     if (dispatches.length === 0) {
+      for (const memory of written) memory.fate = fate
       heap.end(fate, null)
       return made
     }
-    const own = words === 0 ? null : new DeviceMemory(heap, 'int32', words, fate)
-    const uniforms = this.#uniforms(inputs, starts, own?.start ?? 0)
-    heap.post({ kind: 'call', heap: heap.memory, program: this.#program, uniforms }, fate)
+    const places = new Map<Buffer, Place>(made)
+    checks.forEach((check, i) => places.set(check.found, present(found[i], 'what is found')))
+    graph.inputs.forEach((buffer, i) => {
+      const input = inputs[i]
+      if (buffer !== null && typeof input === 'object') places.set(buffer, input)
+    })
+    const own: DeviceMemory[] = []
+    const takeWords = (words: number): DeviceMemory => {
+      const memory = new DeviceMemory(heap, 'int32', words, fate)
+      own.push(memory)
+      return memory
+    }
+    const { form, uniforms, bindings, copies } = this.#bind(heap, places, takeWords)
+    this.#setNumbers(form, uniforms, inputs)
+    const { program, creation } = this.#programOf(heap, form)
+    fate.from = newFate([creation, ...fate.from]).from
+    for (const memory of written) memory.fate = fate
+    heap.post({ kind: 'call', heap: heap.memory, program, uniforms, bindings, copies }, fate)
     // What is asked for later writes there later.
-    own?.free()
+    for (const memory of own) memory.free()
     if (found.length > 0)
       heap.check({
         fate,
@@ -96,31 +101,58 @@ export class HeapProgram {
 
   /** Has the GPU forget it. */
   release(): void {
-    if (this.#heap !== null && !this.#heap.engine.isClosed) this.#heap.engine.post({ kind: 'release', program: this.#program }, () => undefined)
+    if (this.#heap !== null && !this.#heap.engine.isClosed)
+      for (const { program } of this.#made.values()) this.#heap.engine.post({ kind: 'release', program }, () => undefined)
     dropped.unregister(this)
+    this.#made.clear()
     this.#heap = null
   }
 
-  #create(heap: Heap): void {
-    const { dispatches } = this.plan
+  #begin(heap: Heap): void {
     dropped.unregister(this)
-    dropped.register(this, { engine: heap.engine, program: this.#program }, this)
+    this.#made.clear()
     this.#heap = heap
-    this.#creation = newFate()
-    heap.post({ kind: 'create', program: this.#program, dispatches, words: 0, onHeap: { ...heap.memory, words: 0 } }, this.#creation)
+    this.#layout = layoutOf(this.plan.memory, heap.limits.bytes)
+    this.#several = null
   }
 
-  #uniforms(inputs: readonly (Placed | number)[], starts: ReadonlyMap<Buffer, number>, own: number): Uint32Array<ArrayBuffer> {
-    const { memories, numbers, places } = this.plan
-    const uniforms = this.#words.slice()
-    for (const { dispatch, at, buffer, start } of memories) {
-      const first = buffer === null ? own : (starts.get(buffer) ?? own + present(places.get(buffer), `the place of ${buffer.name}`))
-      uniforms[(this.#starts[dispatch] ?? 0) + at] = first + start
+  #bind(heap: Heap, places: Map<Buffer, Place>, take: (words: number) => Place): Binding {
+    const { memory, extents } = this.plan
+    const layout = (this.#layout ??= layoutOf(memory, heap.limits.bytes))
+    const slabs = layout.slabs.map(take)
+    const placeOf = (buffer: Buffer): Place => {
+      const known = places.get(buffer)
+      if (known !== undefined) return known
+      const { slab, start } = present(layout.places.get(buffer), `the place of ${buffer.name}`)
+      const base = present(slabs[slab], 'the memory of a program')
+      const place = { slab: base.slab, start: base.start + start }
+      places.set(buffer, place)
+      return place
     }
-    for (const { placeholder, dispatch, at, dtype } of numbers)
+    return bind({
+      ...{ one: this.plan, limits: heap.limits, placeOf, take },
+      several: (count) => (this.#several ??= this.plan.several(count)),
+      wordsOf: (buffer) => wordsPer(buffer.dtype) * (extents.get(buffer) ?? buffer.numel),
+    })
+  }
+
+  #programOf(heap: Heap, form: DispatchForm): Made {
+    const known = this.#made.get(form)
+    if (known !== undefined) return known
+    const made = { program: nextProgram(), creation: newFate() }
+    this.#made.set(form, made)
+    dropped.register(this, { engine: heap.engine, program: made.program }, this)
+    const { dispatches } = form
+    heap.post({ kind: 'create', program: made.program, dispatches, slabs: [], bindings: '', copies: [], onHeap: heap.memory }, made.creation)
+    return made
+  }
+
+  #setNumbers(form: DispatchForm, uniforms: Uint32Array, inputs: readonly (Placed | number)[]): void {
+    if (form.numbers.length === 0) return
+    const starts = uniformStarts(form)
+    for (const { placeholder, dispatch, at, dtype } of form.numbers)
       numberWords(Number(inputs[placeholder]), dtype).forEach((bits, half) => {
-        uniforms[(this.#starts[dispatch] ?? 0) + at + half] = bits
+        uniforms[(starts[dispatch] ?? 0) + at + half] = bits
       })
-    return uniforms
   }
 }

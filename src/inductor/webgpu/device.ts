@@ -40,7 +40,8 @@ function uploaded(tensor: Tensor): Tensor {
   const heap = heapNow()
   const fate = tensor.numel > 0 ? newFate() : overFate()
   const memory = new DeviceMemory(heap, dtype, tensor.numel, fate)
-  if (tensor.numel > 0) heap.post({ kind: 'write', heap: heap.memory, start: memory.start, words: wordsOf(source, tensor.numel) }, fate)
+  if (tensor.numel > 0)
+    heap.post({ kind: 'write', heap: heap.memory, slab: memory.slab, start: memory.start, words: wordsOf(source, tensor.numel) }, fate)
   return new Tensor(tensor.sizes, dtype, Storage.late(tensor.numel * dtypeInfo[dtype].size, memory))
 }
 

@@ -6,7 +6,7 @@ import type { GraphModule } from '../../fx/index.ts'
 import { engineNow, readyEngine } from '../../gpu/engine.ts'
 import { DeviceLostError } from '../../gpu/errors.ts'
 import type { Engine } from '../../gpu/engine.ts'
-import type { InitOptions } from '../../gpu/device.ts'
+import type { InitOptions, MemoryLimits } from '../../gpu/device.ts'
 import type { DeviceAnswer, DeviceRequest, NumberWord, Upload, WordRange } from '../../gpu/requests.ts'
 import { dtypeInfo, withPointers } from '../../kernels/index.ts'
 import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
@@ -15,6 +15,8 @@ import { checkArray } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.ts'
 import { LateRun, snapshotOf } from './late.ts'
+import { bind, bytesOfMemory, layoutOf, uniformStarts } from './layout.ts'
+import type { Binding, CallNumber, Layout, Place } from './layout.ts'
 import { planGraph } from './plan.ts'
 import type { DevicePlan, IndexCheck, PlannedStep } from './plan.ts'
 import { nextProgram } from './programs.ts'
@@ -45,6 +47,8 @@ export class DeviceGraph {
   readonly #plan: DevicePlan
   readonly #program = nextProgram()
   #engine: Engine | null = null
+  #layout: Layout | null = null
+  #numbers: readonly CallNumber[] = []
   /** Asynchronous calls run one after the other: they share memory. */
   #last: Promise<unknown> = Promise.resolve()
 
@@ -65,7 +69,7 @@ export class DeviceGraph {
 
   /** The bytes that it takes on the GPU. */
   get bytes(): number {
-    return 4 * this.#plan.words
+    return bytesOfMemory(this.#plan.memory)
   }
 
   /** Runs the graph with one value per placeholder; resolves to its outputs. Throws DeviceError, which names the kernel and its nodes, and DeviceLostError. */
@@ -161,11 +165,38 @@ export class DeviceGraph {
 
   *#creation(engine: Engine): Generator<DeviceRequest, void, DeviceAnswer> {
     if (this.#engine === engine) return
-    const { dispatches, words } = this.#plan
     this.release()
-    yield { kind: 'create', program: this.#program, dispatches, words, onHeap: null }
+    const { form, slabs, layout, ...bound } = this.#bound(present(engine.last?.limits, 'the limits of the GPU'))
+    this.#layout = layout
+    this.#numbers = form.numbers
+    const { bindings, copies } = bound
+    yield { kind: 'create', program: this.#program, dispatches: form.dispatches, slabs, bindings, copies, onHeap: null }
     this.#engine = engine
     dropped.register(this, { engine, program: this.#program }, this)
+  }
+
+  /** Where its memory lies, and its dispatches for that. */
+  #bound(limits: MemoryLimits): Binding & { readonly slabs: readonly number[]; readonly layout: Layout } {
+    const plan = this.#plan
+    const layout = layoutOf(plan.memory, limits.bytes)
+    // What is copied for a dispatch that cannot bind all slabs has a slab of its own.
+    let copied = 0
+    const binding = bind({
+      ...{ one: plan, several: plan.several, limits },
+      placeOf: (buffer) => present(layout.places.get(buffer), `the place of ${buffer.name} on the GPU`),
+      wordsOf: (buffer) => wordsPer(buffer.dtype) * (plan.extents.get(buffer) ?? buffer.numel),
+      take: (words) => {
+        copied = Math.max(copied, words)
+        return { slab: layout.slabs.length, start: 0 }
+      },
+    })
+    const { form, uniforms } = binding
+    const starts = uniformStarts(form)
+    const dispatches = form.dispatches.map((dispatch, i) => {
+      const start = starts[i] ?? 0
+      return { ...dispatch, words: uniforms.slice(start, start + dispatch.words.length) }
+    })
+    return { ...binding, form: { ...form, dispatches }, layout, slabs: copied === 0 ? layout.slabs : [...layout.slabs, copied] }
   }
 
   /** What a call asks of the GPU, step by step; returns the buffers that are here afterwards. */
@@ -177,16 +208,16 @@ export class DeviceGraph {
     graph.inputs.forEach((buffer, i) => {
       const value = inputs[i]
       if (buffer === null || !(value instanceof Tensor)) return
-      uploads.push({ start: this.#place(buffer), words: wordsOf(value, this.#plan.extents.get(buffer) ?? buffer.numel) })
+      uploads.push({ ...this.#place(buffer), words: wordsOf(value, this.#plan.extents.get(buffer) ?? buffer.numel) })
       tensors.set(buffer, flat(value, buffer))
     })
-    let numbers = this.#numbers(inputs)
+    let numbers = this.#numbersOf(inputs)
     for (const [i, step] of steps.entries()) {
       if (step.kind === 'device') {
         const wanted = this.#wantedAfter(i).filter((buffer) => !tensors.has(buffer))
         const checks = this.#plan.checks.filter((check) => check.step === i)
         const reads = [...wanted, ...checks.map(({ found }) => found)].map((buffer): WordRange => ({
-          start: this.#place(buffer),
+          ...this.#place(buffer),
           length: wordsPer(buffer.dtype) * buffer.numel,
         }))
         const { words } = yield { kind: 'run', program: this.#program, uploads, numbers, from: step.from, to: step.to, reads }
@@ -198,15 +229,15 @@ export class DeviceGraph {
         const made = step.kind === 'operator' ? callOperator(step, tensors, inputs) : callKernel(step, tensors, inputs)
         for (const [buffer, tensor] of made) {
           tensors.set(buffer, tensor)
-          if (buffer.numel > 0) uploads.push({ start: this.#place(buffer), words: wordsOf(tensor, buffer.numel) })
+          if (buffer.numel > 0) uploads.push({ ...this.#place(buffer), words: wordsOf(tensor, buffer.numel) })
         }
       }
     }
     return tensors
   }
 
-  #numbers(inputs: readonly unknown[]): readonly NumberWord[] {
-    return this.#plan.numbers.flatMap(({ placeholder, dispatch, at, dtype }) =>
+  #numbersOf(inputs: readonly unknown[]): readonly NumberWord[] {
+    return this.#numbers.flatMap(({ placeholder, dispatch, at, dtype }) =>
       numberWords(Number(inputs[placeholder]), dtype).map((bits, half): NumberWord => ({ dispatch, at: at + half, bits })),
     )
   }
@@ -227,8 +258,8 @@ export class DeviceGraph {
     return this.#plan.writers.get(buffer) === at
   }
 
-  #place(buffer: Buffer): number {
-    return present(this.#plan.places.get(buffer), `the place of ${buffer.name} on the GPU`)
+  #place(buffer: Buffer): Place {
+    return present(this.#layout?.places.get(buffer), `the place of ${buffer.name} on the GPU`)
   }
 }
 

@@ -8,6 +8,7 @@ import type { CompiledGraph } from '../pipeline.ts'
 import { HeapProgram, placeOf } from './calls.ts'
 import type { Placed } from './calls.ts'
 import { giveOnDevice, tensorOf } from './eager.ts'
+import { bytesOfMemory } from './layout.ts'
 import { DeviceMemory, heapNow, newFate } from './memory.ts'
 import type { DevicePlan } from './plan.ts'
 import { wordsOf } from './words.ts'
@@ -45,12 +46,12 @@ export class HeapCode {
   }
 
   compiled(): CompiledGraph {
-    const { groups, words, dispatches, outputsInPlace } = this.#plan
+    const { groups, memory, dispatches, outputsInPlace } = this.#plan
     const engine = currentEngine()
     const kernels = groups.map((group) => ({ ...group, engine, computedBy: (): ComputedBy => ({ engine: 'webgpu', threads: 1 }) }))
     const writtenInPlace = new Set([...outputsInPlace, ...this.#given.keys()])
     return Object.assign((...inputs: unknown[]) => this.run(inputs), {
-      ...{ kernels, source: dispatches.map(({ code }) => code).join('\n'), arenaBytes: 4 * words, writtenInPlace, stages: [] },
+      ...{ kernels, source: dispatches.map(({ code }) => code).join('\n'), arenaBytes: bytesOfMemory(memory), writtenInPlace, stages: [] },
     })
   }
 
@@ -99,8 +100,8 @@ export class HeapCode {
     const fate = newFate()
     const extent = extentOf(this.#plan, i)
     const memory = new DeviceMemory(heap, input.dtype, extent, fate)
-    heap.post({ kind: 'write', heap: heap.memory, start: memory.start, words: wordsOf(input, extent) }, fate)
-    return { memory, start: memory.start }
+    heap.post({ kind: 'write', heap: heap.memory, slab: memory.slab, start: memory.start, words: wordsOf(input, extent) }, fate)
+    return { memory, slab: memory.slab, start: memory.start }
   }
 }
 

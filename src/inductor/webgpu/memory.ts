@@ -1,7 +1,9 @@
 // The memory of tensors that stay on the GPU, as the program has it: which words are whose. What the GPU does with them is asked for in order, so that words which are given back may be taken at once.
-import { DeviceError, DeviceLostError, DeviceReadError } from '../../gpu/errors.ts'
+import { noRoom } from '../../gpu/buffers.ts'
+import { DeviceLostError, DeviceReadError } from '../../gpu/errors.ts'
 import { engineNow } from '../../gpu/engine.ts'
 import type { Engine } from '../../gpu/engine.ts'
+import type { MemoryLimits } from '../../gpu/device.ts'
 import type { DeviceRequest, HeapMemory, WordRange } from '../../gpu/requests.ts'
 import { UnsupportedError } from '../../errors/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
@@ -9,10 +11,10 @@ import type { Block, DType } from '../../kernels/index.ts'
 import { nodeCollector } from '../../kernels/memory/collector.ts'
 import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import type { DeviceData, LateData } from '../../tensor/index.ts'
+import { FreeWords, lengthOf } from './freeWords.ts'
+import type { Place } from './layout.ts'
 import { bytesOf } from './words.ts'
 
-/** Ranges begin at multiples of this many words. */
-const ALIGN = 64
 /** Words in use beyond which dead tensors are looked for. */
 const COLLECT = 2 ** 24
 
@@ -65,22 +67,18 @@ function thrownBy(fn: () => void): unknown {
   }
 }
 
-/** Words that are free. */
-interface Run {
-  start: number
-  length: number
-}
-
 let heaps = 0
 
 /** The memory of one GPU. */
 export class Heap {
   readonly engine: Engine
   readonly #number = ++heaps
-  readonly #most: number
-  /** In the order of their places; no two of them touch. */
-  readonly #free: Run[] = []
-  #top = 0
+  readonly limits: MemoryLimits
+  /** The slabs that tensors lie in together; there is one from the beginning. */
+  readonly #shared: FreeWords[] = []
+  /** The words of slabs that one tensor has alone, by their numbers. */
+  readonly #alone = new Map<number, number>()
+  #slabs = 0
   #inUse = 0
   #collectAbove = COLLECT
   #lost: DeviceLostError | null = null
@@ -90,14 +88,23 @@ export class Heap {
   /** What has ended, but depends on something that has not; in order. */
   #waiting: Fate[] = []
 
-  constructor(engine: Engine, bytes: number) {
+  constructor(engine: Engine, limits: MemoryLimits) {
     this.engine = engine
-    this.#most = Math.floor(bytes / 4)
+    this.limits = limits
+    this.#addSlab()
   }
 
   /** How requests name it. */
   get memory(): HeapMemory {
-    return { number: this.#number, words: this.#top }
+    const shared = this.#shared.map(({ slab, top }) => ({ slab, words: top, grows: true }))
+    const alone = [...this.#alone].map(([slab, words]) => ({ slab, words, grows: false }))
+    return { number: this.#number, slabs: [...shared, ...alone] }
+  }
+
+  #addSlab(): FreeWords {
+    const made = new FreeWords(this.#slabs++, Math.floor(this.limits.slab / 4))
+    this.#shared.push(made)
+    return made
   }
 
   /** Why it was lost; null while it is there. */
@@ -172,57 +179,53 @@ export class Heap {
     }
   }
 
-  /** Takes words. Throws DeviceError if there are none, even when dead tensors are given back. */
-  take(words: number): number {
-    const length = Math.max(1, Math.ceil(words / ALIGN)) * ALIGN
+  /** Takes words. Throws OutOfMemoryError for more than a binding has. */
+  take(words: number): Place {
+    const length = lengthOf(words)
+    const { bytes } = this.limits
+    if (4 * length > bytes)
+      throw noRoom(
+        4 * words,
+        `a tensor of ${4 * words} bytes on the GPU is larger than a binding there, which has at most ${bytes} (maxStorageBufferBindingSize)`,
+        bytes,
+        4 * this.#inUse,
+      )
     if (this.#inUse + length > this.#collectAbove) {
       collect()
       this.#collectAbove = Math.max(COLLECT, 2 * this.#inUse)
     }
-    let start = this.#find(length)
-    if (start < 0) {
-      collect()
-      start = this.#find(length)
-    }
-    if (start < 0)
-      throw new DeviceError(
-        `WebGPU: there is no room for ${4 * words} bytes: ${4 * this.#inUse} are in use by tensors on the GPU, and a binding there has at most ${4 * this.#most} (maxStorageBufferBindingSize). Release tensors with dispose(), or use smaller ones.`,
-      )
     this.#inUse += length
-    return start
-  }
-
-  #find(length: number): number {
-    const at = this.#free.findIndex((run) => run.length >= length)
-    const run = this.#free[at]
-    if (run === undefined) {
-      if (this.#top + length > this.#most) return -1
-      this.#top += length
-      return this.#top - length
+    if (4 * length > this.limits.slab) {
+      const slab = this.#slabs++
+      this.#alone.set(slab, length)
+      return { slab, start: 0 }
     }
-    const { start } = run
-    run.start += length
-    run.length -= length
-    if (run.length === 0) this.#free.splice(at, 1)
-    return start
+    const found = this.#find(length)
+    if (found !== null) return found
+    collect()
+    const again = this.#find(length)
+    if (again !== null) return again
+    const made = this.#addSlab()
+    return { slab: made.slab, start: made.take(length) }
   }
 
-  /** Gives words back. */
-  give(start: number, words: number): void {
-    const length = Math.max(1, Math.ceil(words / ALIGN)) * ALIGN
+  #find(length: number): Place | null {
+    for (const free of this.#shared) {
+      const start = free.take(length)
+      if (start >= 0) return { slab: free.slab, start }
+    }
+    return null
+  }
+
+  /** Gives words back. A slab that nothing lies in is given back with them, but for the first. */
+  give({ slab, start }: Place, words: number): void {
+    const length = lengthOf(words)
     this.#inUse -= length
-    const after = this.#free.findIndex((run) => run.start > start)
-    const at = after < 0 ? this.#free.length : after
-    const [before, next] = [this.#free[at - 1], this.#free[at]]
-    const joinsBefore = before !== undefined && before.start + before.length === start
-    const joinsNext = next !== undefined && start + length === next.start
-    if (joinsBefore) {
-      before.length += length + (joinsNext ? next.length : 0)
-      if (joinsNext) this.#free.splice(at, 1)
-    } else if (joinsNext) {
-      next.start = start
-      next.length += length
-    } else this.#free.splice(at, 0, { start, length })
+    if (this.#alone.delete(slab)) return
+    const at = this.#shared.findIndex((one) => one.slab === slab)
+    const free = this.#shared[at]
+    free?.give(start, length)
+    if (at > 0 && free?.isFree === true) this.#shared.splice(at, 1)
   }
 }
 
@@ -233,17 +236,17 @@ export function heapNow(): Heap {
   const engine = engineNow()
   if (current !== null && current.engine === engine && current.lost === null) return current
   const { last } = engine
-  if (last === null || last.bytes === 0)
+  if (last === null || last.limits === null)
     throw new UnsupportedError(
       "WebGPU: the GPU has not been asked for, and this thread cannot wait for it: `await init()` of tensorfx/webgpu comes before the first tensor with device 'webgpu'.",
     )
-  current = new Heap(engine, last.bytes)
+  current = new Heap(engine, last.limits)
   return current
 }
 
 interface Held {
   readonly heap: Heap
-  readonly start: number
+  readonly place: Place
   readonly words: number
 }
 
@@ -256,7 +259,7 @@ const registry = collector === null ? new FinalizationRegistry<number>(finalize)
 function release(number: number): void {
   const range = held.get(number)
   held.delete(number)
-  range?.heap.give(range.start, range.words)
+  range?.heap.give(range.place, range.words)
 }
 
 function collect(): void {
@@ -274,22 +277,24 @@ export class DeviceMemory implements LateData, DeviceData {
   readonly heap: Heap
   readonly dtype: DType
   readonly numel: number
-  /** Its first word. */
+  /** Its slab, and its first word there. */
+  readonly slab: number
   readonly start: number
   /** That of its newest elements. */
   fate: Fate
   readonly #number = ++taken
   #isFreed = false
 
-  /** Takes memory for elements that `fate` is the fate of. Throws DeviceError if there is no room. */
+  /** Takes memory for elements that `fate` is the fate of. Throws OutOfMemoryError if it is more than the GPU has for a tensor. */
   constructor(heap: Heap, dtype: DType, numel: number, fate: Fate) {
     this.heap = heap
     this.dtype = dtype
     this.numel = numel
     this.fate = fate
     const words = numel * wordsPer(dtype)
-    this.start = heap.take(words)
-    held.set(this.#number, { heap, start: this.start, words })
+    const place = heap.take(words)
+    ;({ slab: this.slab, start: this.start } = place)
+    held.set(this.#number, { heap, place, words })
     registry.register(this, this.#number, this)
   }
 
@@ -299,7 +304,7 @@ export class DeviceMemory implements LateData, DeviceData {
 
   /** Its words. */
   get range(): WordRange {
-    return { start: this.start, length: this.numel * wordsPer(this.dtype) }
+    return { slab: this.slab, start: this.start, length: this.numel * wordsPer(this.dtype) }
   }
 
   /** Whether the program can read it. */
@@ -366,7 +371,7 @@ export class DeviceMemory implements LateData, DeviceData {
     const { size } = dtypeInfo[this.dtype]
     const per = wordsPer(this.dtype)
     const [first, last] = [Math.floor(start / size), Math.ceil(end / size)]
-    const reads = last <= first ? [] : [{ start: this.start + first * per, length: (last - first) * per }]
+    const reads = last <= first ? [] : [{ slab: this.slab, start: this.start + first * per, length: (last - first) * per }]
     return { reads, bytes: (words) => bytesOf(words ?? new Uint32Array(0), this.dtype).slice(start - first * size, end - first * size) }
   }
 

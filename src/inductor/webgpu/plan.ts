@@ -3,8 +3,7 @@ import { UnsupportedError } from '../../errors/index.ts'
 import { originOf } from '../../fx/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import type { Dispatch } from '../../gpu/requests.ts'
-import { placeSpans } from '../../kernels/index.ts'
-import type { Grid } from '../../kernels/index.ts'
+import type { Grid, Memory } from '../../kernels/index.ts'
 import { emitGrid, wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import type { Shader } from '../../kernels/wgsl/emitGrid.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
@@ -27,31 +26,16 @@ import type { Placement } from '../placement.ts'
 import { schedule } from '../scheduler.ts'
 import { product } from '../spaces.ts'
 import { copied } from './gridWriter.ts'
+import type { CallNumber, DispatchForm, MemoryWord, OwnMemory } from './layout.ts'
 import { checkGrid, checksFor, operatorGrids } from './operators.ts'
 import type { Checked } from './operators.ts'
 import { templateGrid } from './sums.ts'
-
-/** A number of the call: which input, and where it goes. */
-export interface CallNumber {
-  readonly placeholder: number
-  readonly dispatch: number
-  readonly at: number
-  readonly dtype: TensorSpec['dtype']
-}
 
 /** One step: dispatches in a row, or what WebAssembly does between them. */
 export type PlannedStep =
   | { readonly kind: 'device'; readonly from: number; readonly to: number }
   | { readonly kind: 'operator'; readonly node: ExternNode }
   | { readonly kind: 'kernel'; readonly step: Extract<EmittedGroup['step'], { kind: 'kernel' }> }
-
-/** A word of a dispatch's uniforms that says where a memory begins: that of a buffer, from this word of it on, or of the program itself. */
-export interface MemoryWord {
-  readonly dispatch: number
-  readonly at: number
-  readonly buffer: Buffer | null
-  readonly start: number
-}
 
 /** Indices that a step has looked at, and what it found. */
 export interface IndexCheck {
@@ -65,18 +49,20 @@ export interface IndexCheck {
 /** Everything that the GPU needs to run a graph. */
 export interface DevicePlan {
   readonly graph: IrGraph
+  /** For memory in one slab. */
   readonly dispatches: readonly Dispatch[]
   readonly numbers: readonly CallNumber[]
   readonly memories: readonly MemoryWord[]
+  /** The same for memory in several slabs, of which each dispatch has so many. */
+  readonly several: (slabs: number) => DispatchForm
   readonly checks: readonly IndexCheck[]
   readonly steps: readonly PlannedStep[]
-  /** The first word of each buffer. */
-  readonly places: ReadonlyMap<Buffer, number>
+  /** Its own memory. */
+  readonly memory: OwnMemory
   /** How many elements of each input the program may read. */
   readonly extents: ReadonlyMap<Buffer, number>
   /** The step that computes each buffer. */
   readonly writers: ReadonlyMap<Buffer, number>
-  readonly words: number
   /** The groups of graph nodes that it computes together. */
   readonly groups: readonly PlannedGroup[]
   /** The results that lie in the memory of inputs, with their positions; and the outputs that these are. */
@@ -86,9 +72,6 @@ export interface DevicePlan {
 
 /** A group of graph nodes, for reports. */
 export type PlannedGroup = Omit<KernelReport, 'engine'>
-
-/** Buffers begin at multiples of this many words. */
-const ALIGN = 64
 
 /** Plans a copy of a view to a window of other memory, for tensors that stay on the GPU. */
 export function planCopy(from: BufferView, to: Buffer, strides: readonly number[]): DevicePlan {
@@ -154,11 +137,13 @@ class Planner {
   readonly #memories: MemoryWord[] = []
   readonly #checks: IndexCheck[] = []
   readonly #steps: PlannedStep[] = []
-  readonly #places = new Map<Buffer, number>()
+  #shared: OwnMemory['shared'] = []
+  readonly #others: OwnMemory['others'][number][] = []
+  /** What was emitted, to be emitted for several slabs. */
+  readonly #emitted: { readonly group: GroupGrid; readonly scratch: ReadonlyMap<Memory, Buffer> }[] = []
   readonly #extents: ReadonlyMap<Buffer, number>
   readonly #writers = new Map<Buffer, number>()
   readonly #reports: PlannedGroup[] = []
-  #words = 0
 
   constructor({ graph, groups, placement, fallback, lines, onHeap }: Given) {
     this.#graph = graph
@@ -192,7 +177,8 @@ class Planner {
         inPlace: this.#placement.inPlace,
         outputsInPlace: this.#placement.outputsInPlace,
       },
-      ...{ places: this.#places, extents: this.#extents, writers: this.#writers, words: this.#words },
+      ...{ memory: { shared: this.#shared, others: this.#others }, extents: this.#extents, writers: this.#writers },
+      several: (slabs) => this.#several(slabs),
     }
   }
 
@@ -224,25 +210,22 @@ class Planner {
     })
   }
 
-  /** Temporaries share memory where their lifetimes allow it; inputs, results and what WebAssembly computes have their own. */
+  /** Temporaries share memory where their lifetimes allow it; inputs, results and what WebAssembly computes have their own. Where tensors stay on the GPU, inputs and results lie there. */
   #placeAll(): void {
-    const lifetimes = lifetimesOf(this.#graph, this.#groups, this.#placement)
-    const spans = lifetimes.map(({ buffer, first, last }) => ({ bytes: 4 * wordsPer(buffer.dtype) * buffer.numel, first, last }))
-    const { offsets, bytes } = placeSpans(spans)
-    lifetimes.forEach(({ buffer }, i) => this.#places.set(buffer, (offsets[i] ?? 0) / 4))
-    this.#words = Math.ceil(bytes / 4)
     const outside = [...this.#graph.inputs, ...returnedBuffers(this.#graph)]
-    if (this.#onHeap) for (const buffer of outside) if (buffer !== null) this.#places.set(buffer, 0)
+    const there = new Set(this.#onHeap ? outside : [])
+    this.#shared = lifetimesOf(this.#graph, this.#groups, this.#placement).filter(({ buffer }) => !there.has(buffer))
     const others = [...outside, ...this.#graph.nodes.flatMap((node) => (node.kind === 'extern' ? outputsOf(node) : []))]
-    for (const buffer of others)
-      if (buffer !== null && !this.#places.has(buffer))
-        this.#places.set(buffer, this.#reserve(wordsPer(buffer.dtype) * (this.#extents.get(buffer) ?? buffer.numel)))
+    const known = new Set<Buffer | null>([...this.#shared.map(({ buffer }) => buffer), ...there])
+    for (const buffer of others) {
+      if (buffer === null || known.has(buffer)) continue
+      known.add(buffer)
+      this.#reserve(buffer, wordsPer(buffer.dtype) * (this.#extents.get(buffer) ?? buffer.numel))
+    }
   }
 
-  #reserve(words: number): number {
-    const start = Math.ceil(this.#words / ALIGN) * ALIGN
-    this.#words = start + words
-    return start
+  #reserve(buffer: Buffer, words: number): void {
+    this.#others.push({ buffer, words })
   }
 
   #add(name: string, group: Group): void {
@@ -280,7 +263,7 @@ class Planner {
     const all = checked === null || parts === 0 ? grids : [checkGrid(`${name}_check`, checked.indices, checked, found), ...grids]
     if (all.some(({ grid }) => whyNot(grid) !== null)) return false
     // Where tensors stay on the GPU, what is found does too.
-    if (parts > 0) this.#places.set(found, this.#onHeap ? 0 : this.#reserve(2 * found.numel))
+    if (parts > 0 && !this.#onHeap) this.#reserve(found, 2 * found.numel)
     for (const grid of all) this.#dispatch(grid, nodes)
     if (checked !== null && parts > 0) this.#checks.push({ step: this.#steps.length - 1, node, checked, found })
     return true
@@ -296,51 +279,86 @@ class Planner {
     return grid === null ? null : { grid, operands: prepared.operands }
   }
 
-  #dispatch({ grid, operands }: GroupGrid, nodes: readonly string[]): void {
-    const shader = emitGrid(grid)
+  #dispatch(group: GroupGrid, nodes: readonly string[]): void {
+    const { grid } = group
     const threads = product(grid.loops.map(({ extent, step }) => Math.ceil(Number(extent) / step)))
+    const scratch = new Map(
+      grid.scratch.map((memory): [Memory, Buffer] => {
+        const numel = threads * Number(memory.elements)
+        return [memory, { name: memory.name, shape: [numel], dtype: memory.dtype, numel, input: -1, producer: null }]
+      }),
+    )
+    for (const buffer of scratch.values()) this.#reserve(buffer, wordsPer(buffer.dtype) * buffer.numel)
     const dispatch = this.#dispatches.length
-    const words = this.#uniforms(grid, shader, operands, threads)
+    this.#emitted.push({ group, scratch })
+    const { shader, ...form } = this.#form(dispatch, 1, threads)
+    this.#memories.push(...form.memories)
+    this.#numbers.push(...form.numbers)
     this.#dispatches.push({
       name: grid.name,
       nodes,
       lines: [...new Set(nodes.flatMap((node) => this.#lines.get(node) ?? []))],
       code: shader.code,
+      slabs: 1,
       threads,
-      words,
+      words: form.words,
     })
     const last = this.#steps.at(-1)
     if (last?.kind === 'device') this.#steps[this.#steps.length - 1] = { ...last, to: dispatch + 1 }
     else this.#steps.push({ kind: 'device', from: dispatch, to: dispatch + 1 })
   }
 
-  #uniforms(grid: Grid, shader: Shader, operands: readonly Operand[], threads: number): Uint32Array<ArrayBuffer> {
+  /** A dispatch for so many slabs: its shader, and what its uniforms hold. */
+  #form(dispatch: number, slabs: number, threads: number): FormOfDispatch {
+    const { group, scratch } = nth(this.#emitted, dispatch)
+    const { grid, operands } = group
+    const shader = emitGrid(grid, slabs)
     const words = new Uint32Array(4 * Math.ceil(shader.words.length / 4))
+    const memories: MemoryWord[] = []
+    const numbers: CallNumber[] = []
+    const slabOf = new Map(shader.words.flatMap((word, at) => (word.kind === 'slab' ? [[word.memory, at] as const] : [])))
     shader.words.forEach((word, at) => {
       if (word.kind === 'threads') words[at] = threads
       else if (word.kind === 'memory') {
-        const { memory } = word
-        if (memory.kind === 'scratch') {
-          words[at] = this.#reserve(threads * Number(memory.elements) * wordsPer(memory.dtype))
-          this.#memories.push({ dispatch: this.#dispatches.length, at, buffer: null, start: words[at] })
-        } else {
-          const operand = operands[grid.params.indexOf(memory)]
-          if (operand?.kind === 'buffer') {
-            const start = operand.offset * wordsPer(operand.buffer.dtype)
-            const held = this.#placement.inPlace.get(operand.buffer)
-            const buffer = held === undefined ? operand.buffer : nth(this.#graph.inputs, held)
-            words[at] = (buffer === null ? 0 : (this.#places.get(buffer) ?? 0)) + start
-            this.#memories.push({ dispatch: this.#dispatches.length, at, buffer, start })
-          }
-        }
+        const slabAt = slabOf.get(word.memory) ?? null
+        const own = scratch.get(word.memory)
+        const place = own === undefined ? this.#placed(grid, operands, word.memory) : { buffer: own, start: 0 }
+        if (place !== null) memories.push({ dispatch, at, slabAt, ...place })
       } else if (word.kind === 'number' && word.param.kind === 'scalar' && word.half === 0) {
         const operand = operands[grid.params.indexOf(word.param)]
-        if (operand?.kind === 'scalar')
-          this.#numbers.push({ placeholder: operand.input.placeholder, dispatch: this.#dispatches.length, at, dtype: word.param.dtype })
+        if (operand?.kind === 'scalar') numbers.push({ placeholder: operand.input.placeholder, dispatch, at, dtype: word.param.dtype })
       }
     })
-    return words
+    return { shader, words, memories, numbers }
   }
+
+  /** The buffer that a parameter is a part of, and the word of it that it begins at. */
+  #placed(grid: Grid, operands: readonly Operand[], memory: Memory): { readonly buffer: Buffer; readonly start: number } | null {
+    const operand = memory.kind === 'scratch' ? undefined : operands[grid.params.indexOf(memory)]
+    if (operand?.kind !== 'buffer') return null
+    const held = this.#placement.inPlace.get(operand.buffer)
+    const buffer = held === undefined ? operand.buffer : nth(this.#graph.inputs, held)
+    return buffer === null ? null : { buffer, start: operand.offset * wordsPer(operand.buffer.dtype) }
+  }
+
+  #several(slabs: number): DispatchForm {
+    const forms = this.#dispatches.map(({ threads }, i) => this.#form(i, slabs, threads))
+    return {
+      dispatches: this.#dispatches.map((dispatch, i) => {
+        const { shader, words } = nth(forms, i)
+        return { ...dispatch, code: shader.code, words, slabs }
+      }),
+      memories: forms.flatMap(({ memories }) => memories),
+      numbers: forms.flatMap(({ numbers }) => numbers),
+    }
+  }
+}
+
+interface FormOfDispatch {
+  readonly shader: Shader
+  readonly words: Uint32Array<ArrayBuffer>
+  readonly memories: readonly MemoryWord[]
+  readonly numbers: readonly CallNumber[]
 }
 
 /** Why a grid has no shader; null if it has one. */

@@ -9,6 +9,13 @@ import type { MemoryOwner } from './owners.ts'
 /** How many owners a message lists. */
 const LISTED = 5
 
+/** Memory of a device. */
+interface MemoryElsewhere {
+  readonly message: string
+  readonly limit: number
+  readonly allocated: number
+}
+
 /**
  * There is no memory for a tensor, or for what a kernel needs beside its tensors. The message says how much was asked for, and what uses the rest: the largest owners with operator,
  * shape and dtype, and with the lines that made them if `config.memoryHistory` is on. What failed has changed nothing, and the program can go on.
@@ -25,12 +32,14 @@ export class OutOfMemoryError extends TensorfxError {
   /** Who had it, largest first. */
   readonly owners: readonly MemoryOwner[]
 
-  constructor(bytes: number, use: string = 'a tensor') {
-    const owners = memoryOwners()
-    super('TFX_OUT_OF_MEMORY', `there is no room for ${bytes} bytes for ${use}: ${usageText(bytes)}${ownersText(owners)}${fix(owners)}`)
+  /** `elsewhere` is set for memory that is not the program's: what is to be said, and what may be and is in use there. */
+  constructor(bytes: number, use: string = 'a tensor', elsewhere: MemoryElsewhere | null = null) {
+    const owners = elsewhere === null ? memoryOwners() : []
+    const text = elsewhere?.message ?? `there is no room for ${bytes} bytes for ${use}: ${usageText(bytes)}${ownersText(owners)}${fix(owners)}`
+    super('TFX_OUT_OF_MEMORY', text)
     this.bytes = bytes
-    this.limit = memoryLimit()
-    this.allocated = heapStats().inUse + budget.spilled
+    this.limit = elsewhere?.limit ?? memoryLimit()
+    this.allocated = elsewhere?.allocated ?? heapStats().inUse + budget.spilled
     this.owners = owners
   }
 }

@@ -1,6 +1,7 @@
 // A grid of independent iterations as a compute shader: a thread for each iteration, which runs the statements of the body in order.
 //
-// All memory is one array of words, the slab, and parameters are places in it: so there is no limit of buffers, and two parameters may be the same memory. An element takes
+// All memory is one array of words, the slab, and parameters are places in it: so there is no limit of buffers, and two parameters may be the same memory. Where one slab does not hold everything, a second form
+// of the shader has several, and each parameter says which of them it is in. An element takes
 // one word whatever its dtype (a bool 0 or 1, small integers and halves as the int32 or float32 they are computed in), and an int64 two: no two threads share a word.
 import { UnsupportedError } from '../../errors/index.ts'
 import { ExprFacts, computedPlace, effectsOf, operandDType, unknownStatement } from '../ir/analysis.ts'
@@ -32,11 +33,12 @@ import { libraryFor } from './library.ts'
 import { checkOnDevice, emitConversion, emitScalar } from './scalars.ts'
 import { WgslCode } from './wgslCode.ts'
 
-/** What one word of a shader's uniforms holds: the number of threads, a zero, the first word of a memory, or a number of the call (an int64 has two words, the lower first). */
+/** What one word of a shader's uniforms holds: the number of threads, a zero, the first word of a memory and, if there are several slabs, which of them it is in, or a number of the call (an int64 has two words, the lower first). */
 export type ShaderWord =
   | { readonly kind: 'threads' }
   | { readonly kind: 'zero' }
   | { readonly kind: 'memory'; readonly memory: Memory }
+  | { readonly kind: 'slab'; readonly memory: Memory }
   | { readonly kind: 'number'; readonly param: ScalarParam | SizeParam; readonly half: 0 | 1 }
 
 /** A compute shader. */
@@ -53,9 +55,26 @@ export const WORKGROUP = 64
 /** The words that an element takes. */
 export const wordsPer = (dtype: DType): 1 | 2 => (dtypeInfo[dtype].compute === 'int64' ? 2 : 1)
 
-/** Writes the shader of a grid. Throws UnsupportedError for what shaders cannot compute, such as float64. */
-export function emitGrid(grid: Grid): Shader {
-  return new GridEmitter(grid).emit()
+/** Writes the shader of a grid, whose memory is in so many slabs. Throws UnsupportedError for what shaders cannot compute, such as float64. */
+export function emitGrid(grid: Grid, slabs = 1): Shader {
+  return new GridEmitter(grid, slabs).emit()
+}
+
+/** Where the uniforms are bound: the slabs come before them. */
+const declarations = (slabs: number, words: number): readonly string[] => [
+  ...Array.from({ length: slabs }, (_, i) => `@group(0) @binding(${i}) var<storage, read_write> slab${slabs === 1 ? '' : i}: array<u32>;`),
+  `@group(0) @binding(${slabs}) var<uniform> uniforms: array<vec4<u32>, ${Math.ceil(words / 4)}>;`,
+]
+
+/** A word of one of several slabs, to read and to write. Each memory is in one, so that all threads go the same way. */
+function accessors(slabs: number): readonly string[] {
+  if (slabs === 1) return []
+  const cases = (line: (name: string) => string): string =>
+    Array.from({ length: slabs }, (_, i) => `    ${i === slabs - 1 ? 'default' : `case ${i}u`}: { ${line(`slab${i}`)} }`).join('\n')
+  return [
+    `fn loadWord(slab: u32, at: u32) -> u32 {\n  switch slab {\n${cases((name) => `return ${name}[at];`)}\n  }\n}`,
+    `fn storeWord(slab: u32, at: u32, word: u32) {\n  switch slab {\n${cases((name) => `${name}[at] = word;`)}\n  }\n}`,
+  ]
 }
 
 const typeOf = (dtype: DType): string => (wordsPer(dtype) === 2 ? 'vec2<u32>' : 'u32')
@@ -65,6 +84,9 @@ const sumOf = (terms: readonly string[]): string => (terms.length === 0 ? '0u' :
 
 class GridEmitter {
   readonly #grid: Grid
+  readonly #slabs: number
+  /** The slab that each memory is in, if there are several. */
+  readonly #slabOf = new Map<Memory, string>()
   readonly #code = new WgslCode('uniforms[0].y')
   readonly #words: ShaderWord[] = [{ kind: 'threads' }, { kind: 'zero' }]
   readonly #bases = new Map<Memory, string>()
@@ -76,8 +98,9 @@ class GridEmitter {
   readonly #memos: Map<Expr, string>[] = [new Map()]
   readonly #facts = new ExprFacts()
 
-  constructor(grid: Grid) {
+  constructor(grid: Grid, slabs: number) {
     this.#grid = grid
+    this.#slabs = slabs
   }
 
   emit(): Shader {
@@ -96,11 +119,8 @@ class GridEmitter {
       this.#code.text(),
       '}',
     ].join('\n')
-    const bindings = [
-      '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;',
-      `@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, ${Math.ceil(this.#words.length / 4)}>;`,
-    ]
-    return { name, code: [...bindings, libraryFor(main), main, ''].join('\n'), words: this.#words }
+    const head = [...declarations(this.#slabs, this.#words.length), ...accessors(this.#slabs)]
+    return { name, code: [...head, libraryFor(main), main, ''].join('\n'), words: this.#words }
   }
 
   #fail(message: string): never {
@@ -123,6 +143,7 @@ class GridEmitter {
   #place(memory: Memory): void {
     checkOnDevice(null, memory.dtype)
     this.#bases.set(memory, this.#word({ kind: 'memory', memory }))
+    if (this.#slabs > 1) this.#slabOf.set(memory, this.#word({ kind: 'slab', memory }))
   }
 
   #word(word: ShaderWord): string {
@@ -234,12 +255,22 @@ class GridEmitter {
   #store({ buffer, index, value, combine }: StoreStmt): void {
     const given = this.#value(value)
     const at = this.#address(buffer, index)
-    const result =
-      combine === null ? given : emitScalar({ code: this.#code, right: null }, combine, buffer.dtype, [this.#loaded(buffer.dtype, at), given])
+    const result = combine === null ? given : emitScalar({ code: this.#code, right: null }, combine, buffer.dtype, [this.#loaded(buffer, at), given])
     if (wordsPer(buffer.dtype) === 2) {
-      this.#code.line(`slab[${at}] = ${result}.x;`)
-      this.#code.line(`slab[${at} + 1u] = ${result}.y;`)
-    } else this.#code.line(`slab[${at}] = ${buffer.dtype === 'bool' ? `${result} & 1u` : result};`)
+      this.#code.line(this.#write(buffer, at, `${result}.x`))
+      this.#code.line(this.#write(buffer, `${at} + 1u`, `${result}.y`))
+    } else this.#code.line(this.#write(buffer, at, buffer.dtype === 'bool' ? `${result} & 1u` : result))
+  }
+
+  /** A word of memory. */
+  #read(memory: Memory, at: string): string {
+    const slab = this.#slabOf.get(memory)
+    return slab === undefined ? `slab[${at}]` : `loadWord(${slab}, ${at})`
+  }
+
+  #write(memory: Memory, at: string, word: string): string {
+    const slab = this.#slabOf.get(memory)
+    return slab === undefined ? `slab[${at}] = ${word};` : `storeWord(${slab}, ${at}, ${word});`
   }
 
   #iterate({ loop, body }: ForStmt): void {
@@ -327,18 +358,19 @@ class GridEmitter {
   }
 
   #load({ buffer, index, mask }: LoadExpr): string {
-    if (mask === null) return this.#loaded(buffer.dtype, this.#address(buffer, index))
+    if (mask === null) return this.#loaded(buffer, this.#address(buffer, index))
     const condition = this.#value(mask)
     const at = this.#address(buffer, index)
     const name = this.#code.name('m')
     // Set explicitly: in a loop, drivers were seen that keep the value of the last iteration in a variable without an initial value.
     this.#code.line(`var ${name}: ${typeOf(buffer.dtype)} = ${typeOf(buffer.dtype)}();`)
-    this.#code.block(`if (${condition} != 0u)`, () => this.#code.line(`${name} = ${this.#loaded(buffer.dtype, at)};`))
+    this.#code.block(`if (${condition} != 0u)`, () => this.#code.line(`${name} = ${this.#loaded(buffer, at)};`))
     return name
   }
 
-  #loaded(dtype: DType, at: string): string {
-    if (wordsPer(dtype) === 2) return this.#code.let(`vec2<u32>(slab[${at}], slab[${at} + 1u])`)
-    return this.#code.let(dtype === 'bool' ? `0u - slab[${at}]` : `slab[${at}]`)
+  #loaded(memory: Memory, at: string): string {
+    const word = this.#read(memory, at)
+    if (wordsPer(memory.dtype) === 2) return this.#code.let(`vec2<u32>(${word}, ${this.#read(memory, `${at} + 1u`)})`)
+    return this.#code.let(memory.dtype === 'bool' ? `0u - ${word}` : word)
   }
 }

@@ -47,7 +47,7 @@ describe('operators that are called without a read between them', () => {
 describe('of calls that were submitted together', () => {
   /** Fills four words with a number; its uniforms are what is bound, or more, which the GPU refuses. */
   const filling = (name: string, isValid: boolean): Dispatch => ({
-    ...{ name, nodes: [`${name}_node`], lines: [], threads: 4, words: new Uint32Array(4) },
+    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, words: new Uint32Array(4) },
     code: [
       '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;',
       `@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, ${isValid ? 1 : 9}>;`,
@@ -59,13 +59,13 @@ describe('of calls that were submitted together', () => {
 
   test('one that the GPU refuses is named, and the others run, in their order', async () => {
     const host = new DeviceHost()
-    const heap = { number: 1, words: 512 }
+    const heap = { number: 1, slabs: [{ slab: 0, words: 512, grows: true }] }
     await host.answer({ kind: 'open', options: { thread: false } })
     const create = (program: number, dispatch: Dispatch): DeviceRequest => ({
       kind: 'create',
       program,
       dispatches: [dispatch],
-      words: 0,
+      ...{ slabs: [], bindings: '', copies: [] },
       onHeap: heap,
     })
     await host.answer(create(1, filling('good', true)))
@@ -75,13 +75,14 @@ describe('of calls that were submitted together', () => {
       heap,
       program,
       uniforms: Uint32Array.of(4, 0, start, value),
+      ...{ bindings: '', copies: [] },
     })
     const ended = await Promise.allSettled([
       host.answer(call(1, 0, 11)),
       host.answer(call(1, 64, 22)),
       host.answer(call(2, 128, 33)),
       host.answer(call(1, 64, 44)),
-      host.answer({ kind: 'read', heap, reads: [0, 64, 128].map((start) => ({ start, length: 4 })) }),
+      host.answer({ kind: 'read', heap, reads: [0, 64, 128].map((start) => ({ slab: 0, start, length: 4 })) }),
     ])
     expect(ended.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
     const [, , refused, , read] = ended

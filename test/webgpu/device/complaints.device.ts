@@ -68,7 +68,7 @@ test('tensorflow/tfjs #5468: where the thread cannot wait, a read names its awai
 describe('tracel-ai/cubecl #1641: a kernel that the GPU refuses', () => {
   /** Fills four words with a number. */
   const filling = (name: string, start: number, value: number, uniforms = 1): Dispatch => ({
-    ...{ name, nodes: [`${name}_node`], lines: [], threads: 4, words: Uint32Array.of(4, 0, start, value) },
+    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, words: Uint32Array.of(4, 0, start, value) },
     code: [
       '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;',
       `@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, ${uniforms}>;`,
@@ -79,12 +79,12 @@ describe('tracel-ai/cubecl #1641: a kernel that the GPU refuses', () => {
   })
   // Its uniforms are larger than what is bound: the driver compiles it, and refuses the dispatch.
   const invalid = filling('b', 64, 10, 9)
-  const reads = [0, 64, 128].map((start) => ({ start, length: 4 }))
+  const reads = [0, 64, 128].map((start) => ({ slab: 0, start, length: 4 }))
   const sentinel = Uint32Array.of(...Array.from({ length: 192 }, () => 0xffffffff))
 
   test('is an error with its name, and nobody is told that it ran', async () => {
-    const program = await DeviceProgram.create(await deviceHere(), [filling('a', 0, 111), invalid, filling('c', 128, 222)], 192)
-    program.upload(0, sentinel)
+    const program = await DeviceProgram.create(await deviceHere(), [filling('a', 0, 111), invalid, filling('c', 128, 222)], [192])
+    program.upload({ slab: 0, start: 0, words: sentinel })
     const failed = program.run(0, 3, reads)
     await expect(failed).rejects.toThrow(DeviceError)
     await expect(failed).rejects.toThrow(/kernel b \(of b_node\) was refused/)
@@ -93,8 +93,8 @@ describe('tracel-ai/cubecl #1641: a kernel that the GPU refuses', () => {
   })
 
   test('without it the same submission gives what its kernels compute', async () => {
-    const program = await DeviceProgram.create(await deviceHere(), [filling('a', 0, 111), filling('c', 128, 222)], 192)
-    program.upload(0, sentinel)
+    const program = await DeviceProgram.create(await deviceHere(), [filling('a', 0, 111), filling('c', 128, 222)], [192])
+    program.upload({ slab: 0, start: 0, words: sentinel })
     const words = await program.run(0, 2, reads)
     expect(words.map((read) => [...read])).toEqual([Array(4).fill(111), Array(4).fill(0xffffffff), Array(4).fill(222)])
     program.destroy()

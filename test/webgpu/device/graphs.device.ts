@@ -9,7 +9,7 @@ import { DeviceError, DeviceLostError } from '../../../src/gpu/errors.ts'
 import { requestDevice } from '../../../src/gpu/device.ts'
 import { DeviceProgram } from '../../../src/gpu/program.ts'
 import { compileFx } from '../../../src/inductor/pipeline.ts'
-import { withStrict } from '../../../src/kernels/index.ts'
+import { OutOfMemoryError, withStrict } from '../../../src/kernels/index.ts'
 import { deviceHere } from './harness.ts'
 
 type Fn = (...inputs: Tensor[]) => Tensor | readonly Tensor[]
@@ -115,7 +115,10 @@ describe('graphs on the GPU', () => {
   })
 
   test('a GPU that is asked for the limits of the specification has these, and no larger ones', async () => {
-    const { gpu, bytes } = await requestDevice({ limits: { bytes: 2 ** 27 } })
+    const {
+      gpu,
+      limits: { bytes },
+    } = await requestDevice({ limits: { bytes: 2 ** 27 } })
     expect([bytes, gpu.limits.maxStorageBufferBindingSize, gpu.limits.maxBufferSize]).toEqual([2 ** 27, 2 ** 27, 2 ** 28])
     expect(gpu.limits.maxComputeInvocationsPerWorkgroup).toBe(256)
     expect(gpu.limits.maxComputeWorkgroupStorageSize).toBe(16_384)
@@ -172,9 +175,11 @@ describe('what fails on the GPU', () => {
     await init({ thread: false })
   })
 
-  test('more memory than a binding has is an error with the limit', async () => {
+  test('a tensor that is larger than a binding is an error with the limit', async () => {
     await init({ thread: false, limits: { bytes: 1 << 20 } })
-    await expect(difference((a) => a.mul(2), [torch.ones([200_000])])).rejects.toThrow(/needs \d+ bytes on the GPU.*maxStorageBufferBindingSize/s)
+    const failed = difference((a) => a.mul(2), [torch.ones([300_000])])
+    await expect(failed).rejects.toThrow(OutOfMemoryError)
+    await expect(failed).rejects.toThrow(/needs 1200000 bytes.*1048576 \(maxStorageBufferBindingSize\)/s)
     await init({ thread: false })
   })
 
@@ -185,16 +190,22 @@ describe('what fails on the GPU', () => {
       nodes: ['mul_1'],
       lines: ['model.ts:3'],
       code: 'fn main() { let x = ; }',
+      slabs: 1,
       threads: 1,
       words: new Uint32Array(4),
     }
-    await expect(DeviceProgram.create(device, [dispatch], 16)).rejects.toThrow(/kernel k0_mul \(of mul_1, at model.ts:3\) does not compile at line 1/)
-    const code = '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;\n@compute @workgroup_size(64) fn main() { slab[0] = 1u; }'
-    const program = await DeviceProgram.create(device, [{ ...dispatch, code }], 16)
-    program.destroy()
-    const failed = program.run(0, 1, [{ start: 0, length: 1 }])
+    await expect(DeviceProgram.create(device, [dispatch], [16])).rejects.toThrow(
+      /kernel k0_mul \(of mul_1, at model.ts:3\) does not compile at line 1/,
+    )
+    // It compiles, but has more uniforms than are bound.
+    const bound =
+      '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;\n@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, 9>;\n'
+    const code = `${bound}@compute @workgroup_size(64) fn main() { slab[0] = uniforms[8].x; }`
+    const program = await DeviceProgram.create(device, [{ ...dispatch, code }], [16])
+    const failed = program.run(0, 1, [{ slab: 0, start: 0, length: 1 }])
     await expect(failed).rejects.toThrow(DeviceError)
     await expect(failed).rejects.toThrow(/k0_mul/)
+    program.destroy()
   })
 
   test('a device that is lost in the middle of a call is a DeviceLostError, and the next call has another', async () => {

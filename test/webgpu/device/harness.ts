@@ -74,17 +74,17 @@ export async function runPointwise(
   })
   const program = await DeviceProgram.create(
     await deviceHere(),
-    [{ name: 'case', nodes: [], lines: [], code: shader.code, threads: length, words }],
-    end,
+    [{ name: 'case', nodes: [], lines: [], code: shader.code, slabs: 1, threads: length, words }],
+    [end],
   )
   const arrays = inputs.map(({ dtype, values }) => arrayOf(dtype, values))
   inputs.forEach(({ dtype }, k) => {
     const data = arrays[k]
     if (data === undefined) return
     const tensor: Tensor = tensorFromBytes(new Uint8Array(data.buffer), [length], dtype)
-    program.upload(places.get(params[k + 1]) ?? 0, wordsOf(tensor, length))
+    program.upload({ slab: 0, start: places.get(params[k + 1]) ?? 0, words: wordsOf(tensor, length) })
   })
-  const [read] = await program.run(0, 1, [{ start: 0, length: length * wordsPer(out.dtype) }])
+  const [read] = await program.run(0, 1, [{ slab: 0, start: 0, length: length * wordsPer(out.dtype) }])
   program.destroy()
   const bytes = bytesOf(read ?? new Uint32Array(), out.dtype)
   const onDevice = new dtypeInfo[out.dtype].array(bytes.slice().buffer)
