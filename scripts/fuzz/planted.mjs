@@ -60,6 +60,24 @@ export const faults = [
     from: "arg.kind === 'scalar' && arg.number !== 'size'",
     to: 'false',
   },
+  {
+    name: 'a compiled backward takes sizes for which its guards do not hold',
+    file: 'dynamo/compile/sizedJoint',
+    from: 'if (failed !== null)',
+    to: 'if (false)',
+  },
+  {
+    name: 'a compiled backward has the sizes of the call for which it was made',
+    file: 'dynamo/compile/sizedJoint',
+    from: 'placeholders.map(({ expr }) => env.valueAt(expr, values))',
+    to: 'placeholders.map(({ expr }) => env.hintOf(expr))',
+  },
+  {
+    name: 'a compiled backward is that of another tape',
+    file: 'dynamo/compile/sizedJoint',
+    from: 'if (!hasSameTape(segment, heads, run))',
+    to: 'if (false)',
+  },
   { name: 'a plan reads windows from their beginning', file: 'dynamo/run/planRecorder', from: 'value.offset - tensor.offset', to: '0' },
 ]
 

@@ -17,7 +17,8 @@ export function runProgram(
   program,
   { wrap = (f) => f, dtype = 'float32', perturb = null, taint = null, history = true, layout = false, around = (inner) => inner() } = {},
 ) {
-  const { torch, reset, setGradEnabled } = api
+  const { config, torch, reset, setGradEnabled } = api
+  const { verifySizes } = config
   const notes = []
   const defaultDtype = torch.getDefaultDtype()
   reset()
@@ -41,6 +42,8 @@ export function runProgram(
   } finally {
     torch.setDefaultDtype(defaultDtype)
     setGradEnabled(true)
+    // A wrapper may have set it, for backwards outside of f as well.
+    config.verifySizes = verifySizes
   }
   const wrong = (value) => value.error === 'ReferenceError' || value.error === 'SyntaxError' || value.error === 'TypeError'
   return { notes, invalid: invalid || notes.some((note) => wrong(note.value)) }

@@ -38,21 +38,19 @@ export function wrappers(api, backend) {
         return run(() => traces.get(key).forward(...inputsOf(args, Tensor)))
       })
     }
-  // What is kept for lists of sizes is compared with the operators at every call; a difference, which compile gets over, is an error here.
-  const verified = (f) =>
-    function (...args) {
-      const { verifySizes } = config
-      const before = counted(debug)
+  // What is kept for lists of sizes is compared with the operators at every call, also in a backward outside of f; a difference, which compile gets over, is an error of the next call.
+  const verified = (f) => {
+    let seen = counted(debug)
+    return function (...args) {
       config.verifySizes = true
-      let result
-      try {
-        result = f.apply(this, args)
-      } finally {
-        config.verifySizes = verifySizes
-      }
-      if (counted(debug) > before) throw new Error('what is kept for a list of sizes gave other results than the operators')
+      const result = f.apply(this, args)
+      const found = counted(debug)
+      const differs = found > seen
+      seen = found
+      if (differs) throw new Error('what is kept for a list of sizes gave other results than the operators')
       return result
     }
+  }
   return {
     compile: (f) => compile(f, { backend }),
     automatic: (f) => verified(compile(f, { backend })),

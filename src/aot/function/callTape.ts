@@ -157,6 +157,8 @@ class Call implements AttachOptions {
         'a compiled function cannot be differentiated twice (createGraph) when the backward happens outside of it. Take the gradients inside the compiled function, or run it eagerly.',
       )
     }
+    // What some of the heads lead to would be traced for the sizes of this call.
+    if (code.joint.takesSizes === true && tape !== null && started.length < this.#heads.length) return tape.differentiate(started, given)
     const tangents = given.map(whole)
     const args = [...kept, ...tangents]
     if (started.length < this.#heads.length) {

@@ -39,6 +39,8 @@ export interface JointGraph {
    * Default: all.
    */
   readonly sharing?: readonly bigint[]
+  /** Whether it is for any sizes: some of the inputs are the numbers that its operators take. Default false: it is for the sizes of its example inputs. */
+  readonly takesSizes?: boolean
   /** Number of random draws. The last inputs, four for each, are their seeds and offsets. */
   readonly draws?: number
 }

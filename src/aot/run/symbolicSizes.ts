@@ -52,7 +52,7 @@ function propagate(gm: GraphModule, inputs: readonly unknown[], sized: readonly 
 }
 
 /** What stands for an input: a fake tensor, or the symbol of a number. */
-function symbolicInput(input: unknown, sized: SizedInput, env: ShapeEnv, mode: FakeTensorMode<SymbolicLayoutOptions>): unknown {
+export function symbolicInput(input: unknown, sized: SizedInput, env: ShapeEnv, mode: FakeTensorMode<SymbolicLayoutOptions>): unknown {
   if (typeof input === 'number') return sized === 'size' ? env.createSymInt(input, 'dynamic') : input
   if (!(input instanceof Tensor)) return input
   if (sized === null || sized === 'size') return fakeLike(input)

@@ -92,7 +92,7 @@ export class SizeNodes {
   /** What computes a symbolic value in the graph. Throws UnsupportedError for a symbol that no input of the graph has. */
   argumentOf(value: SymbolicValue): Argument {
     if (!hasExpr(value)) throw new UnsupportedError('makeFx: a symbolic size of another library was used.')
-    return this.#argument(value.expr)
+    return this.argumentOfExpr(value.expr)
   }
 
   /** What computes an expression in the graph, made where nodes are inserted. */

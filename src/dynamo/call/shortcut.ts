@@ -9,7 +9,7 @@ import { Tensor, areTensors, asTensor, sameShape } from '../../tensor/index.ts'
 import type { Capture } from './capture.ts'
 import type { Segment } from '../segment/segment.ts'
 import type { Sizes } from '../tree/sizes.ts'
-import { withoutLists } from '../tree/traceTree.ts'
+import { numbersFor, withoutLists } from '../tree/traceTree.ts'
 import type { CompiledSegment, Step } from '../tree/traceTree.ts'
 import { takeResults } from '../end/adoptResults.ts'
 
@@ -92,6 +92,7 @@ export class Shortcut {
       ended.kept ||
       ended.end.learned.size > 0 ||
       ended.end.keepsTape ||
+      ended.end.keepsSizedTape ||
       (ended.compiled?.heads.length ?? 0) > 1
     )
       return null
@@ -116,6 +117,8 @@ export class Shortcut {
       const leaf = firstLeaf.get(value)
       inputs.push(leaf === undefined ? { kind: 'outside', tensor: value } : { kind: 'leaf', leaf })
     }
+    // A shortcut is for one list of sizes.
+    if (compiled !== null) for (const value of numbersFor(compiled, segment) ?? []) inputs.push({ kind: 'constant', value })
     const outer = segment.bound.filter((value) => value instanceof Tensor).filter((tensor) => !firstLeaf.has(tensor))
     const { leaves: results, spec } = treeFlatten(result)
     const outputs: Output[] = []

@@ -1,14 +1,11 @@
 // From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
-import { ProxyTensorMode, compileJoint, traceBackward } from '../../aot/index.ts'
+import { compileJoint } from '../../aot/index.ts'
 import { announceGraph } from '../../aot/joint/graphEvent.ts'
 import { recordSymbolicSizes } from '../../aot/run/symbolicSizes.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
-import { AutogradError, gradBetween } from '../../autograd/index.ts'
 import { devices, fakeLike, withoutModes } from '../../dispatch/index.ts'
-import { UnsupportedError, present } from '../../errors/index.ts'
 import { announce, emit, inScope, newId, wants } from '../../events/index.ts'
 import { GraphModule } from '../../fx/index.ts'
-import type { Node } from '../../fx/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import { resultsOf, runnable } from '../backends/backend.ts'
 import type { Backend, BackendCode } from '../backends/backend.ts'
@@ -27,11 +24,13 @@ import { runWatch } from '../backends/runWatch.ts'
 import type { WatchedGraph } from '../backends/runWatch.ts'
 import type { Segment } from '../segment/segment.ts'
 import { fusingOf } from './fuseGraph.ts'
-import { buildGraph, openGraph, writeBackPositions } from './segmentGraph.ts'
+import { graphProgram } from './graphProgram.ts'
+import type { JointSizes } from './sizedJoint.ts'
+import { segmentJoint } from './segmentJoint.ts'
+import { buildGraph } from './segmentGraph.ts'
 import type { SegmentGraph } from './segmentGraph.ts'
 import { sizedInputs, stepProgram } from '../run/stepProgram.ts'
-import { exitsOf, gradInputsOf } from '../segment/tape.ts'
-import { neededSteps, withoutLists } from '../tree/traceTree.ts'
+import { withoutLists } from '../tree/traceTree.ts'
 import type { CompiledSegment } from '../tree/traceTree.ts'
 
 /** What is to be compiled. */
@@ -73,13 +72,24 @@ export function compileSegment(request: SegmentRequest, context: SegmentContext)
 }
 
 /** The backend of a graph: eager kernels, and the kernels for any sizes that the backend finds, for one that takes sizes, if that of the program cannot have it. */
-function backendFor({ takesSizes, segment, outputs }: SegmentRequest, choice: BackendChoice, built: SegmentGraph): BackendChoice {
+function backendFor(
+  { takesSizes, segment, outputs }: SegmentRequest,
+  choice: BackendChoice,
+  built: SegmentGraph,
+  sized: JointSizes | null,
+): BackendChoice {
   if (!takesSizes || (choice.takesSizes && choice.backend !== eagerBackend)) return choice
   const { gm, inputSlots } = built
   const { code } = gm
   const end = segment.cursor
   // Kernels for any sizes compute in the program's memory.
   const fuseForSizes = devices.here === 'cpu' ? fusionOf(choice.backend) : null
+  if (sized !== null)
+    return {
+      ...choice,
+      backend: (graph, examples) => graphProgram(graph, fuseForSizes, (size) => sized.hintOf(size)) ?? eagerBackend(graph, examples),
+      label: 'eager',
+    }
   const fuse = fuseForSizes === null ? null : fusingOf({ ...built, end, outputs }, fuseForSizes)
   // Whoever sees the graph before may call the backend with another one, or have changed this one.
   const backend: Backend = (graph, examples) =>
@@ -91,14 +101,15 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
   const { segment, outputs, heads, reason, takesSizes } = request
   const writeBacks = request.mayWriteInPlace ? request.writeBacks : new Map<number, number>()
   const names = placeholderNames(request)
-  const traced = heads.length === 0 ? null : withoutModes(() => jointGraph(request, names))
+  const traced = heads.length === 0 ? null : withoutModes(() => segmentJoint(request, names))
   if (typeof traced === 'string') {
     announce({ kind: 'joint', ok: false }, () => ({ kind: 'joint', ok: false, why: traced, nodes: [] }))
     return null
   }
   const built = buildGraph(segment, outputs, { names, takesSizes }, writeBacks, `__compiled_fn_${graphCount++}`)
   const { gm, inputSlots } = built
-  const choice = backendFor(request, chosen, built)
+  const sized = traced?.sizes ?? null
+  const choice = backendFor(request, chosen, built, sized)
   const inputs = inputSlots.map((slot) => segment.bound[slot])
   let recordSizes = takesSizes ? sizesRecorder(request, built, inputs) : null
   if (isRead(choice)) {
@@ -109,7 +120,9 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
   choice.onGraph?.(gm, inputs)
   const start = performance.now()
   const kernels: KernelSummary[] = []
-  const run = withoutModes(() => callBackend(gm, inputs, traced?.joint ?? null, choice, { kernels, cost }))
+  const found = sized?.for(segment)
+  const sizes = Array.isArray(found) ? found : []
+  const run = withoutModes(() => callBackend(gm, inputs, { joint: traced?.joint ?? null, sizes }, choice, { kernels, cost }))
   const milliseconds = performance.now() - start
   reports.records.push({ gm, kernels, milliseconds, recordSizes })
   emit({ kind: 'compiled', name: gm.className, backend: choice.label, milliseconds })
@@ -120,8 +133,10 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
     outputSlots: outputs,
     heads,
     tape: request.tape,
+    joint: traced?.joint ?? null,
     nodeOf: (slot) => traced?.nodes.get(slot),
     writtenInPlace: run.writtenInPlace ?? new Set(),
+    sizesFor: sized === null ? null : (walk) => sized.for(walk),
     isProgram: run.isProgram ?? (() => false),
     cost,
   }
@@ -143,67 +158,17 @@ function sizesRecorder({ segment }: SegmentRequest, { gm, inputSlots }: SegmentG
   }
 }
 
-/** Whether the tape of the heads holds numbers that differ from call to call: a compiled backward cannot know them. */
-function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
-  return neededSteps(segment.cursor, heads).steps.some(
-    (step) =>
-      step.args.some((arg) => arg.kind === 'scalar' && arg.number !== 'size') &&
-      step.results.some((_, i) => segment.lazies[step.firstSlot + i]?.requiresGrad === true),
-  )
-}
-
 function placeholderNames({ segment }: SegmentRequest): (slot: number) => string | null {
   const names = new Map<number, string | null>()
   for (const step of segment.cursor.path()) for (const arg of withoutLists(step.args)) if (arg.kind === 'input') names.set(arg.slot, arg.spec.name)
   return (slot) => names.get(slot) ?? null
 }
 
-/**
- * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
- * meaning. Returns why, if that is impossible; then the tape itself is kept.
- */
-function jointGraph(
-  { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: SegmentRequest,
-  names: (slot: number) => string | null,
-): { readonly joint: JointGraph; readonly nodes: ReadonlyMap<number, Node> } | string {
-  if (numbersOnTape(segment, heads)) return 'the gradient depends on a number that differs from call to call'
-  const { graph, nodes, inputSlots } = openGraph(segment, outputs, { names, takesSizes: false, allResults: true })
-  // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
-  if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
-  const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
-  const mode = new ProxyTensorMode({ graph, resolve })
-  const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)
-  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
-  try {
-    const backward = traceBackward(
-      mode,
-      heads.map((slot) => segment.lazyAt(slot)),
-      (tangents, roots) => gradBetween(roots, wanted, tangents),
-    )
-    const joint: JointGraph = {
-      graph,
-      inputs: inputSlots.map(nodeOf),
-      outputs: outputs.map(nodeOf),
-      heads: heads.map((slot) => outputs.indexOf(slot)),
-      gradInputs,
-      writeBacks: writeBackPositions(writeBacks, inputSlots),
-      writesInPlace: mayWriteInPlace,
-      mayBeOverwritten: true,
-      ...backward,
-    }
-    return { joint, nodes }
-  } catch (error) {
-    // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.
-    if (error instanceof AutogradError || error instanceof UnsupportedError) return error.message
-    throw error
-  }
-}
-
 /** Calls the backend, wrapped by the debugger: as a whole (reproAfter 'dynamo'), and for the forward and the backward graph each ('aot'). */
 function callBackend(
   gm: GraphModule,
   inputs: readonly unknown[],
-  joint: JointGraph | null,
+  { joint, sizes }: { readonly joint: JointGraph | null; readonly sizes: readonly number[] },
   choice: BackendChoice,
   { kernels, cost }: { readonly kernels: KernelSummary[]; readonly cost: Cost },
 ): CompiledCode {
@@ -218,11 +183,11 @@ function callBackend(
     if (joint === null) return part(graph, examples)
     // The backward is compiled when it first runs.
     const guarded: CompileGraph = (g, e) => cost.of(() => orEager(label, g, () => part(g, e)))
-    const { run, compiledForward } = compileJoint(joint, examples, graph.className, { fwCompiler: part, bwCompiler: guarded })
+    const { run, compiledForward } = compileJoint(joint, [...examples, ...sizes], graph.className, { fwCompiler: part, bwCompiler: guarded })
     return Object.assign(run, { writtenInPlace: compiledForward.writtenInPlace ?? new Set<number>() })
   }
   const eagerly = (): CompiledCode => {
-    return joint === null ? uncompiled(gm) : compileJoint(joint, inputs, gm.className, { fwCompiler: uncompiled }).run
+    return joint === null ? uncompiled(gm) : compileJoint(joint, [...inputs, ...sizes], gm.className, { fwCompiler: uncompiled }).run
   }
   return orEager(label, gm, () => asFunction(intercepted('dynamo', whole, label)(gm, inputs)), eagerly)
 }

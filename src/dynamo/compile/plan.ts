@@ -40,9 +40,11 @@ export interface Plan {
   readonly headViews: readonly Tensor[]
 }
 
+/** `keepsTape`: heads get the tape itself instead of a compiled backward. */
 export function planOf(segment: Segment, demand: Demand, keepsTape: boolean): Plan {
-  const plan = collect(segment, demand, demand.gradients && !demand.keepTape && !keepsTape)
+  const plan = collect(segment, demand, demand.gradients && !demand.keepTape)
   if (plan.heads.length === 0) return plan
+  if (keepsTape) return collect(segment, demand, false)
   const tape = tapeOf(
     segment,
     plan.heads.map((slot) => segment.lazyAt(slot)),

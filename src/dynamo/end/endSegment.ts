@@ -8,13 +8,17 @@ import { Tensor, asTensor, formatShape, sameShape } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
 import { compileSegment } from '../compile/compileSegment.ts'
 import type { SegmentContext } from '../compile/compileSegment.ts'
+import { differenceInWalk } from '../compile/segmentJoint.ts'
 import { config } from '../../config.ts'
+import { announce } from '../../events/index.ts'
 import type { EndedSegment } from './endedSegment.ts'
 import { runSteps } from '../run/evaluate.ts'
 import { announceFailure } from '../reports/failures.ts'
 import { planOf } from '../compile/plan.ts'
 import type { Demand, Plan } from '../compile/plan.ts'
+import type { Reports } from '../reports/reports.ts'
 import type { Segment } from '../segment/segment.ts'
+import { numbersFor } from '../tree/traceTree.ts'
 import type { CompiledSegment, Step } from '../tree/traceTree.ts'
 import { adopt, attachHistory, attachViewHistory, takeResults } from './adoptResults.ts'
 import type { OldData } from './adoptResults.ts'
@@ -67,17 +71,22 @@ function compiledFor(
 ): { readonly plan: Plan; readonly compiled: CompiledSegment | null } | null {
   const { end, segment } = ended
   const { sizes } = segment
-  // With sizes, a graph is for any of them, unless these come often. A gradient depends on shapes: for any sizes the tape is kept.
+  // With sizes, a graph is for any of them, unless these come often.
   let own = sizes === null || context.choice.takesSizes ? null : end.often.graphsFor(sizes, config.recompileLimit, context.programCalls)
   for (;;) {
     const takesSizes = sizes !== null && own === null
-    const plan = planOf(segment, demand, end.keepsTape || takesSizes)
+    const plan = planOf(segment, demand, takesSizes ? end.keepsSizedTape : end.keepsTape)
     if (plan.outputs.length === 0) return { plan, compiled: null }
     const ends = own ?? end.ends
-    const known = findCompiled(ends, plan)
-    if (known !== undefined) {
+    const known = findCompiled(ends, plan, segment)
+    if (known !== undefined && isRight(known, plan, segment)) {
       known.cost.repay()
       return { plan, compiled: known }
+    }
+    const others = ends.filter(({ sizesFor }) => sizesFor !== null).length
+    if (known !== undefined || (takesSizes && plan.heads.length > 0 && others > config.recompileLimit)) {
+      end.keepsSizedTape = true
+      continue
     }
     if (!context.budget.mayCompile) {
       if (own === null) return null
@@ -88,18 +97,46 @@ function compiledFor(
     const request = { segment, ...plan, takesSizes, mayWriteInPlace: mayWriteInPlace(segment, earlier), reason: demand.reason }
     // A backend, and the debugger around it, may look at the example inputs. They see the old data; reading must not perform the writes.
     release(segment)
+    if (takesSizes) tellRefusals(ends, plan, segment, context.reports)
     const done = compileSegment(request, context)
     if (done !== null) {
       ends.push(done)
       return { plan, compiled: done }
     }
     // There is no joint graph: the tape itself is kept.
-    end.keepsTape = true
+    if (takesSizes) end.keepsSizedTape = true
+    else end.keepsTape = true
   }
 }
 
-function findCompiled(ends: readonly CompiledSegment[], plan: Plan): CompiledSegment | undefined {
-  return ends.find((c) => sameShape(c.outputSlots, plan.outputs) && sameShape(c.heads, plan.heads) && sameList(c.tape, plan.tape))
+const findCompiled = (ends: readonly CompiledSegment[], plan: Plan, segment: Segment): CompiledSegment | undefined =>
+  ends.find((c) => isForPlan(c, plan) && numbersFor(c, segment) !== null)
+
+const isForPlan = (c: CompiledSegment, plan: Plan): boolean =>
+  sameShape(c.outputSlots, plan.outputs) && sameShape(c.heads, plan.heads) && sameList(c.tape, plan.tape)
+
+/** Tells what compiled backwards ask of sizes that does not hold in this walk, which gets one of its own. */
+function tellRefusals(ends: readonly CompiledSegment[], plan: Plan, segment: Segment, reports: Reports): void {
+  for (const { sizesFor } of ends.filter((c) => isForPlan(c, plan))) {
+    const refused = sizesFor?.(segment)
+    if (typeof refused !== 'string') continue
+    const text = `the compiled backward relies on ${refused}, which does not hold for the sizes of this call`
+    reports.missed('step', { expected: refused, actual: 'other sizes', text }, true)
+  }
+}
+
+/** Whether what a joint graph with sizes has derived is what the tape of this walk says, if sizes are verified. */
+function isRight(known: CompiledSegment, plan: Plan, segment: Segment): boolean {
+  if (known.sizesFor === null || !config.verifySizes) return true
+  const difference = withoutModes(() => differenceInWalk(known, { segment, ...plan, mayWriteInPlace: false }))
+  if (difference === null) return true
+  announce({ kind: 'limit', what: 'verifySizes' }, () => ({
+    kind: 'limit',
+    what: 'verifySizes',
+    name: known.gm.className,
+    reason: `the backward for any sizes is not that for those of a call: ${difference}`,
+  }))
+  return false
 }
 
 const sameList = (a: readonly unknown[], b: readonly unknown[]): boolean => a.length === b.length && a.every((value, i) => Object.is(value, b[i]))
@@ -160,6 +197,7 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
     for (let i = 0; i < inputs.length; i++) inputs[i] = segment.bound[compiled.inputSlots[i] ?? -1]
     const written = writtenBy(segment, earlier)
     for (const i of compiled.writtenInPlace) written?.copy(i)
+    if (compiled.sizesFor !== null) inputs.push(...(numbersFor(compiled, segment) ?? []))
     const values = noGrad(() => compiled.run(...inputs))
     // From here on inputs may have been overwritten, so that the segment cannot run again.
     const results = beyondLimit(() => {
@@ -173,7 +211,11 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
       }
       return taken
     })
-    if (compiled.heads.length > 0) attachHistory(segment, compiled, results, () => (segment.cursor.keepsTape = true))
+    if (compiled.heads.length > 0)
+      attachHistory(segment, compiled, results, () => {
+        if (compiled.sizesFor !== null) segment.cursor.keepsSizedTape = true
+        else segment.cursor.keepsTape = true
+      })
   })
   for (const view of plan.headViews) attachViewHistory(segment, view)
 }

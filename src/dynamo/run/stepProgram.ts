@@ -78,7 +78,7 @@ class StepProgram {
   readonly #end: Step
   readonly #outputs: readonly number[]
   readonly #inputSlots: readonly number[]
-  readonly #sized: readonly (SizedLayout | 'size' | null)[]
+  readonly #sized: SizedInputs
   readonly #hasPlans: boolean
   /** Calls the operators. */
   readonly #eagerly: Run
@@ -93,13 +93,13 @@ class StepProgram {
   /** Whether there are none for any. */
   #isUnfused = false
 
-  constructor(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null) {
+  constructor(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null, sized: SizedInputs) {
     const { steps } = neededSteps(end, outputs)
     this.#end = end
     this.#outputs = outputs
     this.#inputSlots = inputSlots
     this.#fuse = fuse
-    this.#sized = sizedInputs(end, inputSlots)
+    this.#sized = sized
     // A plan is of launches in the program's memory.
     this.#hasPlans = devices.here === 'cpu' && mayHavePlan(steps)
     const instructions = steps.map(instructionOf)
@@ -156,13 +156,22 @@ class StepProgram {
 }
 
 /** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. `fuse`: what finds kernels for any sizes; null: nothing does. */
-export function stepProgram(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null = null): CompiledCode {
-  const program = new StepProgram(end, outputs, inputSlots, fuse)
+export function stepProgram(
+  end: Step,
+  outputs: readonly number[],
+  inputSlots: readonly number[],
+  fuse: FuseSteps | null = null,
+  sized: SizedInputs = sizedInputs(end, inputSlots),
+): CompiledCode {
+  const program = new StepProgram(end, outputs, inputSlots, fuse, sized)
   return Object.assign((...inputs: readonly unknown[]) => program.run(inputs), { isProgram: () => program.isProgram })
 }
 
 /** Of each input: which of its positions are sizes, or that it is one. */
-export function sizedInputs(end: Step, inputSlots: readonly number[]): readonly (SizedLayout | 'size' | null)[] {
+type SizedInputs = readonly (SizedLayout | 'size' | null)[]
+
+/** Of each input: which of its positions are sizes, or that it is one. */
+export function sizedInputs(end: Step, inputSlots: readonly number[]): SizedInputs {
   const sized = new Map<number, SizedLayout | 'size'>()
   for (const step of end.path())
     for (const arg of withoutLists(step.args)) {

@@ -1,4 +1,5 @@
 // The trace tree: what a compiled function has done so far, operator by operator. Each call walks along it; the checks of the walk are the guards.
+import type { JointGraph } from '../../aot/index.ts'
 import { dispatchState } from '../../dispatch/index.ts'
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
@@ -48,6 +49,13 @@ export interface InputSpec extends Required<Pick<TensorSpec, 'shape' | 'dtype' |
   readonly name: string | null
 }
 
+/** A walk whose sizes a compiled segment may be for. */
+export interface SizedWalk {
+  readonly sizes: Sizes | null
+  /** Outside tensors and numbers by slot. */
+  readonly bound: readonly unknown[]
+}
+
 /** A compiled segment: which slots go in and come out. */
 export interface CompiledSegment {
   readonly gm: GraphModule
@@ -59,14 +67,26 @@ export interface CompiledSegment {
   readonly heads: readonly number[]
   /** The tape behind the heads that the backward was compiled for; see tape.ts. */
   readonly tape: readonly unknown[]
+  /** The joint graph; null if there are no heads. */
+  readonly joint: JointGraph | null
   /** The node of a slot in the joint graph, if it has one. */
   readonly nodeOf: (slot: number) => Node | undefined
   /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
+  /** For a joint graph with sizes: the numbers that come after the inputs; what does not hold, if it is not for the sizes of this walk. Null: there are none. */
+  readonly sizesFor: ((walk: SizedWalk) => readonly number[] | string) | null
   /** Whether it does what the program would: it calls its operators one by one, with the same bits. */
   readonly isProgram: () => boolean
   readonly cost: Cost
 }
+
+/** The numbers that a compiled segment takes after its inputs; null if it is not for the sizes of a walk. */
+export function numbersFor({ sizesFor }: CompiledSegment, walk: SizedWalk): readonly number[] | null {
+  const found = sizesFor === null ? NO_NUMBERS : sizesFor(walk)
+  return typeof found === 'string' ? null : found
+}
+
+const NO_NUMBERS: readonly number[] = []
 
 /** What is recorded of one call of an operator. */
 export interface RecordedCall {
@@ -118,6 +138,8 @@ export class Step {
   #often: OftenSeen<CompiledSegment> | null = null
   /** The joint graph could not be traced here (a number of each call is on the tape, …): the tape itself is kept. */
   keepsTape = false
+  /** The same for graphs that take sizes. */
+  keepsSizedTape = false
   /** Slots of segments ending here that turned out to be needed after the segment. */
   readonly learned = new Set<number>()
   /** How many segments have ended here. */
