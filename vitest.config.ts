@@ -60,8 +60,8 @@ const running = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   pool: 'forks' as const,
-  // Passes and the stages of compilations are verified.
-  env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation) },
+  // Passes and the stages of compilations are verified. Test files run side by side, each on one thread unless it is about threads.
+  env: { TENSORFX_VERIFY: '1', TENSORFX_ROTATION: String(rotation), TENSORFX_NUM_THREADS: process.env.TENSORFX_NUM_THREADS ?? '1' },
   // TENSORFX_CHECK_HEAP=1: the checked heap, see test/helpers/checkedHeap.ts.
   setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
 }

@@ -1,4 +1,5 @@
 // What a call costs beside its kernels: small programs eager, compiled and with skipReplay, in turns in one process. Prints microseconds (the lower quartile of 60 batches) and ratios to eager.
+import './oneThread.mjs'
 import { compile, torch } from 'tensorfx'
 
 const { functional: F } = torch.nn

@@ -1,5 +1,6 @@
 // node bench/emission.mjs: how long emitting a kernel takes: every kernel of a ResNet-18, forward and backward, at the moment at which the program compiles it. Run
 // `npm run build` first. Times are CPU time of the process, so that other programs count little: with the engine's compiler and garbage collector, which run beside the emitter.
+import './oneThread.mjs'
 import { installVerifier } from '../dist/kernels/run/compile.js'
 import { emitKernel } from '../dist/kernels/emit/emit.js'
 import { compile, nn, torch } from 'tensorfx'

@@ -1,5 +1,6 @@
 // npm run bench:fx: the cost of graph operations on chains of torch.add and torch.relu, next to PyTorch's times (bench/data/pytorch-fx.json), and how it grows.
 // With --large also a million nodes.
+import './oneThread.mjs'
 import { readFile } from 'node:fs/promises'
 import { fx, torch } from 'tensorfx'
 import { ShapeProp } from 'tensorfx/fx/passes'

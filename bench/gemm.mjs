@@ -1,4 +1,5 @@
 // Matrix product against the machine's limit, on one thread: a loop of independent 128-bit multiplications and additions in registers.
+import './oneThread.mjs'
 import { torch } from 'tensorfx'
 import { ModuleBuilder } from 'tensorfx/kernels'
 import { fastest, sideBySide } from '../examples/demo/terminal.mjs'

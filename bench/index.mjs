@@ -1,4 +1,5 @@
 // npm run bench: compiled against eager, the overhead of one operator, of calling a module and of one replay check, and sgemm against the machine's limit. Ratios, in one run.
+import './oneThread.mjs'
 import { compile, nn, torch } from 'tensorfx'
 import { BATCH, loadDigits, makeTraining, shuffled } from '../examples/demo/model.mjs'
 import { sideBySide, sideBySideInTurns } from '../examples/demo/terminal.mjs'

@@ -1,6 +1,7 @@
 // Loops as people write them, each compiled as it is: how many graphs that takes, and the time against eager. The table of docs/guide/compile.md.
 //
 //   npm run build && node --expose-gc bench/loops.mjs
+import './oneThread.mjs'
 import { fileURLToPath } from 'node:url'
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
 import { sideBySideInTurns } from '../examples/demo/terminal.mjs'

@@ -1,5 +1,6 @@
 // Memory without disposal: many additions of 1 MB tensors in one synchronous loop, whose results nobody keeps. Prints the highest resident size.
 // node bench/memory.mjs [additions]
+import './oneThread.mjs'
 import { torch } from 'tensorfx'
 
 const additions = Number(process.argv[2] ?? 100_000)

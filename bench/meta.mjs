@@ -1,5 +1,6 @@
 // npm run bench:meta [-- --against FOLDER]: what the shape rules of 13 operators cost, as calls on fake tensors: nanoseconds, and as a multiple of those of another build of tensorfx, whose checkout is FOLDER. Both are timed in
 // turns, in processes of their own; of each operator the fastest of all runs counts.
+import './oneThread.mjs'
 import { fork } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

@@ -1,6 +1,7 @@
 // What a profile costs the program that it measures: each program runs plain and profiled in turns, in one process. The table of docs/guide/profiling.md.
 //
 //   npm run bench:profiler [-- a part of the program's name]
+import './oneThread.mjs'
 import { compile, nn, optim, torch } from 'tensorfx'
 import { profile } from 'tensorfx/debug'
 import { GPT } from '../examples/gpt/model.mjs'

@@ -3,6 +3,7 @@
 //
 //   npm run flow                 prints the lists
 //   npm run flow -- --write      writes them into CONTRIBUTING.md; a test compares
+import '../bench/oneThread.mjs'
 import { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -3,6 +3,7 @@
 //
 //   npm run walks                  records all of them
 //   npm run walks -- relu          one
+import '../bench/oneThread.mjs'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { observe } from '../dist/docs/flow/observe.js'

@@ -1,5 +1,6 @@
 // npm run bench:dynamic [-- --only text]: programs whose sizes change, eager, compiled for each shape, and compiled with `dynamic: true`. Ratios are eager's time as a multiple of the candidate's: of the first round, in a
 // fresh process, with all that is compiled in it; of the second in that process, in which every list of sizes comes once more; and of later rounds of all candidates in one process, the median of seven, in turns. TENSORFX_BENCH_CPU=1 takes the time of the process instead of the clock's, for a busy machine.
+import '../oneThread.mjs'
 import { fork } from 'node:child_process'
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,6 @@
 // Measures one row of bench:engines, in a process of its own: what another row has left behind (feedback for the engine's compiler, memory) takes no part. The
 // name of the row is the argument; the parent process gets the time of the best other library, as a multiple of ours.
+import '../oneThread.mjs'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'

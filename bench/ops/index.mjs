@@ -1,5 +1,6 @@
 // npm run bench:ops: operators next to @jax-js/jax, tfjs-wasm and onnxruntime-web, on one thread. The table of docs/performance.md. Times are medians of one run in which
 // the libraries take turns; results are compared with ours before anything is measured.
+import '../oneThread.mjs'
 import { cases } from './cases.mjs'
 import { compiled, eager, jax, onnxruntime, tfjs } from './libraries.mjs'
 

@@ -110,6 +110,7 @@ export type {
   StoreStmt,
   Variable,
 } from './ir/loopIr.ts'
+export { copyBytes } from './run/copyBytes.ts'
 export { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from './ir/sizes.ts'
 export { scratchBytes } from './ir/scratchLayout.ts'
 export { from as indexFrom } from './schedules/notation.ts'

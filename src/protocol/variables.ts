@@ -17,7 +17,7 @@ export const VARIABLES = {
   TENSORFX_FX_GRAPH_SHOW_DEVICE: { text: '1: printed graphs show devices' },
   TENSORFX_RELAXED: { text: 'backends.wasm.relaxed: 0 leaves fused multiply-add (relaxed SIMD) out, 1 demands it; auto' },
   TENSORFX_EMITTER: { text: 'c: kernels are machine code from their first call on, after native.init(); wasm: none is' },
-  TENSORFX_NUM_THREADS: { text: 'torch.setNumThreads: how many threads compute; 1' },
+  TENSORFX_NUM_THREADS: { text: 'torch.setNumThreads: how many threads compute; the cores, 4 at most' },
   TENSORFX_CACHE_DIR: { text: 'native.init: the folder in which compiled code is kept for later processes' },
   TENSORFX_MEMORY_LIMIT: { text: 'config.memoryLimit: the bytes that tensors and kernels of a thread may use' },
   TENSORFX_MEMORY_HISTORY: { text: 'config.memoryHistory: 1 records the lines that make tensors' },

@@ -1,7 +1,7 @@
 // Processes with threads: they end by themselves, also in the middle of a launch; idle workers sleep; without shared memory one thread computes.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { root } from './node.ts'
 
@@ -18,9 +18,14 @@ const BEGIN = `
   }
 `
 const RESULT = 300 * 301 + 300 * 300 * 301
-/** Runs a module in a process of its own. */
-function node(code: string, threads: string): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
-  const env = { ...process.env, TENSORFX_NUM_THREADS: threads }
+/** Runs a module in a process of its own; without a number of threads, on the default. */
+function node(
+  code: string,
+  threads?: string,
+  more: Readonly<Record<string, string>> = {},
+): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+  const { TENSORFX_NUM_THREADS: _, ...rest } = process.env
+  const env = { ...rest, ...more, ...(threads === undefined ? {} : { TENSORFX_NUM_THREADS: threads }) }
   const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
     cwd: root,
     encoding: 'utf8',
@@ -89,6 +94,70 @@ describe('a process with threads', () => {
         new Worker(code, { eval: true }).on('exit', (status) => console.log('worker', status, compute()))
       }`)
     expect({ status, stdout }).toEqual({ status: 0, stdout: `3 ${300 * 301}\nworker 0 ${RESULT}\n` })
+  })
+})
+
+describe('where the program has said no number', () => {
+  const cores = Math.min(4, availableParallelism())
+  const program = `
+    import { torch } from './dist/index.js'
+    const x = torch.ones([3])
+    console.log(torch.getNumThreads(), x.sum().item())`
+
+  test('there are as many threads as cores, 4 at most, and any number may be set at any time', () => {
+    const { stdout, stderr } = node(`${program}\ntorch.setNumThreads(1)\ntorch.setNumThreads(${cores})\nconsole.log(torch.getNumThreads())`)
+    expect({ stdout, stderr }).toEqual({ stdout: `${cores} 3\n${cores}\n`, stderr: '' })
+  })
+
+  test.each(['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'])('a rank of several, which %s tells, has one thread', (variable) => {
+    expect(node(program, undefined, { [variable]: '2' }).stdout).toBe('1 3\n')
+    expect(node(program, undefined, { [variable]: '1' }).stdout).toBe(`${cores} 3\n`)
+  })
+
+  test('a worker thread of the program has one', () => {
+    const { stdout } = node(`
+      import { Worker } from 'node:worker_threads'
+      new Worker("import('./dist/index.js').then(({ torch }) => console.log(torch.getNumThreads(), torch.ones([3]).sum().item()))", { eval: true })`)
+    expect(stdout).toBe('1 3\n')
+  })
+
+  // The collector of the host does not count shared memory by itself.
+  test('tensors that nothing refers to take about as much memory as on one thread', () => {
+    const garbage = `
+      import { torch } from './dist/index.js'
+      for (let i = 0; i < 400; i++) torch.ones([500, 500]).mul(2).sum().item()
+      console.log(torch.memory.memoryReserved())`
+    const [one, several] = ['1', '2'].map((threads) => Number(node(garbage, threads).stdout))
+    expect(several).toBeLessThan(1.5 * (one ?? 0))
+  })
+
+  test('a small program starts no worker', () => {
+    const { stdout } = node(`
+      import { Worker } from 'node:worker_threads'
+      import threads from 'node:worker_threads'
+      import { syncBuiltinESMExports } from 'node:module'
+      let started = 0
+      threads.Worker = class extends Worker { constructor(...args) { super(...args); started++ } }
+      syncBuiltinESMExports()
+      const { compile, torch } = await import('./dist/index.js')
+      const f = compile((x) => x.mul(2).add(1).sum())
+      for (let i = 0; i < 300; i++) f(torch.ones([64]))
+      console.log(started, f(torch.ones([64])).item())`)
+    expect(stdout).toBe('0 192\n')
+  })
+
+  test('nothing is said where threads cannot be had, until the program asks for some', () => {
+    const { stdout, stderr } = node(`
+      delete globalThis.SharedArrayBuffer
+      const { torch } = await import('./dist/index.js')
+      console.log(torch.ones([3]).sum().item(), torch.getNumThreads())
+      console.error('now')
+      torch.setNumThreads(2)
+      console.log(torch.getNumThreads())`)
+    expect(stdout).toBe('3 1\n1\n')
+    if (cores > 1) expect(stderr).toMatch(/^now\ntensorfx: 2 threads were asked for, but one computes: there is no SharedArrayBuffer here .*\n$/)
+    const core = node("import { tensor } from './dist/entries/core.js'; console.log(tensor([1, 2]).add(1).toArray())")
+    expect(core).toEqual({ status: 0, stdout: '[ 2, 3 ]\n', stderr: '' })
   })
 })
 

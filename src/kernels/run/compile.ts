@@ -15,9 +15,8 @@ import { emitKernel } from '../emit/emit.ts'
 
 let compiled = 0
 
-/** Instantiates a module that exports `run`, with the heap as its memory. */
-function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
-  compiled++
+/** The function `run` that a module exports, with the heap as its memory. */
+export function instantiate(wasm: Uint8Array<ArrayBuffer>): CompiledKernel['run'] {
   const instance = new WebAssembly.Instance(moduleOf(wasm), { env: { memory: heapMemory() }, math: hostFunctions })
   const { run } = instance.exports
   if (typeof run !== 'function') throw new InternalError('the module of a kernel must export a function `run`')
@@ -76,6 +75,7 @@ function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel
   const wide = second === null ? null : (inWideTiles?.() ?? null)
   const scratch = scratchOfBoth(kernel, wide)
   const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
+  compiled++
   const engine = currentEngine()
   const first = inWasm(kernel, instantiate(wasm), engine)
   const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: first, engine, isDemanded: emitter === 'c' }

@@ -6,15 +6,47 @@ import { callOf, canLaunch, partsOf, runSteps, threadCosts, wasmParts } from './
 import type { PartCode, Parts, Run } from './launch.ts'
 import { splitKernel } from './split.ts'
 import type { Split } from './split.ts'
-import { CallWork } from './work.ts'
+import { CallWork, workOf } from './work.ts'
 
 /** Less work than that is not looked at. */
 const LEAST_WORK = 4096
 /** A launch that takes more than that part of what one thread takes is no gain. */
 const NO_GAIN = 0.9
-/** Milliseconds without threads after two launches without gain; twice as long each time, up to the longest. */
-const BACK_OFF = 50
-const LONGEST_BACK_OFF = 2000
+/** How many times what one thread takes launches may lose in all, less what others gain, before no kernel is divided for a while: threads lose their cores in the middle of chunks. */
+const MOST_LOSS = 1.5
+/** Milliseconds of the first rest; each is twice as long as the one before, up to the longest. */
+const FIRST_REST = 50
+const LONGEST_REST = 2000
+/** After that many launches with a gain, one after the other, the next rest is as short as the first. */
+const STEADY = 8
+
+/** Parts are code of their own, which the host improves while it runs: this thread runs them alone until they are about as fast as the whole, but not more often than that. */
+const PRACTISED = 1.2
+const PRACTICE = 64
+
+/** A time without threads. */
+class Rest {
+  #until = 0
+  #next = FIRST_REST
+  #gains = 0
+
+  get isOver(): boolean {
+    return this.#until === 0 || performance.now() >= this.#until
+  }
+
+  begin(now: number): void {
+    this.#until = now + this.#next
+    this.#next = Math.min(2 * this.#next, LONGEST_REST)
+    this.#gains = 0
+  }
+
+  gained(): void {
+    if (++this.#gains >= STEADY) this.#next = FIRST_REST
+  }
+}
+
+/** What launches of all kernels have lost, as a multiple of what one thread takes, and when none is divided. */
+const machine = { rest: new Rest(), loss: 0 }
 
 /** Makes a kernel's parts, now or later, and hands them over: null if there are none. */
 export type MakeParts = (kernel: Kernel, split: Split, made: (code: PartCode | null) => void) => void
@@ -31,9 +63,12 @@ class ThreadedKernel {
   /** Milliseconds for a unit of work on one thread; 0 before the first call. */
   #rate = 0
   #calls = 0
+  /** The greatest last argument of a call with little work; see {@link isSmall}. */
+  #small = -1
+  /** How often the parts have run on this thread alone. */
+  #practised = 0
   #losses = 0
-  #backOff = BACK_OFF
-  #restsUntil = 0
+  readonly #rest = new Rest()
   /** How many threads the last call was for. */
   lastThreads = 1
 
@@ -44,17 +79,28 @@ class ThreadedKernel {
     this.#work = new CallWork(kernel)
   }
 
+  /** Whether calls of that size are little work, for a kernel with one size. False as long as that is not known. */
+  isSmall(size: number): boolean {
+    if (size > this.#small) return false
+    this.lastThreads = 1
+    return true
+  }
+
   call(args: number[]): void {
     const threads = computingThreads()
     this.lastThreads = 1
     if (threads === 1 || this.#parts === null) return this.#run(...args)
     const work = this.#work.in(args)
-    if (work < LEAST_WORK && threadCosts.learns) return this.#run(...args)
+    if (work < LEAST_WORK && threadCosts.learns) {
+      // More elements are more work.
+      this.#small = Math.max(this.#small, args.at(-1) ?? 0)
+      return this.#run(...args)
+    }
     const calls = this.#calls++
     // Often at first, while the host still improves the code, and then now and then.
     if (threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % 64 === 0)) return this.#learn(args, work)
     const expected = this.#rate * work
-    if (threadCosts.learns && (expected < threadCosts.awake || performance.now() < this.#restsUntil)) return this.#run(...args)
+    if (threadCosts.learns && (expected < threadCosts.awake || !this.#rest.isOver || !machine.rest.isOver)) return this.#run(...args)
     this.#launch(args, threads, expected)
   }
 
@@ -80,22 +126,48 @@ class ThreadedKernel {
   #launch(args: number[], threads: number, expected: number): void {
     const of = this.#work.sizesIn(args)
     const parts = this.#partsNow()
-    const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate: threadCosts.learns ? this.#rate : Infinity })
+    const practises = threadCosts.learns && this.#practised < PRACTICE
+    const rate = practises ? 0 : threadCosts.learns ? this.#rate : Infinity
+    const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate })
     if (call === null) return this.#run(...args)
     const start = performance.now()
     const launches = runSteps(call, call.parts.split.steps)
+    if (practises) this.#practised = performance.now() - start < PRACTISED * expected ? PRACTICE : this.#practised + 1
     if (launches > 0) this.lastThreads = threads
-    if (launches === 0 || !threadCosts.learns) return
+    if (practises || !threadCosts.learns) return
     const now = performance.now()
-    if (now - start <= NO_GAIN * expected) {
-      this.#losses = 0
-      this.#backOff = BACK_OFF
-    } else if (++this.#losses >= 2) {
-      this.#restsUntil = now + this.#backOff
-      this.#backOff = Math.min(2 * this.#backOff, LONGEST_BACK_OFF)
-      this.#losses = 0
-    }
+    this.#judge(launches === 0 ? 1 : (now - start) / expected, now, launches > 0)
   }
+
+  /** Two calls without gain, and this kernel rests; where launches lose much, all of them do. `ratio`: what a call took by what one thread takes. */
+  #judge(ratio: number, now: number, isLaunch: boolean): void {
+    const excess = ratio - NO_GAIN
+    if (isLaunch) machine.loss = Math.max(0, machine.loss + excess)
+    if (excess <= 0) {
+      this.#losses = 0
+      this.#rest.gained()
+      machine.rest.gained()
+    } else if (++this.#losses >= 2) {
+      this.#losses = 0
+      this.#rest.begin(now)
+    }
+    if (machine.loss <= MOST_LOSS) return
+    machine.loss = 0
+    machine.rest.begin(now)
+  }
+}
+
+/** Whether every call of a kernel is too little work, which is known where its sizes are. */
+const isSmall = ({ params, body }: Kernel): boolean => !params.some(({ kind }) => kind === 'size') && workOf(body)(() => 0) < LEAST_WORK
+
+/** What is called in the place of a kernel's function. Pointwise kernels end with their only size; those of few elements are called as they are, without a list of arguments. */
+function called({ params, scratch = [] }: Kernel, run: Run, kept: ThreadedKernel): Run {
+  const sizes = params.filter(({ kind }) => kind === 'size')
+  if (scratch.length === 0 && sizes.length === 1 && params.at(-1) === sizes[0]) {
+    if (params.length === 3) return (a = 0, b = 0, n = 0) => (kept.isSmall(n) ? run(a, b, n) : kept.call([a, b, n]))
+    if (params.length === 4) return (a = 0, b = 0, c = 0, n = 0) => (kept.isSmall(n) ? run(a, b, c, n) : kept.call([a, b, c, n]))
+  }
+  return (...args) => kept.call(args)
 }
 
 /**
@@ -108,6 +180,7 @@ export function threaded(
   engine: ComputedBy['engine'],
   make: MakeParts = makeWasmParts,
 ): { readonly run: Run; readonly computedBy: () => ComputedBy } {
+  if (threadCosts.learns && isSmall(kernel)) return { run, computedBy: () => ({ engine, threads: 1 }) }
   const kept = new ThreadedKernel(kernel, run, make)
-  return { run: (...args) => kept.call(args), computedBy: () => ({ engine, threads: kept.lastThreads }) }
+  return { run: called(kernel, run, kept), computedBy: () => ({ engine, threads: kept.lastThreads }) }
 }

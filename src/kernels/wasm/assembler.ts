@@ -151,6 +151,11 @@ export class FunctionBuilder {
     for (const lane of [a, b, c, d]) for (let byte = 0; byte < 4; byte++) code.byte(lane * 4 + byte)
   }
 
+  /** `memory.copy`: of that many bytes, which may overlap. Takes the target, the source and the count. */
+  memoryCopy(): void {
+    this.code.append([0xfc, 10, 0, 0])
+  }
+
   i32Const(value: number): void {
     this.code.byte(0x41)
     this.code.signed(value)

@@ -1,6 +1,6 @@
 // Copies elements between tensors of one shape, any layouts and dtypes.
 import { devices } from '../../dispatch/index.ts'
-import { dtypeInfo, heapBytes, isComplexDType } from '../../kernels/index.ts'
+import { copyBytes, dtypeInfo, isComplexDType } from '../../kernels/index.ts'
 import type { Expr } from '../../kernels/index.ts'
 import { parseSchema } from '../../protocol/index.ts'
 import { pairsOf } from '../../tensor/index.ts'
@@ -25,11 +25,7 @@ const ROW_BYTES = 2048
 
 /** Rows of bytes, whose starts are `targetStep` and `sourceStep` bytes apart. */
 function copyRows(...[target = 0, source = 0, rows = 0, bytes = 0, targetStep = 0, sourceStep = 0]: number[]): void {
-  const heap = heapBytes()
-  for (let row = 0; row < rows; row++) {
-    const from = source + row * sourceStep
-    heap.copyWithin(target + row * targetStep, from, from + bytes)
-  }
+  for (let row = 0; row < rows; row++) copyBytes(target + row * targetStep, source + row * sourceStep, bytes)
 }
 
 /** The numbers that {@link copyRows} takes after the addresses; null where elements do not lie in rows that are long enough. */

@@ -111,6 +111,29 @@ describe('a worker that takes a chunk and', () => {
   })
 })
 
+test('where launches lose time, kernels stay on one thread, for longer each time', async () => {
+  const pack = await onThreads(2)
+  Object.assign(pack.threadCosts, { learns: true, chunk: 0.004 })
+  const begins = 'kernel(...args, first, Math.min(chunk, extent - first))'
+  withText(
+    pack,
+    SERVE.replace(begins, () => `for (const end = performance.now() + 20; performance.now() < end;);\n${begins}`),
+  )
+  const x = pack.torch.randn([300, 300])
+  const compute = (): void => x.t().contiguous().dispose()
+  await untilReady(() => {
+    compute()
+    return pack.poolState.chunksByWorkers > 0
+  })
+  const before = pack.poolState.launches
+  const start = performance.now()
+  let calls = 0
+  for (; performance.now() - start < 600; calls++) compute()
+  // Each launch takes 20 ms; rests take 100, 200, 400.
+  expect(pack.poolState.launches - before).toBeLessThan(8)
+  expect(calls).toBeGreaterThan(50)
+})
+
 test('workers that are refused: one notice, one thread, the same results', async () => {
   const warned = vi.spyOn(console, 'warn').mockReturnValue()
   const pack = await onThreads(2)
