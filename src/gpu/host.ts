@@ -172,6 +172,7 @@ export class DeviceHost {
     if (source === undefined) throw new InternalError(`the GPU was asked for program ${number}, which was not made`)
     this.#makeRoom(device, source.dispatches.length)
     const made = await DeviceProgram.create(device, source.dispatches, source.slabs, source.bindings, source.copies)
+    for (const upload of source.uploads) made.upload(upload)
     this.#programs.set(number, made)
     return made
   }

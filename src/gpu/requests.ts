@@ -70,6 +70,8 @@ export interface CreateRequest {
   readonly slabs: readonly number[]
   readonly bindings: Bindings
   readonly copies: readonly SlabCopy[]
+  /** What they hold from the beginning. */
+  readonly uploads: readonly Upload[]
   /** Set for a program that computes in the memory of tensors and has none of its own. */
   readonly onHeap: HeapMemory | null
 }

@@ -43,6 +43,7 @@ export class HeapProgram {
   #heap: Heap | null = null
   #layout: Layout | null = null
   #several: DispatchForm | null = null
+  #tables: ReadonlyMap<Buffer, DeviceMemory> = new Map()
   readonly #made = new Map<DispatchForm, Made>()
 
   constructor(plan: DevicePlan) {
@@ -70,7 +71,7 @@ export class HeapProgram {
       heap.end(fate, null)
       return made
     }
-    const places = new Map<Buffer, Place>(made)
+    const places = new Map<Buffer, Place>([...made, ...this.#tables])
     checks.forEach((check, i) => places.set(check.found, present(found[i], 'what is found')))
     graph.inputs.forEach((buffer, i) => {
       const input = inputs[i]
@@ -104,6 +105,8 @@ export class HeapProgram {
     if (this.#heap !== null && !this.#heap.engine.isClosed)
       for (const { program } of this.#made.values()) this.#heap.engine.post({ kind: 'release', program }, () => undefined)
     dropped.unregister(this)
+    for (const memory of this.#tables.values()) memory.free()
+    this.#tables = new Map()
     this.#made.clear()
     this.#heap = null
   }
@@ -114,6 +117,14 @@ export class HeapProgram {
     this.#heap = heap
     this.#layout = layoutOf(this.plan.memory, heap.limits.bytes)
     this.#several = null
+    this.#tables = new Map(
+      this.plan.memory.tables.map(({ buffer, words }): [Buffer, DeviceMemory] => {
+        const fate = newFate()
+        const memory = new DeviceMemory(heap, buffer.dtype, buffer.numel, fate)
+        heap.post({ kind: 'write', heap: heap.memory, slab: memory.slab, start: memory.start, words: words.slice() }, fate)
+        return [buffer, memory]
+      }),
+    )
   }
 
   #bind(heap: Heap, places: Map<Buffer, Place>, take: (words: number) => Place): Binding {
@@ -143,7 +154,10 @@ export class HeapProgram {
     this.#made.set(form, made)
     dropped.register(this, { engine: heap.engine, program: made.program }, this)
     const { dispatches } = form
-    heap.post({ kind: 'create', program: made.program, dispatches, slabs: [], bindings: '', copies: [], onHeap: heap.memory }, made.creation)
+    heap.post(
+      { kind: 'create', program: made.program, dispatches, slabs: [], bindings: '', copies: [], uploads: [], onHeap: heap.memory },
+      made.creation,
+    )
     return made
   }
 

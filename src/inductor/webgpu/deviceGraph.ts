@@ -170,7 +170,8 @@ export class DeviceGraph {
     this.#layout = layout
     this.#numbers = form.numbers
     const { bindings, copies } = bound
-    yield { kind: 'create', program: this.#program, dispatches: form.dispatches, slabs, bindings, copies, onHeap: null }
+    const uploads = this.#plan.memory.tables.map(({ buffer, words }) => ({ ...this.#place(buffer), words }))
+    yield { kind: 'create', program: this.#program, dispatches: form.dispatches, slabs, bindings, copies, uploads, onHeap: null }
     this.#engine = engine
     dropped.register(this, { engine, program: this.#program }, this)
   }
@@ -178,7 +179,9 @@ export class DeviceGraph {
   /** Where its memory lies, and its dispatches for that. */
   #bound(limits: MemoryLimits): Binding & { readonly slabs: readonly number[]; readonly layout: Layout } {
     const plan = this.#plan
-    const layout = layoutOf(plan.memory, limits.bytes)
+    const { others, tables } = plan.memory
+    const withTables = [...others, ...tables.map(({ buffer, words }) => ({ buffer, words: words.length }))]
+    const layout = layoutOf({ ...plan.memory, others: withTables }, limits.bytes)
     // What is copied for a dispatch that cannot bind all slabs has a slab of its own.
     let copied = 0
     const binding = bind({

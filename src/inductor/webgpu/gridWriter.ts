@@ -1,6 +1,7 @@
 // Grids of operators, while they are written: the parameters that they take, and the loops over elements.
 import { call, cast, constant, dtypeInfo, load, loopVar, store } from '../../kernels/index.ts'
 import type { BufferParam, DType, Expr, Index, LoopVar, Stmt } from '../../kernels/index.ts'
+import { contiguousStrides } from '../../tensor/index.ts'
 import { Operands } from '../emit/operands.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Buffer, BufferView, ScalarInput } from '../ir.ts'
@@ -36,6 +37,11 @@ export class GridWriter {
     return isNumberOfCall(value) ? this.#operands.scalar(value, dtype) : constant(dtype, Number(value))
   }
 
+  /** A table. */
+  constants(buffer: Buffer): BufferParam {
+    return this.#operands.reading(buffer, 0)
+  }
+
   target(buffer: Buffer): BufferParam {
     return this.#operands.writing(buffer)
   }
@@ -59,7 +65,7 @@ export interface Call {
 
 export const isView = (value: unknown): value is BufferView => typeof value === 'object' && value !== null && 'buffer' in value
 const isNumberOfCall = (value: unknown): value is ScalarInput => typeof value === 'object' && value !== null && 'placeholder' in value
-const numbersIn = (value: unknown): readonly number[] => (Array.isArray(value) ? value.map(Number) : [Number(value)])
+export const numbersIn = (value: unknown): readonly number[] => (Array.isArray(value) ? value.map(Number) : [Number(value)])
 export const pair = (value: unknown): readonly [number, number] => {
   const [first = 0, second = first] = numbersIn(value)
   return [first, second]
@@ -68,6 +74,37 @@ export const wrapped = (dim: unknown, rank: number): number => (Number(dim) < 0 
 
 /** The view of a tensor without dimensions as a line of one element. */
 export const lineOf = (view: BufferView): BufferView => (view.shape.length === 0 ? { ...view, shape: [1], strides: [1] } : view)
+
+/** Memory between the grids of an operator. */
+export const temporary = (name: string, shape: readonly number[], dtype: DType): Buffer => ({
+  ...{ name, shape, dtype, input: -1, producer: null },
+  numel: shape.reduce((n, size) => n * size, 1),
+})
+
+const tables = new WeakMap<Buffer, Uint32Array<ArrayBuffer>>()
+
+/** A table that an operator's grids read: the GPU gets it once. */
+export function constantBuffer(name: string, values: Int32Array<ArrayBuffer> | Float32Array<ArrayBuffer>, dtype: 'int32' | 'float32'): Buffer {
+  const buffer = temporary(name, [values.length], dtype)
+  tables.set(buffer, new Uint32Array(values.buffer))
+  return buffer
+}
+
+/** The words of a table; null for other buffers. */
+export const wordsOfTable = (buffer: Buffer): Uint32Array<ArrayBuffer> | null => tables.get(buffer) ?? null
+
+/** The positions of an element that is the `at`th of its tensor. */
+export function digitsOf(at: Expr, shape: readonly number[]): readonly Expr[] {
+  const strides = contiguousStrides(shape)
+  return shape.map((size, i) => call('remainder', call('floorDiv', at, int(strides[i] ?? 1)), int(size)))
+}
+
+/** A view in a larger shape, along which its elements are repeated. */
+export function broadcastTo(view: BufferView, shape: readonly number[]): BufferView {
+  const missing = shape.length - view.shape.length
+  const strides = shape.map((size, i) => (i < missing || (view.shape[i - missing] === 1 && size !== 1) ? 0 : (view.strides[i - missing] ?? 0)))
+  return { ...view, shape, strides }
+}
 
 /** A tensor copied into a window of a result. */
 export function copied(name: string, from: BufferView, out: Buffer, strides: readonly number[], base: number): GroupGrid {

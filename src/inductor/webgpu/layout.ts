@@ -20,6 +20,8 @@ export interface Place {
 export interface OwnMemory {
   readonly shared: readonly { readonly buffer: Buffer; readonly first: number; readonly last: number }[]
   readonly others: readonly { readonly buffer: Buffer; readonly words: number }[]
+  /** Tables, with what they hold: they outlast a call. */
+  readonly tables: readonly { readonly buffer: Buffer; readonly words: Uint32Array<ArrayBuffer> }[]
 }
 
 /** The places of a graph's own buffers, in slabs of so many words. */

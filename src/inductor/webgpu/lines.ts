@@ -103,7 +103,7 @@ export function cumsum({ name, args: [self, dim], outs: [out] }: Call): Grids {
 }
 
 /** Whether a value comes before another in a sorted line, whatever their places: NaN is the greatest. */
-function isBefore(a: Expr, b: Expr, largest: boolean): Expr {
+export function isBefore(a: Expr, b: Expr, largest: boolean): Expr {
   const isNaN = (value: Expr): Expr => call('ne', value, value)
   if (largest) return call('or', call('gt', a, b), both(isNaN(a), call('eq', b, b)))
   return call('or', call('lt', a, b), both(isNaN(b), call('eq', a, a)))
@@ -129,7 +129,7 @@ interface Ordering {
 }
 
 /** Elements of bools are compared as integers. */
-const comparable = (value: Expr): Expr => (value.dtype === 'bool' ? cast(value, 'int32') : value)
+export const comparable = (value: Expr): Expr => (value.dtype === 'bool' ? cast(value, 'int32') : value)
 
 function wholeLines({ name, from, along, largest, values, indices }: Ordering): GroupGrid {
   const writer = new GridWriter()

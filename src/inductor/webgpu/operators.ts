@@ -4,10 +4,28 @@ import type { DType, Expr, LoopVar } from '../../kernels/index.ts'
 import { contiguousStrides } from '../../tensor/index.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode } from '../ir.ts'
-import { GridWriter, addsUp, both, copied, indexOf, int, isInside, isView, lineOf, loopsOver, pair, place, wrapped, filled } from './gridWriter.ts'
+import {
+  GridWriter,
+  addsUp,
+  both,
+  copied,
+  digitsOf,
+  indexOf,
+  int,
+  isInside,
+  isView,
+  lineOf,
+  loopsOver,
+  pair,
+  place,
+  wrapped,
+  filled,
+} from './gridWriter.ts'
 import type { Call, Grids } from './gridWriter.ts'
 import { cumsum, diagonalWritten, scatterAdd, scatterValues, selectWritten, sliceWritten, topk, windowWritten } from './lines.ts'
 import { avgPool, avgPoolBackward } from './pools.ts'
+import { resampled } from './resampling.ts'
+import { gcd, nonzeroStatic, permutation, places } from './searches.ts'
 import { randomIntegers, randomNormal, randomUniform } from './random.ts'
 
 function cat({ name, args: [tensors, dim], outs: [out] }: Call): Grids {
@@ -178,8 +196,7 @@ export function checkGrid(
   const [part, k] = [loopVar('part', found.numel / 2), loopVar('k', CHECKED)]
   const at = call('add', call('mul', iota(part), int(CHECKED)), iota(k))
   const numel = indices.shape.reduce((n, size) => n * size, 1)
-  const strides = contiguousStrides(indices.shape)
-  const digits = indices.shape.map((size, i) => call('remainder', call('floorDiv', at, int(strides[i] ?? 1)), int(size)))
+  const digits = digitsOf(at, indices.shape)
   const isOne = call('lt', at, int(numel))
   const index = writer.load(indices, digits, isOne)
   const [position, value] = [local('position', 'int32'), local('value', indices.buffer.dtype)]
@@ -247,6 +264,12 @@ const operators: Readonly<Record<string, Operator>> = {
   'torch.topk': { grids: topk },
   'torch.nn.functional.avg_pool2d': { grids: avgPool },
   'torch.ops.tensorfx.avg_pool2d_backward': { grids: avgPoolBackward },
+  'torch.gcd': { grids: gcd },
+  'torch.nonzero_static': { grids: nonzeroStatic },
+  'torch.ops.tensorfx.places': { grids: places },
+  'torch.ops.tensorfx.resample': { grids: resampled(false) },
+  'torch.ops.tensorfx.resample_backward': { grids: resampled(true) },
+  'torch.ops.tensorfx.philox_permutation': { grids: permutation, takesNumbers: true },
   'torch.ops.tensorfx.philox_uniform': { grids: randomUniform, takesNumbers: true },
   'torch.ops.tensorfx.philox_normal': { grids: randomNormal, takesNumbers: true },
   'torch.ops.tensorfx.philox_integer': { grids: randomIntegers, takesNumbers: true },

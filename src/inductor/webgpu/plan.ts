@@ -25,7 +25,7 @@ import { placeBuffers } from '../placement.ts'
 import type { Placement } from '../placement.ts'
 import { schedule } from '../scheduler.ts'
 import { product } from '../spaces.ts'
-import { copied } from './gridWriter.ts'
+import { copied, wordsOfTable } from './gridWriter.ts'
 import type { CallNumber, DispatchForm, MemoryWord, OwnMemory } from './layout.ts'
 import { checkGrid, checksFor, operatorGrids } from './operators.ts'
 import type { Checked } from './operators.ts'
@@ -139,6 +139,9 @@ class Planner {
   readonly #steps: PlannedStep[] = []
   #shared: OwnMemory['shared'] = []
   readonly #others: OwnMemory['others'][number][] = []
+  readonly #tables: OwnMemory['tables'][number][] = []
+  /** Buffers that have memory. */
+  readonly #known = new Set<Buffer>()
   /** What was emitted, to be emitted for several slabs. */
   readonly #emitted: { readonly group: GroupGrid; readonly scratch: ReadonlyMap<Memory, Buffer> }[] = []
   readonly #extents: ReadonlyMap<Buffer, number>
@@ -177,7 +180,7 @@ class Planner {
         inPlace: this.#placement.inPlace,
         outputsInPlace: this.#placement.outputsInPlace,
       },
-      ...{ memory: { shared: this.#shared, others: this.#others }, extents: this.#extents, writers: this.#writers },
+      ...{ memory: { shared: this.#shared, others: this.#others, tables: this.#tables }, extents: this.#extents, writers: this.#writers },
       several: (slabs) => this.#several(slabs),
     }
   }
@@ -216,15 +219,24 @@ class Planner {
     const there = new Set(this.#onHeap ? outside : [])
     this.#shared = lifetimesOf(this.#graph, this.#groups, this.#placement).filter(({ buffer }) => !there.has(buffer))
     const others = [...outside, ...this.#graph.nodes.flatMap((node) => (node.kind === 'extern' ? outputsOf(node) : []))]
-    const known = new Set<Buffer | null>([...this.#shared.map(({ buffer }) => buffer), ...there])
+    for (const buffer of [...this.#shared.map(({ buffer: one }) => one), ...there]) if (buffer !== null) this.#known.add(buffer)
     for (const buffer of others) {
-      if (buffer === null || known.has(buffer)) continue
-      known.add(buffer)
+      if (buffer === null || this.#known.has(buffer)) continue
       this.#reserve(buffer, wordsPer(buffer.dtype) * (this.#extents.get(buffer) ?? buffer.numel))
     }
   }
 
+  /** Tables, and memory between the grids of an operator, are known by the grids alone. */
+  #hold(buffer: Buffer): void {
+    if (this.#known.has(buffer) || this.#placement.inPlace.has(buffer)) return
+    const words = wordsOfTable(buffer)
+    this.#known.add(buffer)
+    if (words === null) this.#reserve(buffer, wordsPer(buffer.dtype) * buffer.numel)
+    else this.#tables.push({ buffer, words })
+  }
+
   #reserve(buffer: Buffer, words: number): void {
+    this.#known.add(buffer)
     this.#others.push({ buffer, words })
   }
 
@@ -263,7 +275,8 @@ class Planner {
     const all = checked === null || parts === 0 ? grids : [checkGrid(`${name}_check`, checked.indices, checked, found), ...grids]
     if (all.some(({ grid }) => whyNot(grid) !== null)) return false
     // Where tensors stay on the GPU, what is found does too.
-    if (parts > 0 && !this.#onHeap) this.#reserve(found, 2 * found.numel)
+    if (parts > 0 && this.#onHeap) this.#known.add(found)
+    else if (parts > 0) this.#reserve(found, 2 * found.numel)
     for (const grid of all) this.#dispatch(grid, nodes)
     if (checked !== null && parts > 0) this.#checks.push({ step: this.#steps.length - 1, node, checked, found })
     return true
@@ -289,6 +302,7 @@ class Planner {
       }),
     )
     for (const buffer of scratch.values()) this.#reserve(buffer, wordsPer(buffer.dtype) * buffer.numel)
+    for (const operand of group.operands) if (operand.kind === 'buffer') this.#hold(operand.buffer)
     const dispatch = this.#dispatches.length
     this.#emitted.push({ group, scratch })
     const { shader, ...form } = this.#form(dispatch, 1, threads)

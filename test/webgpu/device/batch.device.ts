@@ -65,7 +65,7 @@ describe('of calls that were submitted together', () => {
       kind: 'create',
       program,
       dispatches: [dispatch],
-      ...{ slabs: [], bindings: '', copies: [] },
+      ...{ slabs: [], bindings: '', copies: [], uploads: [] },
       onHeap: heap,
     })
     await host.answer(create(1, filling('good', true)))

@@ -1,10 +1,11 @@
 // Operators that have an eager kernel only, on the GPU: bit for bit what that kernel gives, for drawn shapes, layouts and dtypes, and its error for an index that is out of range.
 import { beforeAll, describe, expect, test } from 'vitest'
-import { nn, torch } from 'tensorfx'
+import { compile, nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
 import { compileGraph, init } from 'tensorfx/webgpu'
 import { randomFrom } from '../../../scripts/fuzz/random.mjs'
+import { differs } from './harness.ts'
 import { third } from '../../helpers/rotation.ts'
 
 const { F } = nn
@@ -230,6 +231,43 @@ const CASES: Readonly<Record<string, Case>> = {
     const grad = torch.randn([...F.avgPool2d(input, ...how).shape])
     return { fn: (g, a) => torch.ops.tensorfx.avgPool2dBackward(g, a, ...how), inputs: [grad, input] }
   },
+  places: (d) => {
+    const batch = d.below(2) === 0 ? [] : [1 + d.below(3)]
+    const dtype = d.of(['float32', 'int32', 'int64', 'uint8'] as const)
+    const sequence = torch.sort(d.tensor([...batch, d.of(SIZES)], dtype))[0]
+    const values = d.tensor([...batch, 1 + d.below(9)], dtype)
+    const [right, int32] = [d.below(2) === 0, d.below(2) === 0]
+    return { fn: (s, v) => torch.ops.tensorfx.places(s, v, int32, right), inputs: [sequence, torch.cat([values, sequence], -1)] }
+  },
+  nonzeroStatic: (d) => {
+    const shape = d.of([d.shape(1), d.shape(2), d.shape(3), [37, 23]])
+    const given = d.tensor(shape, d.of(DTYPES))
+    const zeros = torch.rand(shape).gt(0.4)
+    const size = 1 + d.below(2 * given.numel)
+    return { fn: (a, z) => torch.nonzeroStatic(a.mul(z), { size, fillValue: -3 }), inputs: [given, zeros] }
+  },
+  gcd: (d) => {
+    const dtype = d.of(['int32', 'int64', 'uint8'] as const)
+    const shape = d.shape(2)
+    const large = (of: readonly number[]): Tensor => {
+      const tensor = d.tensor(of, dtype)
+      return dtype === 'int64' ? tensor.mul(tensor).mul(1234567890123) : tensor
+    }
+    return { fn: (a, b) => [torch.gcd(a, b), torch.lcm(a, a)], inputs: [large(shape), large([1, shape[1] ?? 1])] }
+  },
+  permutation: (d) => {
+    const n = d.of([1, 2, 3, 17, 500])
+    const keys = Array.from({ length: 4 }, () => d.below(2 ** 31 - 1))
+    const [a = 0, b = 0, c = 0, e = 0] = keys
+    return { fn: (x) => torch.ops.tensorfx.philoxPermutation(n, a, b, c, e).add(x), inputs: [torch.zeros([1], { dtype: 'int32' })] }
+  },
+  resampleNearest: (d) => {
+    const shape = [2, 1 + d.below(3), 2 + d.below(5), 2 + d.below(5)]
+    const dtype = d.of(DTYPES)
+    const size = [1 + d.below(9), 1 + d.below(9)]
+    const mode = d.of(['nearest', 'nearest-exact'] as const)
+    return { fn: (a) => torch.ops.tensorfx.resample(a, [2, 3], size, mode, [NaN, NaN], false, false), inputs: [d.tensor(shape, dtype)] }
+  },
   empties: (d) => {
     const [n, m] = [d.below(3), 1 + d.below(3)]
     const shape = d.of([[0], [n, 0, m], [m, 0]])
@@ -256,6 +294,48 @@ describe.each(Object.entries(CASES))('%s on the GPU', (_, draw) => {
     const { fn, inputs } = draw(new Drawn(33_000 + seed))
     await expectSame(fn, inputs)
   })
+})
+
+/** interpolate and its gradient, whose sums the eager kernel takes four lines at a time. */
+describe('interpolate on the GPU', () => {
+  test.each(third([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))(
+    'is what the eager kernel gives, within 4 units in the last place, drawn case %i',
+    async (seed) => {
+      const d = new Drawn(33_500 + seed)
+      const { mode, rank } = d.of([
+        { mode: 'bilinear', rank: 2 },
+        { mode: 'bicubic', rank: 2 },
+        { mode: 'linear', rank: 1 },
+        { mode: 'trilinear', rank: 3 },
+        { mode: 'area', rank: 2 },
+        { mode: 'nearest', rank: 2 },
+      ] as const)
+      const shape = [2, 1 + d.below(3), ...Array.from({ length: rank }, () => 2 + d.below(6))]
+      const size = Array.from({ length: rank }, () => 1 + d.below(11))
+      const isLinear = mode !== 'area' && mode !== 'nearest'
+      const antialias = (mode === 'bilinear' || mode === 'bicubic') && d.below(2) === 0
+      const options = { size, mode, antialias, ...(isLinear && { alignCorners: d.below(2) === 0 }) }
+      const run = (x: Tensor, weight: Tensor): Tensor[] => {
+        const y = F.interpolate(x, options)
+        const [grad] = torch.autograd.grad([y.mul(weight.narrow(0, 0, y.numel).reshape(y.shape)).sum()], [x])
+        return [y.detach(), grad ?? y]
+      }
+      const [x, weight] = [torch.randn(shape), torch.randn([20_000])]
+      const want = run(x.clone().requiresGrad_(), weight)
+      const there = [x.to('webgpu').requiresGrad_(), weight.to('webgpu')] as const
+      for (const fn of [run, compile(run)]) {
+        const got = fn(...there)
+        for (const [i, wanted] of want.entries())
+          expect(differs((await got[i]?.toTypedArrayAsync()) as Float32Array, wanted.toTypedArray() as Float32Array)).toBe(false)
+      }
+      const gm = torch.noGrad(() => makeFx((a: Tensor) => [F.interpolate(a, options).mul(2)])(x))
+      const graph = await compileGraph(gm, [x])
+      expect(graph.onWasm).toEqual([])
+      const [twice] = (await graph.run(x)) as Tensor[]
+      expect(differs(twice?.toTypedArray() as Float32Array, want[0]?.mul(2).toTypedArray() as Float32Array)).toBe(false)
+      graph.release()
+    },
+  )
 })
 
 describe('an index out of range on the GPU', () => {

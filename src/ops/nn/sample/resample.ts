@@ -252,7 +252,7 @@ const LONG_TABLE = 2 ** 14
  * The passes in the order in which they have least to do: dimensions that shrink come first. Of those that grow the last comes first, whose elements are fetched one by
  * one. `size` are the lengths of the results, or with `isBackward` those of the lines, to which the gradients go back in the opposite order.
  */
-function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
+export function passesOf(self: Tensor, dims: readonly number[], size: readonly number[], how: How, isBackward = false): readonly Pass[] {
   const request = { shape: self.sizes, dims, size, how, isBackward }
   const known = plans.find((plan) => isPlanFor(plan, request))
   if (known !== undefined) return known.passes

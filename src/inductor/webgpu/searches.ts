@@ -1,0 +1,184 @@
+// Operators that look for something, as grids: places in sorted lines, positions of what is not 0, a permutation, divisors.
+import { assign, call, cast, constant, declare, dtypeInfo, forLoop, iota, load, local, loopVar, read, store } from '../../kernels/index.ts'
+import type { DType, Expr, LoopVar } from '../../kernels/index.ts'
+import { philoxBits } from '../../ops/index.ts'
+import { contiguousStrides } from '../../tensor/index.ts'
+import type { BufferView } from '../ir.ts'
+import { GridWriter, both, broadcastTo, digitsOf, int, isView, loopsOver, place, temporary } from './gridWriter.ts'
+import type { Call, Grids } from './gridWriter.ts'
+import { comparable, isBefore } from './lines.ts'
+
+const chosen = (condition: Expr, a: Expr, b: Expr): Expr => call('where', condition, a, b)
+
+/** The dtype in which elements of both are compared exactly; null if there is none. */
+function comparedIn(a: DType, b: DType): DType | null {
+  if (a === b) return a
+  const [x, y] = [dtypeInfo[a], dtypeInfo[b]]
+  if (x.floating !== y.floating) return null
+  return x.floating ? 'float32' : 'int64'
+}
+
+/** The places of values in sorted lines: a thread for each value halves the line. */
+export function places({ name, args: [sequence, values, , right], outs: [out] }: Call): Grids {
+  if (!isView(sequence) || !isView(values) || out === undefined || sequence.shape.includes(0)) return null
+  const dtype = comparedIn(sequence.dtype, values.dtype)
+  if (dtype === null) return null
+  const writer = new GridWriter()
+  const loops = loopsOver(values.shape)
+  const count = sequence.shape.at(-1) ?? 1
+  const line = sequence.shape.length === 1 ? [] : loops.slice(0, -1)
+  const value = comparable(cast(writer.load(values, loops), dtype))
+  const [low, high, middle, isOpen, isLess] = [
+    local('low', 'int32'),
+    local('high', 'int32'),
+    local('middle', 'int32'),
+    local('isOpen', 'bool'),
+    local('isLess', 'bool'),
+  ]
+  const element = comparable(cast(writer.load(sequence, [...line, read(middle)], read(isOpen)), dtype))
+  const before = isBefore(element, value, false)
+  const step = loopVar('step', Math.ceil(Math.log2(count + 1)))
+  return [
+    writer.grid(name, loops, [
+      declare(low, int(0)),
+      declare(high, int(count)),
+      forLoop(step, 'serial', [
+        declare(isOpen, call('lt', read(low), read(high))),
+        declare(middle, call('floorDiv', call('add', read(low), read(high)), int(2))),
+        declare(isLess, right === true ? call('or', before, call('not', isBefore(value, element, false))) : before),
+        assign(low, chosen(both(read(isOpen), read(isLess)), call('add', read(middle), int(1)), read(low))),
+        assign(high, chosen(both(read(isOpen), call('not', read(isLess))), read(middle), read(high))),
+      ]),
+      store(writer.target(out), place(loops, contiguousStrides(values.shape)), cast(read(low), out.dtype)),
+    ]),
+  ]
+}
+
+/** How many elements a thread counts. */
+const COUNTED = 256
+
+const isSet = (writer: GridWriter, view: BufferView, at: Expr, mask: Expr): Expr => {
+  const value = writer.load(view, digitsOf(at, view.shape), mask)
+  return both(mask, value.dtype === 'bool' ? value : call('ne', value, constant(value.dtype, 0)))
+}
+
+const one = (condition: Expr): Expr => chosen(condition, int(1), int(0))
+
+/** The positions of the first elements that are not 0. The elements of each part are counted first; then a thread for each row looks for the part that its element is in. */
+export function nonzeroStatic({ name, args: [self, , fill], outs: [out] }: Call): Grids {
+  if (!isView(self) || out === undefined || self.shape.length === 0 || self.shape.includes(0)) return null
+  const numel = self.shape.reduce((n, size) => n * size, 1)
+  const parts = Math.ceil(numel / COUNTED)
+  const counts = temporary(`${name}_counts`, [parts], 'int32')
+  const part = loopVar('part', parts)
+  const k = loopVar('k', COUNTED)
+  const counter = new GridWriter()
+  const counted = local('counted', 'int32')
+  const at = call('add', call('mul', iota(part), int(COUNTED)), iota(k))
+  const count = counter.grid(
+    `${name}_counts`,
+    [part],
+    [
+      declare(counted, int(0)),
+      forLoop(k, 'serial', [assign(counted, call('add', read(counted), one(isSet(counter, self, at, call('lt', at, int(numel))))))]),
+      store(counter.target(counts), place([part], [1]), read(counted)),
+    ],
+  )
+  const writer = new GridWriter()
+  const row = loopVar('row', out.shape[0] ?? 0)
+  const [p, j] = [loopVar('p', parts), loopVar('j', COUNTED)]
+  const [before, chosenPart, seen, flat, isHere, isOne] = [
+    local('before', 'int32'),
+    local('chosenPart', 'int32'),
+    local('seen', 'int32'),
+    local('flat', 'int32'),
+    local('isHere', 'bool'),
+    local('isOne', 'bool'),
+  ]
+  const here = writer.load({ buffer: counts, shape: [parts], strides: [1], offset: 0, dtype: 'int32' }, [p])
+  const position = call('add', call('mul', read(chosenPart), int(COUNTED)), iota(j))
+  const inPart = both(call('ge', read(chosenPart), int(0)), call('lt', position, int(numel)))
+  const target = writer.target(out)
+  const columns = digitsOf(call('max', read(flat), int(0)), self.shape)
+  const body = [
+    declare(before, int(0)),
+    declare(chosenPart, int(-1)),
+    declare(seen, int(0)),
+    declare(flat, int(-1)),
+    forLoop(p, 'serial', [
+      declare(isHere, both(call('lt', read(chosenPart), int(0)), call('gt', call('add', read(before), here), iota(row)))),
+      assign(chosenPart, chosen(read(isHere), iota(p), read(chosenPart))),
+      assign(seen, chosen(read(isHere), read(before), read(seen))),
+      assign(before, call('add', read(before), here)),
+    ]),
+    forLoop(j, 'serial', [
+      declare(isOne, isSet(writer, self, position, inPart)),
+      assign(flat, chosen(both(read(isOne), call('eq', read(seen), iota(row)), call('lt', read(flat), int(0))), position, read(flat))),
+      assign(seen, call('add', read(seen), one(read(isOne)))),
+    ]),
+    ...columns.map((column, d) =>
+      store(
+        target,
+        place([row], [self.shape.length], d),
+        chosen(call('ge', read(flat), int(0)), cast(column, 'int64'), constant('int64', Number(fill))),
+      ),
+    ),
+  ]
+  return [count, writer.grid(name, [row], body)]
+}
+
+/** The longest permutation that one thread makes. The program makes longer ones faster. */
+const PERMUTED = 2 ** 16
+
+/** The numbers below n in random order, by Fisher and Yates as the eager kernel does it: one thread, since each exchange depends on those before it. */
+export function permutation({ name, args: [n, ...draw], outs: [out] }: Call): Grids {
+  const rule = philoxBits.op.pointwise
+  if (out === undefined || rule === null || typeof n !== 'number' || n > PERMUTED) return null
+  const filler = new GridWriter()
+  const i = loopVar('i', n)
+  const filled = filler.grid(`${name}_numbers`, [i], [store(filler.target(out), place([i], [1]), iota(i))])
+  if (n < 2) return [filled]
+  const writer = new GridWriter()
+  const [thread, t] = [loopVar('thread', 1), loopVar('t', n - 1)]
+  const target = writer.target(out)
+  const [last, other, a, b] = [local('last', 'int32'), local('other', 'int32'), local('a', 'int32'), local('b', 'int32')]
+  const keys = draw.slice(0, 4).map((value) => writer.number(value, 'int32'))
+  // The upper word of the product: what the float64 product of the eager kernel is rounded down to, which is exact for that many numbers.
+  const word = rule.compute(read(last), int(n), 0, 0, ...keys)
+  const swap = forLoop(t, 'serial', [
+    declare(last, call('sub', int(n - 1), iota(t))),
+    declare(other, call('mulHiU', word, call('add', read(last), int(1)))),
+    declare(a, load(target, place([read(last)], [1]))),
+    declare(b, load(target, place([read(other)], [1]))),
+    store(target, place([read(last)], [1]), read(b)),
+    store(target, place([read(other)], [1]), read(a)),
+  ])
+  return [filled, writer.grid(name, [thread], [swap])]
+}
+
+/** Steps of Euclid's algorithm that are enough for any two numbers: those for neighbours in Fibonacci's sequence. */
+const EUCLID = { int32: 48, int64: 94 } as const
+
+export function gcd({ name, args: [self, other], outs: [out] }: Call): Grids {
+  if (!isView(self) || !isView(other) || out === undefined) return null
+  const dtype = out.dtype === 'int64' ? 'int64' : 'int32'
+  const writer = new GridWriter()
+  const loops = loopsOver(out.shape)
+  const given = (view: BufferView): Expr => call('abs', cast(writer.load(broadcastTo(view, out.shape), loops), dtype))
+  const [a, b, rest, isOver] = [local('a', dtype), local('b', dtype), local('rest', dtype), local('isOver', 'bool')]
+  const step: LoopVar = loopVar('step', EUCLID[dtype])
+  const zero = constant(dtype, 0)
+  return [
+    writer.grid(name, loops, [
+      declare(a, given(self)),
+      declare(b, given(other)),
+      forLoop(step, 'serial', [
+        declare(isOver, call('eq', read(b), zero)),
+        declare(rest, call('remainder', read(a), chosen(read(isOver), constant(dtype, 1), read(b)))),
+        assign(a, chosen(read(isOver), read(a), read(b))),
+        assign(b, chosen(read(isOver), zero, read(rest))),
+      ]),
+      store(writer.target(out), place(loops, contiguousStrides(out.shape)), cast(call('abs', read(a)), out.dtype)),
+    ]),
+  ]
+}
