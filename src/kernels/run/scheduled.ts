@@ -39,6 +39,13 @@ export interface PackedKernel {
 export const compileScheduled = <Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): CompiledKernel =>
   compileKernel(kernelOf(schedule, problem), () => inWideTiles(schedule, problem))
 
+/** A kernel whose tiles depend on the engine, in those of this process and in those of machine code. */
+export const compileInTiles = (build: (engine: TileEngine) => Kernel): CompiledKernel =>
+  compileKernel(build(currentEngine()), () => {
+    const engine = machineEngine()
+    return engine === null ? null : build(engine)
+  })
+
 /** The same, compiled when it is needed. */
 export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): SpareKernel {
   const kernel = kernelOf(schedule, problem)

@@ -3,7 +3,22 @@
 // each piece corrects the sums of those before it by how much the greatest score has grown.
 import { accumulate, assign, at, call, constant, declare, forLoop, load, local, loopVar, read, store } from '../ir/loopIr.ts'
 import type { Expr, Kernel, Local, LoopVar, Param, Stmt } from '../ir/loopIr.ts'
-import { PANEL, buffer, inLanes, inRows, lowest, one, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
+import type { TileEngine } from '../engine/engine.ts'
+import {
+  PANEL,
+  attentionRows,
+  buffer,
+  inLanes,
+  inRows,
+  lowest,
+  one,
+  productOf,
+  rowTiles,
+  scoresOf,
+  sharedOrder,
+  sharedParams,
+  zero,
+} from './attentionPanels.ts'
 import { QUAD } from './notation.ts'
 import type { AttentionMask } from './attentionPanels.ts'
 
@@ -34,17 +49,19 @@ export type AttentionKeys = 'all' | 'piece'
  * A block of query rows. Params: out; with all keys at once the logarithms of the rows' sums of exponentials; query, panels of keys, panels of values, scores (16 rows of `room`), factors
  * (16); with pieces of keys the greatest scores and the sums so far (16 each); the mask if one is added; the rows, the keys that the block attends to, all keys of the head, depth, width,
  * room, the elements from one query to the next, the same of the mask if there is one, the first row less the first key if the mask is causal, and the scale.
+ * `engine`: whose tiles it has.
  */
-export function attend(mask: AttentionMask, given: AttentionKeys): Kernel {
+export function attend(mask: AttentionMask, given: AttentionKeys, engine: TileEngine = 'wasm'): Kernel {
   const p = blockParams()
   const isWhole = given === 'all'
+  const most = attentionRows(engine)
   const params: Param[] = [p.out, ...(isWhole ? [p.logs] : []), p.query, p.keyPanels, p.valuePanels, p.scores, p.factors]
   if (!isWhole) params.push(p.greatest, p.sums)
   params.push(...sharedOrder(p, mask))
   return {
     name: `attend_${mask}${isWhole ? '' : '_piece'}`,
     params,
-    body: [scoresOf(p, mask), softmaxOf(p, mask, isWhole), ...(isWhole ? resultsOf(p, mask) : []), weighted(p, isWhole)],
+    body: [scoresOf(p, mask, most), softmaxOf(p, mask, isWhole), ...(isWhole ? resultsOf(p, mask) : []), weighted(p, isWhole, most)],
   }
 }
 
@@ -125,9 +142,9 @@ function correctionsOf({ factors, greatest, sums }: BlockParams, row: LoopVar, t
   ]
 }
 
-function weighted({ out, valuePanels, scores, factors, rows, keys, all, width, room }: BlockParams, isWhole: boolean): Stmt {
+function weighted({ out, valuePanels, scores, factors, rows, keys, all, width, room }: BlockParams, isWhole: boolean, most: number): Stmt {
   const column0 = loopVar('column0', width, PANEL)
-  const tiles = rowTiles(rows, (tile) =>
+  const tiles = rowTiles(rows, most, (tile) =>
     productOf(
       tile,
       { matrix: scores, stride: room, count: keys },

@@ -19,7 +19,8 @@ import {
 } from '../ir/loopIr.ts'
 import type { BufferParam, Index, Kernel, LoopVar, Param, Size, Stmt } from '../ir/loopIr.ts'
 import { roundedUp } from '../ir/sizes.ts'
-import { PANEL, buffer, inLanes, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
+import type { TileEngine } from '../engine/engine.ts'
+import { PANEL, attentionRows, buffer, inLanes, inRows, productOf, rowTiles, scoresOf, sharedOrder, sharedParams, zero } from './attentionPanels.ts'
 import type { AttentionMask, Rows } from './attentionPanels.ts'
 
 function blockParams() {
@@ -47,9 +48,10 @@ type BlockParams = ReturnType<typeof blockParams>
  * Adds what a block of query rows and a piece of the keys give to the gradients, which are contiguous and begin as 0. Params: the gradients of query, key and value; the gradient of the
  * result, the result, the logarithms of its rows' sums; the query; keys packed by `packKeys` and by `packValues`, values packed by `packKeys`; weights and their gradients (16 rows of
  * `room` each), 16 further elements; the mask if one is added; the rows, the keys of the piece that the block attends to, all keys of the head, depth and width (multiples of 8), room, the
- * elements from one query to the next, the same of the mask if there is one, the first row less the first key if the mask is causal, and the scale.
+ * elements from one query to the next, the same of the mask if there is one, the first row less the first key if the mask is causal, and the scale. `engine`: whose tiles it has.
  */
-export function attendBackward(mask: AttentionMask): Kernel {
+export function attendBackward(mask: AttentionMask, engine: TileEngine = 'wasm'): Kernel {
+  const most = attentionRows(engine)
   const p = blockParams()
   const params: Param[] = [p.gradQuery, p.gradKey, p.gradValue, p.grad, p.out, p.logs, p.query, p.keyPanels, p.keyColumns, p.valuePanels]
   params.push(p.scores, p.slopes, p.means)
@@ -58,11 +60,11 @@ export function attendBackward(mask: AttentionMask): Kernel {
   const inPanels: Right = { matrix: keyColumns, place: (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]) }
   const inRowsOf = (matrix: BufferParam, stride: Size): Right => ({ matrix, place: (column0, k, j) => at([k, stride], [column0, 1], [j, 1]) })
   const products = [
-    addProduct(gradQuery, rows, depth, { matrix: slopes, stride: room, count: keys }, inPanels),
-    addProduct(gradValue, keys, width, turned(scores), inRowsOf(grad, width)),
-    addProduct(gradKey, keys, depth, turned(slopes), inRowsOf(query, queryStride)),
+    addProduct(most, gradQuery, rows, depth, { matrix: slopes, stride: room, count: keys }, inPanels),
+    addProduct(most, gradValue, keys, width, turned(scores), inRowsOf(grad, width)),
+    addProduct(most, gradKey, keys, depth, turned(slopes), inRowsOf(query, queryStride)),
   ]
-  return { name: `attend_backward_${mask}`, params, body: [scoresOf(p, mask), weightsOf(p, mask), slopesOf(p), ...products] }
+  return { name: `attend_backward_${mask}`, params, body: [scoresOf(p, mask, most), weightsOf(p, mask), slopesOf(p, most), ...products] }
 
   function turned(matrix: BufferParam): Rows {
     return { matrix, stride: 1, step: room, count: rows }
@@ -93,9 +95,9 @@ function weightsOf({ scores, added, logs, grad, out, means, rows, keys, width, r
 }
 
 /** The gradients of the scores before they were scaled. */
-function slopesOf({ slopes, scores, means, grad, valuePanels, rows, keys, width, room, scale }: BlockParams): Stmt {
+function slopesOf({ slopes, scores, means, grad, valuePanels, rows, keys, width, room, scale }: BlockParams, most: number): Stmt {
   const panel0 = loopVar('panel0', roundedUp(keys, PANEL), PANEL)
-  const tiles = rowTiles(rows, (tile) =>
+  const tiles = rowTiles(rows, most, (tile) =>
     productOf(
       tile,
       { matrix: grad, stride: width, count: width },
@@ -116,10 +118,10 @@ interface Right {
   readonly place: (column0: LoopVar, k: LoopVar, j: LoopVar) => Index
 }
 
-/** Adds the product of `rows` and a matrix of `columns` columns to `target`, which has `count` rows. */
-function addProduct(target: BufferParam, count: Size, columns: Size, rows: Rows, { matrix, place }: Right): Stmt {
+/** Adds the product of `rows` and a matrix of `columns` columns to `target`, which has `count` rows, in tiles of `most` rows. */
+function addProduct(most: number, target: BufferParam, count: Size, columns: Size, rows: Rows, { matrix, place }: Right): Stmt {
   const column0 = loopVar('column0', columns, PANEL)
-  const tiles = rowTiles(count, (tile) =>
+  const tiles = rowTiles(count, most, (tile) =>
     productOf(
       tile,
       rows,

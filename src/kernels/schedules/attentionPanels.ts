@@ -20,8 +20,11 @@ import {
   store,
 } from '../ir/loopIr.ts'
 import type { BufferParam, Expr, Index, Kernel, LoopVar, Memory, Param, ScalarParam, Size, Stmt } from '../ir/loopIr.ts'
+import type { TileEngine } from '../engine/engine.ts'
 import { roundedDown, roundedUp, sizeDifference, sizeProduct, sizeSum } from '../ir/sizes.ts'
+import { machineTiles } from './machineTiles.ts'
 import { from } from './notation.ts'
+import { wholeParts } from './panels.ts'
 import type { Terms } from './notation.ts'
 import { transpose } from './transpose.ts'
 import type { Nest } from './transpose.ts'
@@ -30,8 +33,11 @@ import type { Nest } from './transpose.ts'
 export const PANEL = 8
 /** Query rows of a block. */
 export const BLOCK = 16
-/** Rows of a tile in registers. */
+/** Rows of a tile in registers; machine code has more. */
 const ROWS = 4
+
+/** Query rows of a tile, for an engine. */
+export const attentionRows = (engine: TileEngine): number => machineTiles(engine).attention?.rows ?? ROWS
 
 /** What scores are masked by: nothing, the place of the row (row r attends to keys 0 to r), or a matrix that is added. */
 export type AttentionMask = 'none' | 'causal' | 'added'
@@ -118,14 +124,15 @@ export interface RowTile {
   readonly height: number
 }
 
-/** Tiles of four rows, and the rows that are left one by one. */
-export function rowTiles(rows: Size, body: (tile: RowTile) => readonly Stmt[]): readonly Stmt[] {
-  const whole = roundedDown(rows, ROWS)
-  const [many, single] = [loopVar('row0', whole, ROWS), loopVar('row1', sizeDifference(rows, whole))]
-  return [
-    forLoop(many, 'serial', body({ start: 0, row0: many, height: ROWS })),
-    forLoop(single, 'serial', body({ start: whole, row0: single, height: 1 })),
-  ]
+/** Tiles of `most` rows, of those that are left tiles of four, and then one by one. */
+export function rowTiles(rows: Size, most: number, body: (tile: RowTile) => readonly Stmt[]): readonly Stmt[] {
+  const parts = wholeParts(rows, [most, ROWS])
+  const whole = parts.reduce((sum: Size, { extent }) => sizeSum(sum, extent), 0)
+  const tile = (start: Size, extent: Size, height: number): Stmt => {
+    const row0 = loopVar(height === 1 ? 'row1' : 'row0', extent, height)
+    return forLoop(row0, 'serial', body({ start, row0, height }))
+  }
+  return [...parts.map(({ first, extent, width }) => tile(first, extent, width)), tile(whole, sizeDifference(rows, whole), 1)]
 }
 
 /** The places of a tile in a matrix whose rows are `stride` apart; `i` walks over its rows. */
@@ -177,10 +184,14 @@ export interface ScoreParams {
   readonly scale: ScalarParam
 }
 
-/** Writes the scores: products, scaled, and -Infinity where a causal mask hides the key. */
-export function scoresOf({ query, queryStride, keyPanels, scores, room, rows, keys, depth, first, scale }: ScoreParams, mask: AttentionMask): Stmt {
+/** Writes the scores, in tiles of `most` rows: products, scaled, and -Infinity where a causal mask hides the key. */
+export function scoresOf(
+  { query, queryStride, keyPanels, scores, room, rows, keys, depth, first, scale }: ScoreParams,
+  mask: AttentionMask,
+  most: number,
+): Stmt {
   const panel0 = loopVar('panel0', roundedUp(keys, PANEL), PANEL)
-  const tiles = rowTiles(rows, (tile) => {
+  const tiles = rowTiles(rows, most, (tile) => {
     // How far the keys of the panel are beyond the last one that the first row of the tile sees.
     const [beyond, key] = [localArray('beyond', 'int32', [PANEL]), loopVar('j', PANEL)]
     const last = call('add', iota(tile.row0), sizeOf(sizeSum(first, tile.start)))

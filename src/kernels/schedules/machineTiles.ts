@@ -9,6 +9,8 @@ interface MachineTiles {
   readonly convolution: { readonly quad: number; readonly rows: number; readonly rowsOfQuad: number; readonly packsWeights: false }
   /** Of the gradient of a convolution's weight: features by channels, and the channels that are transformed in lanes. */
   readonly weight: { readonly rows: number; readonly columns: number; readonly lanes: number }
+  /** Query rows of a product of attention. */
+  readonly attention: { readonly rows: number }
 }
 
 const tiles: Readonly<Partial<Record<TileEngine, MachineTiles>>> = {
@@ -16,16 +18,19 @@ const tiles: Readonly<Partial<Record<TileEngine, MachineTiles>>> = {
     product: { rows: 8, columns: 32 },
     convolution: { quad: 16, rows: 8, rowsOfQuad: 16, packsWeights: false },
     weight: { rows: 8, columns: 32, lanes: 16 },
+    attention: { rows: 8 },
   },
   native8: {
     product: { rows: 6, columns: 16 },
     convolution: { quad: 8, rows: 6, rowsOfQuad: 12, packsWeights: false },
     weight: { rows: 4, columns: 16, lanes: 8 },
+    attention: { rows: 8 },
   },
   native4: {
     product: { rows: 6, columns: 16 },
     convolution: { quad: 4, rows: 8, rowsOfQuad: 16, packsWeights: false },
     weight: { rows: 4, columns: 16, lanes: 4 },
+    attention: { rows: 8 },
   },
 }
 

@@ -1,5 +1,6 @@
 // Random blocks of attention with their results, for the kernels that compute them: rows and keys around tiles and panels, every mask, keys at once and in pieces, forward and backward. What
 // fills a panel beyond the last key is NaN, which must not reach a result.
+import type { TileEngine } from '../../../src/kernels/engine/engine.ts'
 import type { Kernel } from '../../../src/kernels/ir/loopIr.ts'
 import { attend, beginPieces, endPieces } from '../../../src/kernels/schedules/attention.ts'
 import { attendBackward } from '../../../src/kernels/schedules/attentionBackward.ts'
@@ -14,9 +15,18 @@ const MASKS = ['none', 'causal', 'added'] as const
 /** Rounded exponents of scores up to 8. */
 const TOLERANCE = 1e-5
 
-const problemOf = (what: unknown, kernel: Kernel, args: Args, expected: Problem['expected'], tolerance = TOLERANCE): Problem => ({
+const problemOf = (
+  what: unknown,
+  kernel: Kernel | ((engine: TileEngine) => Kernel),
+  args: Args,
+  expected: Problem['expected'],
+  tolerance = TOLERANCE,
+): Problem => ({
   ...{ what: JSON.stringify(what), args, expected, tolerance },
-  kernels: () => [{ tile: kernel.name, kernel }],
+  kernels: (engine) => {
+    const built = typeof kernel === 'function' ? kernel(engine) : kernel
+    return [{ tile: built.name, kernel: built }]
+  },
 })
 
 /** A matrix in memory: `at(row, column)`. */
@@ -117,7 +127,7 @@ export const attendProblem: DrawProblem = (random) => {
   const state = isWhole ? { logs: new Float32Array(rows) } : { greatest: Float32Array.from(before), sums: Float32Array.from(sums) }
   return problemOf(
     { ...block.what, isWhole },
-    attend(mask, isWhole ? 'all' : 'piece'),
+    (engine) => attend(mask, isWhole ? 'all' : 'piece', engine),
     {
       ...{ out, query: query.data, keyPanels: inKeyPanels(key, all, depth), valuePanels: inValuePanels(given, all, width) },
       ...{ scores: scratch(), factors: new Float32Array(BLOCK), ...state, ...block.shared },
@@ -204,7 +214,7 @@ export const attendBackwardProblem: DrawProblem = (random) => {
   }
   return problemOf(
     block.what,
-    attendBackward(mask),
+    (engine) => attendBackward(mask, engine),
     {
       ...begun,
       ...{ grad: gradient.data, out: result.data, logs: Float32Array.from(logs), query: query.data },

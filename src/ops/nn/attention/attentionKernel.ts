@@ -6,6 +6,7 @@ import {
   attend,
   attendBackward,
   beginPieces,
+  compileInTiles,
   compileKernel,
   endPieces,
   isStrict,
@@ -22,10 +23,10 @@ import { expand } from '../../view/windows.ts'
 
 const keysKernel = kernelCache(() => compileKernel(packKeys()))
 const valuesKernel = kernelCache(() => compileKernel(packValues()))
-const attendKernel = kernelCache((mask: AttentionMask, keys: AttentionKeys) => compileKernel(attend(mask, keys)))
+const attendKernel = kernelCache((mask: AttentionMask, keys: AttentionKeys) => compileInTiles((engine) => attend(mask, keys, engine)))
 const beginKernel = kernelCache(() => compileKernel(beginPieces()))
 const endKernel = kernelCache((mask: AttentionMask) => compileKernel(endPieces(mask)))
-const backwardKernel = kernelCache((mask: AttentionMask) => compileKernel(attendBackward(mask)))
+const backwardKernel = kernelCache((mask: AttentionMask) => compileInTiles((engine) => attendBackward(mask, engine)))
 
 /** Fewer rows do not pay for packing the keys. */
 const LEAST_ROWS = 16
