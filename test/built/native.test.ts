@@ -1,12 +1,14 @@
 // Machine code in processes of their own: a compiler ends with the program, libraries serve the next process, threads run them.
+import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
 import { removeFolder } from '../helpers/folder.ts'
 import { hasCompiler } from '../kernels/c/runC.ts'
-import { node } from './node.ts'
+import { node, root } from './node.ts'
 
 const work = mkdtempSync(join(tmpdir(), 'tensorfx-native-built-'))
 afterAll(() => removeFolder(work))
@@ -64,6 +66,18 @@ describe.skipIf(!hasCompiler)(`machine code${hasCompiler ? '' : ': skipped, ther
       console.log(stats().compiled > 0, stats().found > 0, sum())`
     expect(node(program)).toBe('64\ntrue false 64')
     expect(node(program)).toBe('64\nfalse true 64')
+  })
+
+  it('two processes that compile the same at once both compute, and leave whole libraries', async () => {
+    const folder = join(work, 'at once')
+    const program = `${started(`{ cache: '${folder}' }`)}
+      await ready()
+      console.log(stats().kernels.every(({ why }) => why === null), sum())`
+    const run = promisify(execFile)
+    const both = await Promise.all([1, 2].map(async () => run(process.execPath, ['--input-type=module', '-e', program], { cwd: root })))
+    expect(both.map(({ stdout }) => stdout)).toEqual(['64\ntrue 64\n', '64\ntrue 64\n'])
+    expect(readdirSync(folder).filter((name) => !/^[0-9a-f]{64}\.so(?:\.sum)?$/.test(name))).toEqual([])
+    expect(node(program.replace('console.log(stats', 'console.log(stats().compiled, stats'))).toBe('64\n0 true 64')
   })
 
   it('comes without a change of the program by --import, and computes from the first call on where the environment asks for C', () => {

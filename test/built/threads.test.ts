@@ -109,7 +109,7 @@ describe('where the program has said no number', () => {
     expect({ stdout, stderr }).toEqual({ stdout: `${cores} 3\n${cores}\n`, stderr: '' })
   })
 
-  test.each(['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE'])('a rank of several, which %s tells, has one thread', (variable) => {
+  test.each(['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'SLURM_STEP_NUM_TASKS'])('a rank of several, which %s tells, has one thread', (variable) => {
     expect(node(program, undefined, { [variable]: '2' }).stdout).toBe('1 3\n')
     expect(node(program, undefined, { [variable]: '1' }).stdout).toBe(`${cores} 3\n`)
   })

@@ -1,5 +1,5 @@
 // Kernels as machine code: the same bits, whatever becomes of the compiler, of the folder of libraries, or of the heap meanwhile.
-import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -189,6 +189,45 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
       expect.stringContaining('no compiled code can be kept in /dev/null/folder'),
     ])
     expect(own.compiler.version).toMatch(/\d/)
+  })
+
+  test('a folder that has become too large loses its oldest libraries, but not the newest', async () => {
+    const folder = join(work, 'large')
+    const workshop = new Workshop(findCompiler(), folder)
+    const { file } = await workshop.library(source)
+    // Sparse files, which take no room.
+    for (const [name, hours] of [
+      ['oldest', 3],
+      ['older', 2],
+      ['old', 1],
+    ] as const) {
+      const path = join(folder, `${name}.so`)
+      for (const one of [path, `${path}.sum`]) writeFileSync(one, '')
+      truncateSync(path, 200 * 2 ** 20)
+      const time = Date.now() / 1000 - 3600 * hours
+      utimesSync(path, time, time)
+    }
+    const next = await workshop.library(`${source}\n`)
+    expect(readdirSync(folder).filter((name) => name.startsWith('old'))).toEqual(['old.so', 'old.so.sum', 'older.so', 'older.so.sum'])
+    expect([file, next.file].every((one) => existsSync(one))).toBe(true)
+  })
+
+  test('where the disk is full, the error says so, and nothing is left behind', async () => {
+    const folder = join(work, 'full')
+    const workshop = new Workshop(findCompiler(), folder)
+    const fs = process.getBuiltinModule('node:fs')
+    const write = fs.writeFileSync.bind(fs)
+    for (const ending of ['.c', '.sum']) {
+      vi.spyOn(fs, 'writeFileSync').mockImplementation((path, ...rest) => {
+        if (String(path).endsWith(ending)) throw new Error('ENOSPC: no space left on device, write')
+        write(path, ...rest)
+      })
+      await expect(workshop.library(source)).rejects.toThrow('ENOSPC')
+      expect(() => workshop.libraryNow(source)).toThrow('ENOSPC')
+      expect(readdirSync(folder)).toEqual([])
+      vi.restoreAllMocks()
+    }
+    expect((await workshop.library(source)).isNew).toBe(true)
   })
 
   test('what the compiler says when it fails is in the error', async () => {

@@ -8,7 +8,7 @@ const MOST_THREADS = 256
 /** The most threads that compute where the program has asked for no number. */
 const MOST_UNASKED = 4
 /** What launchers of several processes on one machine set for each: those share its cores. */
-const RANKS = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'MPI_LOCALNRANKS'] as const
+const RANKS = ['OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'MPI_LOCALNRANKS', 'SLURM_STEP_NUM_TASKS'] as const
 
 function checkedThreads(where: string, value: unknown): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MOST_THREADS) return value
