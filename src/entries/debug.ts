@@ -97,6 +97,7 @@ export type {
   CallStart,
   CompileEnd,
   CompileEvent,
+  EngineEvent,
   EventBody,
   EventHeader,
   EventKind,

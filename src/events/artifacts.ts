@@ -152,6 +152,7 @@ export const artifacts = {
     const size = type === 'extern' ? 'an eager kernel' : `${wasmBytes} bytes of WebAssembly${cached ? ', known' : ''}`
     return `kernel ${name} (${type}, ${size}):\n${text}`
   }),
+  engines: artifact(['engine'], ({ engine, why }) => `no ${engine}: ${why}`),
   perf_hints: artifact(['fuse', 'lower', 'memory'], (event) => {
     const hints =
       event.kind === 'fuse'

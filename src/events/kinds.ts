@@ -20,6 +20,7 @@ const table: { readonly [K in EventKind]: true } = {
   program: true,
   compiled: true,
   launch: true,
+  engine: true,
   failure: true,
   repro: true,
   'minify.step': true,

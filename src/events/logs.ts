@@ -99,7 +99,7 @@ let isSet = false
 
 /**
  * Chooses what compile logs, in place of what was logged before: artifacts (`graph_breaks`, `recompiles`, `guards`, `graph`, `graph_code`, `graph_sizes`, `trace`, `trace_call`, `aot_graphs`, `aot_joint_graph`, `fusion`,
- * `schedule`, `output_code`, `kernel_code`, `perf_hints`: true or false) and components (`dynamo`, `aot`, `inductor`, `all`: `'debug'`, `'info'` or `'error'`). Names in camelCase work too. The environment variable
+ * `schedule`, `output_code`, `kernel_code`, `perf_hints`, `engines`: true or false) and components (`dynamo`, `aot`, `inductor`, `all`: `'debug'`, `'info'` or `'error'`). Names in camelCase work too. The environment variable
  * TENSORFX_LOGS=graph_breaks,+dynamo,-inductor does so from the start. Logs go to standard error, or to the sink of {@link setLogSink}. Throws ArgumentError for an unknown name. PyTorch's torch._logging.set_logs.
  *
  *     setLogs({ graph_breaks: true, recompiles: true, inductor: 'debug' })

@@ -298,6 +298,13 @@ export interface LaunchEvent {
   readonly milliseconds: number
 }
 
+/** An engine cannot be had, or was given up: another one computes the same. */
+export interface EngineEvent {
+  readonly kind: 'engine'
+  readonly engine: 'threads' | 'machine code' | 'machine code on threads'
+  readonly why: string
+}
+
 /** A backend or what it compiled has failed. */
 export interface FailureEvent {
   readonly kind: 'failure'
@@ -355,6 +362,7 @@ export type EventBody =
   | KernelEvent
   | ProgramEvent
   | LaunchEvent
+  | EngineEvent
   | FailureEvent
   | ReproEvent
   | MinifyStepEvent

@@ -2,7 +2,8 @@
 // Not debug/index.ts: the minifier and what it needs would be loaded by every program.
 import { installDebug } from '../debug/repro/wrappers.ts'
 import { installTrace } from '../debug/trace/start.ts'
-import { installLogs } from '../events/index.ts'
+import { emit, installLogs } from '../events/index.ts'
+import { onRefusal } from '../kernels/engine/refusals.ts'
 import { installCompiler } from './compiler.ts'
 import { installSymbolicTraces } from './symbols.ts'
 
@@ -17,4 +18,5 @@ export function installCompile(): void {
   installDebug()
   installLogs()
   installTrace()
+  onRefusal((engine, why) => emit({ kind: 'engine', engine, why }))
 }

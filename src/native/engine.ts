@@ -4,6 +4,7 @@ import { checkCount, valueText } from '../protocol/index.ts'
 import { emitSource, whyKernelIsNotInC } from '../kernels/c/emitC.ts'
 import type { CFunction } from '../kernels/c/emitC.ts'
 import { setMachineEngine } from '../kernels/engine/machineCode.ts'
+import { refused } from '../kernels/engine/refusals.ts'
 import { isHeapShared } from '../kernels/memory/heap.ts'
 import { installSecondEngine } from '../kernels/run/compile.ts'
 import type { ForSecondEngine, Running } from '../kernels/run/compile.ts'
@@ -240,6 +241,7 @@ function failed(batch: readonly Waiting[], error: unknown): void {
   const why = `no library: ${String(error)}`
   if (!reports.some((report) => report.why?.startsWith('no library') === true))
     console.warn(`tensorfx: some kernels stay with WebAssembly, which computes the same. ${why}`)
+  refused('machine code', why)
   for (const { miss } of batch) miss(why)
 }
 

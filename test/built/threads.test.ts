@@ -156,6 +156,14 @@ describe('where the program has said no number', () => {
       console.log(torch.getNumThreads())`)
     expect(stdout).toBe('3 1\n1\n')
     if (cores > 1) expect(stderr).toMatch(/^now\ntensorfx: 2 threads were asked for, but one computes: there is no SharedArrayBuffer here .*\n$/)
+    const logged = node(
+      "delete globalThis.SharedArrayBuffer; const { compile, torch } = await import('./dist/index.js'); compile((x) => x.add(1))(torch.ones([3]))",
+      undefined,
+      {
+        TENSORFX_LOGS: 'engines',
+      },
+    )
+    if (cores > 1) expect(logged.stderr).toMatch(/\[__engines\] no threads: there is no SharedArrayBuffer here/)
     const core = node("import { tensor } from './dist/entries/core.js'; console.log(tensor([1, 2]).add(1).toArray())")
     expect(core).toEqual({ status: 0, stdout: '[ 2, 3 ]\n', stderr: '' })
   })

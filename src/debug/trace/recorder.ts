@@ -27,7 +27,7 @@ export interface RecorderOptions {
 /** What a trace listens to. Operators and functions that were entered are in the graphs. */
 const KINDS: readonly EventKind[] = [
   ...(['call', 'guard', 'recompile', 'limit', 'break', 'joint', 'graph', 'partition', 'pass', 'lower', 'fuse'] as const),
-  ...(['memory', 'kernel', 'program', 'compiled', 'failure', 'repro', 'minify.step', 'minify.end'] as const),
+  ...(['memory', 'kernel', 'program', 'compiled', 'engine', 'failure', 'repro', 'minify.step', 'minify.end'] as const),
 ]
 
 /** What can happen at every call; all else happens when something is compiled. */

@@ -1,6 +1,7 @@
 // How many threads compute. The heap can only be worked on by several if its memory is shared, which is decided when it is made; see kernels/threads/ for the threads themselves.
 import { ArgumentError, UnsupportedError } from '../../errors/index.ts'
 import { checkCount, environmentVariable, hostProcess, valueText } from '../../protocol/index.ts'
+import { refused } from './refusals.ts'
 
 const VARIABLE = 'TENSORFX_NUM_THREADS'
 /** More threads than that are a mistake. */
@@ -66,6 +67,7 @@ function tellRefusal(): void {
 export function refuseThreads(why: string): void {
   if (refusal !== null) return
   refusal = why
+  refused('threads', why)
   tellRefusal()
 }
 

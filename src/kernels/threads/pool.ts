@@ -1,6 +1,7 @@
 // The pool: launches a loop in chunks, which the calling thread and the workers take one after the other. The caller takes chunks until none is left and then waits for those that workers
 // have begun, so a launch ends when its work is done, whether workers came or not.
 import { InternalError } from '../../errors/index.ts'
+import { refused } from '../engine/refusals.ts'
 import { refuseThreads } from '../engine/threads.ts'
 import { heapMemory, holdingHeap } from '../memory/heap.ts'
 import { CLOSED, GENERATIONS, MODULES_BYTES, MOST_CHUNKS, REFUSED, WORD, newControl } from './control.ts'
@@ -126,13 +127,14 @@ export class Pool {
   /** Whether a worker has said that it cannot run machine code. The reason is told once. */
   #refusesMachineCode(): boolean {
     const { words, reason } = this.#control
-    const refused = Atomics.load(words, WORD.refused)
-    if (refused === REFUSED.told && !this.#isRefusalTold) {
+    const state = Atomics.load(words, WORD.refused)
+    if (state === REFUSED.told && !this.#isRefusalTold) {
       this.#isRefusalTold = true
       const why = new TextDecoder().decode(reason.slice(0, words[WORD.reasonBytes]))
+      refused('machine code on threads', why)
       console.warn(`tensorfx: machine code runs on one thread, since another one cannot load it (${why}). The results are the same.`)
     }
-    return refused !== 0
+    return state !== 0
   }
 
   #run(job: Job, chunks: number): void {
