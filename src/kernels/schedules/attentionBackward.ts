@@ -59,10 +59,11 @@ export function attendBackward(mask: AttentionMask, engine: TileEngine = 'wasm')
   const { gradQuery, gradKey, gradValue, grad, query, keyColumns, scores, slopes, rows, keys, all, depth, width, room, queryStride } = p
   const inPanels: Right = { matrix: keyColumns, place: (column0, k, j) => at([column0, all], [k, PANEL], [j, 1]) }
   const inRowsOf = (matrix: BufferParam, stride: Size): Right => ({ matrix, place: (column0, k, j) => at([k, stride], [column0, 1], [j, 1]) })
+  const inTiles = (count: Size): Lines => ({ count, most })
   const products = [
-    addProduct(most, gradQuery, rows, depth, { matrix: slopes, stride: room, count: keys }, inPanels),
-    addProduct(most, gradValue, keys, width, turned(scores), inRowsOf(grad, width)),
-    addProduct(most, gradKey, keys, depth, turned(slopes), inRowsOf(query, queryStride)),
+    addProduct(gradQuery, inTiles(rows), depth, { matrix: slopes, stride: room, count: keys }, inPanels),
+    addProduct(gradValue, inTiles(keys), width, turned(scores), inRowsOf(grad, width)),
+    addProduct(gradKey, inTiles(keys), depth, turned(slopes), inRowsOf(query, queryStride)),
   ]
   return { name: `attend_backward_${mask}`, params, body: [scoresOf(p, mask, most), weightsOf(p, mask), slopesOf(p, most), ...products] }
 
@@ -118,8 +119,14 @@ interface Right {
   readonly place: (column0: LoopVar, k: LoopVar, j: LoopVar) => Index
 }
 
-/** Adds the product of `rows` and a matrix of `columns` columns to `target`, which has `count` rows, in tiles of `most` rows. */
-function addProduct(most: number, target: BufferParam, count: Size, columns: Size, rows: Rows, { matrix, place }: Right): Stmt {
+/** How many rows a product has, and how many of them are in a tile. */
+interface Lines {
+  readonly count: Size
+  readonly most: number
+}
+
+/** Adds the product of `rows` and a matrix of `columns` columns to `target`. */
+function addProduct(target: BufferParam, { count, most }: Lines, columns: Size, rows: Rows, { matrix, place }: Right): Stmt {
   const column0 = loopVar('column0', columns, PANEL)
   const tiles = rowTiles(count, most, (tile) =>
     productOf(
