@@ -103,15 +103,16 @@ function formula(grad: Tensor, { query, key, value, mask, isCausal, scale }: Att
   const slopes = sub(weighted, mul(weights, sum(weighted, -1, true)))
   const shared = (gradient: Tensor, like: Tensor): Tensor => {
     if (sameShape(gradient.symSizes, like.symSizes)) return gradient
-    const [own, groups] = [sizeAt(like.sizes, -3), sizeAt(gradient.sizes, -3) / sizeAt(like.sizes, -3)]
-    return sum(reshape(gradient, [...gradient.sizes.slice(0, -3), own, groups, ...gradient.sizes.slice(-2)]), -3)
+    const own = sizeAt(like.symSizes, -3)
+    const groups = sizeFloorDiv(sizeAt(gradient.symSizes, -3), own)
+    return sum(reshape(gradient, [...gradient.symSizes.slice(0, -3), own, groups, ...gradient.symSizes.slice(-2)]), -3)
   }
   const scaled = mul(slopes, scale)
   return [
     matmul(scaled, k),
     shared(matmul(transpose(scaled, -2, -1), query), key),
     shared(matmul(transpose(weights, -2, -1), grad), value),
-    mask === null ? null : sumToSize(slopes, mask.sizes),
+    mask === null ? null : sumToSize(slopes, mask.symSizes),
   ]
 }
 

@@ -16,6 +16,7 @@ import {
   sizeNumber,
   sizeProduct,
   hasNoElements,
+  scalarOf,
 } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -87,17 +88,24 @@ function statistics(input: Tensor, group: number, eps: number) {
 /** Statistics [N, group] as [N, group, 1]. */
 const perGroup = (stat: Tensor): Tensor => reshape(stat, [...stat.symSizes, 1])
 
+/** The elements of a group of one sample. */
+function elementsOf(input: Tensor, group: number): Size {
+  const [, channels = 0, ...plane] = input.symSizes
+  return sizeMul(sizeFloorDiv(channels, group), sizeProduct(plane))
+}
+
 /** The gradient of the input from that of the means; null if there is none. */
 function meanGradient(input: Tensor, group: number, grad: Tensor | null): Tensor | null {
-  const [images, , , , count] = sizesOf(input, group)
-  return grad === null ? null : reshape(expand(div(perGroup(grad), count), [images, group, count]), input.sizes)
+  if (grad === null) return null
+  const count = elementsOf(input, group)
+  return reshape(expand(div(perGroup(grad), scalarOf(count)), [sizeAt(input.symSizes, 0), group, count]), input.symSizes)
 }
 
 /** The same from the gradient of 1 / sqrt(variance + eps). */
 function rstdGradient(input: Tensor, group: number, [mu, rstd]: readonly [Tensor, Tensor], grad: Tensor | null): Tensor | null {
-  const [, , , , count] = sizesOf(input, group)
   if (grad === null) return null
-  return reshape(mul(sub(inGroups(input, group), mu), div(mul(perGroup(grad), pow(rstd, 3)), -count)), input.sizes)
+  const count = scalarOf(sizeMul(-1, elementsOf(input, group)))
+  return reshape(mul(sub(inGroups(input, group), mu), div(mul(perGroup(grad), pow(rstd, 3)), count)), input.symSizes)
 }
 
 /** The gradients with operators; the statistics are [N, group, 1]. */

@@ -2,7 +2,7 @@
 import { isWatched } from '../../../dispatch/index.ts'
 import { ShapeError } from '../../../errors/index.ts'
 import type { Size } from '../../../protocol/index.ts'
-import { Tensor, formatShape, numbersOf, numelOf, sizeEq } from '../../../tensor/index.ts'
+import { Tensor, formatShape, numbersOf, sizeEq, sizeProduct } from '../../../tensor/index.ts'
 import type { TensorSpec } from '../../../tensor/index.ts'
 import type { OpFunction } from '../../define/declaration.ts'
 import { defineOp } from '../../define/defineOp.ts'
@@ -10,7 +10,7 @@ import { lateOperator } from '../../define/late.ts'
 import type { Op } from '../../generated/signatures.ts'
 import { launch } from '../../eager/launch.ts'
 import { to } from '../../pointwise/cast.ts'
-import { checkOperand, pairOf } from '../../shared/shapes.ts'
+import { checkOperand, sizeAt } from '../../shared/shapes.ts'
 import { gather } from '../../view/indexing.ts'
 import { checkIndexType } from '../../view/indices.ts'
 import { contiguous, reshape } from '../../view/reshape.ts'
@@ -21,7 +21,7 @@ import type { Pair } from '../windows.ts'
 
 const NAME = 'torch.nn.functional.max_pool2d'
 
-const heightAndWidth = ({ sizes }: Tensor): readonly [number, number] => pairOf(sizes.slice(-2))
+const heightAndWidth = ({ symSizes }: Tensor): readonly [Size, Size] => [sizeAt(symSizes, -2), sizeAt(symSizes, -1)]
 
 function valuesAndIndices(input: Tensor, windows: WindowArguments): readonly [TensorSpec<Size>, TensorSpec<Size>] {
   const shape = pooledShape(input.symSizes, symbolicPlaneOf(NAME, input, windows))
@@ -69,8 +69,8 @@ export const maxPool2dBackward: Op['maxPool2dBackward'] = defineOp({
   },
   derivative: ([g], { args: [grad, indices] }) => {
     const lead = grad.symSizes.slice(0, -2)
-    const flat = reshape(g, [...lead, numelOf(heightAndWidth(g))])
-    return [reshape(gather(flat, -1, reshape(indices, [...lead, numelOf(heightAndWidth(grad))])), grad.symSizes), null, null, null]
+    const flat = reshape(g, [...lead, sizeProduct(heightAndWidth(g))])
+    return [reshape(gather(flat, -1, reshape(indices, [...lead, sizeProduct(heightAndWidth(grad))])), grad.symSizes), null, null, null]
   },
 })
 
