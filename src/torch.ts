@@ -24,6 +24,7 @@ import { absentNames } from './install/absentNames.ts'
 import { installModules } from './install/modules.ts'
 import { installOptim } from './install/optim.ts'
 
+import type * as webgpu from './gpu/engine.ts'
 import { customOp, defineOp, operatorNamespaces, registerAutograd, registerFake } from './library/index.ts'
 import type { OperatorNamespace } from './library/index.ts'
 import {
@@ -47,7 +48,7 @@ import * as maskedFunctions from './ops/reduction/masked.ts'
 import * as signalWindows from './ops/create/signalWindows.ts'
 import { allclose, asTensor, assertClose, canCast, equal, histogramdd, resultType, tensor } from './ops/index.ts'
 import * as optim from './optim/index.ts'
-import { checkArgument, explainUnknownNames, findOverride, inspectAs } from './protocol/index.ts'
+import { checkArgument, explainUnknownNames, findOverride, inspectAs, withModules } from './protocol/index.ts'
 import {
   Generator,
   Tensor,
@@ -67,8 +68,15 @@ import {
 installOptim()
 installModules()
 
+/** Members of `torch` that come with an import of their own. */
+interface LaterModules {
+  /** The graphics card; `import 'tensorfx/webgpu'` brings it. PyTorch's `torch.cuda`. */
+  readonly webgpu: Pick<typeof webgpu, 'description' | 'init' | 'loseDevice' | 'profile' | 'stats' | 'synchronize'>
+}
+
 /** The type of {@link torch}. */
 export type Torch = typeof operators &
+  LaterModules &
   SizeFunctions &
   typeof torchAliases & {
     readonly tensor: typeof tensor
@@ -206,10 +214,12 @@ const isShape = (value: unknown): value is readonly number[] => Array.isArray(va
 const namespace = <T extends object>(owner: string, members: T, instead: ReadonlyMap<string, string> = new Map()): T =>
   explainUnknownNames(members, { owner, known: () => Object.keys(members), instead })
 
+type TorchMembers = Omit<Torch, keyof LaterModules>
+
 /** PyTorch's `torch` module. */
 export const torch: Torch = namespace(
   'torch',
-  {
+  withModules<TorchMembers, LaterModules>({
     ...operators,
     ...sizeFunctions,
     ...torchAliases,
@@ -292,7 +302,7 @@ export const torch: Torch = namespace(
     float64: 'float64',
     complex64: 'complex64',
     complex128: 'complex128',
-  },
+  }),
   absentNames('torch'),
 )
 

@@ -8,8 +8,10 @@ import { compileOnDevice } from '../inductor/webgpu/compileOnDevice.ts'
 import { webgpuBackend } from '../inductor/webgpu/deviceGraph.ts'
 import { installFx } from '../install/fx.ts'
 import { installTensors } from '../install/tensors.ts'
+import { description, init, loseDevice, profile, stats, synchronize } from '../gpu/engine.ts'
+import { torchModules } from '../protocol/index.ts'
 
-export { description, init, loseDevice, profile, stats, synchronize } from '../gpu/engine.ts'
+export { description, init, loseDevice, profile, stats, synchronize }
 export type { KernelTime } from '../gpu/clock.ts'
 export type { DeviceProfile } from '../gpu/engine.ts'
 export type { DeviceLimits, DeviceStats, InitOptions } from '../gpu/device.ts'
@@ -20,6 +22,7 @@ export type { DeviceKernel, WebgpuCode } from '../inductor/webgpu/deviceGraph.ts
 /** The backend 'webgpu': tensors that are on the GPU stay there. */
 const backend: Backend = (gm, exampleInputs) => compileOnDevice(gm, exampleInputs, writeBacksOf(gm)) ?? webgpuBackend(gm, exampleInputs)
 
+Object.assign(torchModules, { webgpu: { description, init, loseDevice, profile, stats, synchronize } })
 installFx()
 installTensors()
 registerBackend('webgpu', Object.assign(backend, { compileAsync: webgpuBackend.compileAsync }), { module: 'tensorfx/webgpu', staticShapes: true })

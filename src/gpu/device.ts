@@ -128,7 +128,7 @@ export class Device {
     })
   }
 
-  /** The layout of shaders with so many slabs; their uniforms come after these. */
+  /** The layout of shaders with `slabs` slabs; their uniforms come after these. */
   layout(slabs: number): GPUBindGroupLayout {
     const known = this.#layouts.get(slabs)
     if (known !== undefined) return known

@@ -47,7 +47,7 @@ export class Slabs {
     return [...this.#buffers.keys()]
   }
 
-  /** Gives a slab other memory, of so many bytes: what it holds is there, too. Throws OutOfMemoryError if there is no room. */
+  /** Gives a slab other memory, of `bytes` bytes: what it holds is there, too. Throws OutOfMemoryError if there is no room. */
   async set(slab: number, bytes: number): Promise<void> {
     const made = await newBuffer(this.device, bytes, USAGE.storage | USAGE.copySource | USAGE.copyTarget)
     count({ slabs: 1 })

@@ -119,7 +119,7 @@ export class DeviceProgram {
     this.#pipelines = parts.pipelines
   }
 
-  /** Takes memory, slabs of so many words or none, and compiles the shaders. Throws DeviceError and OutOfMemoryError. */
+  /** Takes memory, slabs of these words or none, and compiles the shaders. Throws DeviceError and OutOfMemoryError. */
   static async create(
     device: Device,
     dispatches: readonly Dispatch[],

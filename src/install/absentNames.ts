@@ -23,6 +23,7 @@ const ABSENT = {
     // What has another place.
     compile: "write import { compile } from 'tensorfx'",
     fx: "write import { fx } from 'tensorfx'",
+    webgpu: "write import 'tensorfx/webgpu', which adds it",
     func: "import from 'tensorfx/func'",
     vmap: "import { vmap } from 'tensorfx/func'",
     functional: 'its functions are members of torch itself: torch.einsum',

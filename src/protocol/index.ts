@@ -50,6 +50,7 @@ export { canGenerateCode, environmentVariable, hostProcess, isAllowed } from './
 export { scriptAt, workerThreads } from './workerThreads.ts'
 export type { ChannelEnd, Script } from './workerThreads.ts'
 export { explainUnknownNames } from './unknownNames.ts'
+export { torchModules, withModules } from './torchModules.ts'
 export type { NamesGuide } from './unknownNames.ts'
 export type { NodeType, TypeValue } from './typeValue.ts'
 export { remembered } from './remembered.ts'

@@ -9,7 +9,7 @@ interface Run {
   length: number
 }
 
-/** The words that so many take. */
+/** The words that a range of `words` words takes. */
 export const lengthOf = (words: number): number => Math.max(1, Math.ceil(words / ALIGN)) * ALIGN
 
 /** Which words of a slab are free. */
@@ -26,7 +26,7 @@ export class FreeWords {
     this.#most = most
   }
 
-  /** The first word of so many that are free now; -1 if there are none. */
+  /** The first of `length` words that are free now; -1 if there are none. */
   take(length: number): number {
     const at = this.#free.findIndex((run) => run.length >= length)
     const run = this.#free[at]

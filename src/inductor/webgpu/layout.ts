@@ -24,7 +24,7 @@ export interface OwnMemory {
   readonly tables: readonly { readonly buffer: Buffer; readonly words: Uint32Array<ArrayBuffer> }[]
 }
 
-/** The places of a graph's own buffers, in slabs of so many words. */
+/** The places of a graph's own buffers, in slabs of these words. */
 export interface Layout {
   readonly slabs: readonly number[]
   readonly places: ReadonlyMap<Buffer, Place>

@@ -53,7 +53,7 @@ export interface DevicePlan {
   readonly dispatches: readonly Dispatch[]
   readonly numbers: readonly CallNumber[]
   readonly memories: readonly MemoryWord[]
-  /** The same for memory in several slabs, of which each dispatch has so many. */
+  /** The same for memory in several slabs, with that number of them in each dispatch. */
   readonly several: (slabs: number) => DispatchForm
   readonly checks: readonly IndexCheck[]
   readonly steps: readonly PlannedStep[]
@@ -322,7 +322,7 @@ class Planner {
     else this.#steps.push({ kind: 'device', from: dispatch, to: dispatch + 1 })
   }
 
-  /** A dispatch for so many slabs: its shader, and what its uniforms hold. */
+  /** A dispatch for that number of slabs: its shader, and what its uniforms hold. */
   #form(dispatch: number, slabs: number, threads: number): FormOfDispatch {
     const { group, scratch } = nth(this.#emitted, dispatch)
     const { grid, operands } = group

@@ -2,8 +2,9 @@
 import { assign, call, cast, constant, declare, dtypeInfo, forLoop, iota, load, local, loopVar, read, store } from '../../kernels/index.ts'
 import type { DType, Expr, LoopVar } from '../../kernels/index.ts'
 import { philoxBits } from '../../ops/index.ts'
-import { contiguousStrides } from '../../tensor/index.ts'
-import type { BufferView } from '../ir.ts'
+import { contiguousStrides, numelOf } from '../../tensor/index.ts'
+import type { GroupGrid } from '../emit/loops.ts'
+import type { Buffer, BufferView } from '../ir.ts'
 import { GridWriter, both, broadcastTo, digitsOf, int, isView, loopsOver, place, temporary } from './gridWriter.ts'
 import type { Call, Grids } from './gridWriter.ts'
 import { comparable, isBefore } from './lines.ts'
@@ -64,67 +65,54 @@ const isSet = (writer: GridWriter, view: BufferView, at: Expr, mask: Expr): Expr
 
 const one = (condition: Expr): Expr => chosen(condition, int(1), int(0))
 
-/** The positions of the first elements that are not 0. The elements of each part are counted first; then a thread for each row looks for the part that its element is in. */
-export function nonzeroStatic({ name, args: [self, , fill], outs: [out] }: Call): Grids {
-  if (!isView(self) || out === undefined || self.shape.length === 0 || self.shape.includes(0)) return null
-  const numel = self.shape.reduce((n, size) => n * size, 1)
-  const parts = Math.ceil(numel / COUNTED)
-  const counts = temporary(`${name}_counts`, [parts], 'int32')
-  const part = loopVar('part', parts)
-  const k = loopVar('k', COUNTED)
-  const counter = new GridWriter()
+/** How many elements of each part of a tensor are not 0. */
+function countsOf(name: string, self: BufferView, counts: Buffer): GroupGrid {
+  const writer = new GridWriter()
+  const [part, k] = [loopVar('part', counts.numel), loopVar('k', COUNTED)]
   const counted = local('counted', 'int32')
   const at = call('add', call('mul', iota(part), int(COUNTED)), iota(k))
-  const count = counter.grid(
-    `${name}_counts`,
+  const isCounted = isSet(writer, self, at, call('lt', at, int(numelOf(self.shape))))
+  return writer.grid(
+    name,
     [part],
     [
       declare(counted, int(0)),
-      forLoop(k, 'serial', [assign(counted, call('add', read(counted), one(isSet(counter, self, at, call('lt', at, int(numel))))))]),
-      store(counter.target(counts), place([part], [1]), read(counted)),
+      forLoop(k, 'serial', [assign(counted, call('add', read(counted), one(isCounted)))]),
+      store(writer.target(counts), place([part], [1]), read(counted)),
     ],
   )
+}
+
+/** The positions of the first elements that are not 0. The elements of each part are counted first; then a thread for each row looks for the part that its element is in. */
+export function nonzeroStatic({ name, args: [self, , fill], outs: [out] }: Call): Grids {
+  if (!isView(self) || out === undefined || self.shape.length === 0 || self.shape.includes(0)) return null
+  const numel = numelOf(self.shape)
+  const parts = Math.ceil(numel / COUNTED)
+  const counts = temporary(`${name}_counts`, [parts], 'int32')
   const writer = new GridWriter()
-  const row = loopVar('row', out.shape[0] ?? 0)
-  const [p, j] = [loopVar('p', parts), loopVar('j', COUNTED)]
-  const [before, chosenPart, seen, flat, isHere, isOne] = [
-    local('before', 'int32'),
-    local('chosenPart', 'int32'),
-    local('seen', 'int32'),
-    local('flat', 'int32'),
-    local('isHere', 'bool'),
-    local('isOne', 'bool'),
-  ]
+  const [row, p, j] = [loopVar('row', out.shape[0] ?? 0), loopVar('p', parts), loopVar('j', COUNTED)]
+  const [before, inPart, seen, flat] = [local('before', 'int32'), local('inPart', 'int32'), local('seen', 'int32'), local('flat', 'int32')]
+  const [isHere, isOne] = [local('isHere', 'bool'), local('isOne', 'bool')]
   const here = writer.load({ buffer: counts, shape: [parts], strides: [1], offset: 0, dtype: 'int32' }, [p])
-  const position = call('add', call('mul', read(chosenPart), int(COUNTED)), iota(j))
-  const inPart = both(call('ge', read(chosenPart), int(0)), call('lt', position, int(numel)))
+  const findPart = forLoop(p, 'serial', [
+    declare(isHere, both(call('lt', read(inPart), int(0)), call('gt', call('add', read(before), here), iota(row)))),
+    assign(inPart, chosen(read(isHere), iota(p), read(inPart))),
+    assign(seen, chosen(read(isHere), read(before), read(seen))),
+    assign(before, call('add', read(before), here)),
+  ])
+  const position = call('add', call('mul', read(inPart), int(COUNTED)), iota(j))
+  const findElement = forLoop(j, 'serial', [
+    declare(isOne, isSet(writer, self, position, both(call('ge', read(inPart), int(0)), call('lt', position, int(numel))))),
+    assign(flat, chosen(both(read(isOne), call('eq', read(seen), iota(row)), call('lt', read(flat), int(0))), position, read(flat))),
+    assign(seen, call('add', read(seen), one(read(isOne)))),
+  ])
   const target = writer.target(out)
-  const columns = digitsOf(call('max', read(flat), int(0)), self.shape)
-  const body = [
-    declare(before, int(0)),
-    declare(chosenPart, int(-1)),
-    declare(seen, int(0)),
-    declare(flat, int(-1)),
-    forLoop(p, 'serial', [
-      declare(isHere, both(call('lt', read(chosenPart), int(0)), call('gt', call('add', read(before), here), iota(row)))),
-      assign(chosenPart, chosen(read(isHere), iota(p), read(chosenPart))),
-      assign(seen, chosen(read(isHere), read(before), read(seen))),
-      assign(before, call('add', read(before), here)),
-    ]),
-    forLoop(j, 'serial', [
-      declare(isOne, isSet(writer, self, position, inPart)),
-      assign(flat, chosen(both(read(isOne), call('eq', read(seen), iota(row)), call('lt', read(flat), int(0))), position, read(flat))),
-      assign(seen, call('add', read(seen), one(read(isOne)))),
-    ]),
-    ...columns.map((column, d) =>
-      store(
-        target,
-        place([row], [self.shape.length], d),
-        chosen(call('ge', read(flat), int(0)), cast(column, 'int64'), constant('int64', Number(fill))),
-      ),
-    ),
-  ]
-  return [count, writer.grid(name, [row], body)]
+  const columns = digitsOf(call('max', read(flat), int(0)), self.shape).map((column, d) => {
+    const value = chosen(call('ge', read(flat), int(0)), cast(column, 'int64'), constant('int64', Number(fill)))
+    return store(target, place([row], [self.shape.length], d), value)
+  })
+  const start = [declare(before, int(0)), declare(inPart, int(-1)), declare(seen, int(0)), declare(flat, int(-1))]
+  return [countsOf(`${name}_counts`, self, counts), writer.grid(name, [row], [...start, findPart, findElement, ...columns])]
 }
 
 /** The longest permutation that one thread makes. The program makes longer ones faster. */

@@ -55,7 +55,7 @@ export const WORKGROUP = 64
 /** The words that an element takes. */
 export const wordsPer = (dtype: DType): 1 | 2 => (dtypeInfo[dtype].compute === 'int64' ? 2 : 1)
 
-/** Writes the shader of a grid, whose memory is in so many slabs. Throws UnsupportedError for what shaders cannot compute, such as float64. */
+/** Writes the shader of a grid, whose memory is in that number of slabs. Throws UnsupportedError for what shaders cannot compute, such as float64. */
 export function emitGrid(grid: Grid, slabs = 1): Shader {
   return new GridEmitter(grid, slabs).emit()
 }
