@@ -101,7 +101,7 @@ function tolerances(api, program, eager, { functions, ...how }) {
     return (
       Array.isArray(bounds) &&
       mine.length === theirs.length &&
-      mine.every((x, e) => Object.is(x, theirs[e]) || Math.abs(x - theirs[e]) <= (bounds[e] ?? 0))
+      mine.every((x, e) => Object.is(x, theirs[e]) || Math.abs(x - theirs[e]) <= (bounds[mine.length === 2 * bounds.length ? e >> 1 : e] ?? 0))
     )
   }
   const at = (run, i) => (run.notes[i] === undefined || run.notes[i].label !== eager.notes[i].label ? [] : shotsOf(run.notes[i].value).map(numbersIn))
@@ -114,7 +114,9 @@ function tolerances(api, program, eager, { functions, ...how }) {
       const k = shots.indexOf(a)
       // A number or a text does not tell where it was read.
       const isTainted = a.tensor ? marked[k]?.taint : tracker.any()
-      if (k < 0 || (a.tensor && !/float/.test(a.dtype))) return false
+      // A complex number is two, which a GPU may have computed.
+      const mayDiffer = functions === null ? /float/ : /float|complex/
+      if (k < 0 || (a.tensor && !mayDiffer.test(a.dtype))) return false
       const [mine, theirs] = [numbersIn(a), numbersIn(b)]
       if (!isTainted) return functions !== null && a.tensor === true && withinSpread(i, k, mine, theirs)
       // The reference may take another way: a call that mixes dtypes is an error, and none in float64. Then eager itself is the reference.
