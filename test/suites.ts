@@ -16,6 +16,7 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
     'test/fx/viewer/{svgTrap,viewer}.test.ts',
     'test/fx/passes/dot/graphDrawer.test.ts',
   ],
+  'is a program that does not import tensorfx/webgpu, which adds to torch': ['test/webgpu/absent.test.ts'],
   'calls every public function, setters of the process among them': ['test/mistakes/surplus.test.ts', 'test/fuzz/arguments.test.ts'],
 }
 
