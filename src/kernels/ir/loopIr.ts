@@ -297,6 +297,8 @@ export interface Kernel {
   /** Its memory, see {@link Scratch}. A kernel that has some takes one more argument: the address of `scratchBytes` bytes. */
   readonly scratch?: readonly Scratch[]
   readonly body: readonly Stmt[]
+  /** Whether its calls are small parts of something, many one after the other: dividing each among threads takes longer than it saves. */
+  readonly isPart?: boolean
 }
 
 // ---- Builders. They infer dtypes and fold trivial constants, so that calls read like formulas. ----

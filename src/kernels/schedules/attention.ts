@@ -59,6 +59,7 @@ export function attend(mask: AttentionMask, given: AttentionKeys, engine: TileEn
   if (!isWhole) params.push(p.greatest, p.sums)
   params.push(...sharedOrder(p, mask))
   return {
+    isPart: true,
     name: `attend_${mask}${isWhole ? '' : '_piece'}`,
     params,
     body: [scoresOf(p, mask, most), softmaxOf(p, mask, isWhole), ...(isWhole ? resultsOf(p, mask) : []), weighted(p, isWhole, most)],

@@ -65,7 +65,12 @@ export function attendBackward(mask: AttentionMask, engine: TileEngine = 'wasm')
     addProduct(gradValue, inTiles(keys), width, turned(scores), inRowsOf(grad, width)),
     addProduct(gradKey, inTiles(keys), depth, turned(slopes), inRowsOf(query, queryStride)),
   ]
-  return { name: `attend_backward_${mask}`, params, body: [scoresOf(p, mask, most), weightsOf(p, mask), slopesOf(p, most), ...products] }
+  return {
+    isPart: true,
+    name: `attend_backward_${mask}`,
+    params,
+    body: [scoresOf(p, mask, most), weightsOf(p, mask), slopesOf(p, most), ...products],
+  }
 
   function turned(matrix: BufferParam): Rows {
     return { matrix, stride: 1, step: room, count: rows }

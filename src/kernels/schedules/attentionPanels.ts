@@ -89,7 +89,12 @@ export function packKeys(): Kernel {
   }
   const inTiles = transpose.build(transpose.spec(nest(0, [loopVar('p', whole, PANEL)], PANEL)), { along: 8, across: 8 })
   const rest = nest(whole, [], sizeDifference(count, whole))
-  return { name: 'pack_keys', params: [panels, keys, count, depth, stride], body: [...inTiles.body, ...serialLoops(rest.loops, rest.body)] }
+  return {
+    isPart: true,
+    name: 'pack_keys',
+    params: [panels, keys, count, depth, stride],
+    body: [...inTiles.body, ...serialLoops(rest.loops, rest.body)],
+  }
 }
 
 /**
@@ -101,7 +106,12 @@ export function packValues(): Kernel {
   const [count, width, stride] = [sizeParam('count'), sizeParam('width'), sizeParam('stride')]
   const [e, t, j] = [loopVar('e', width, PANEL), loopVar('t', count), loopVar('j', PANEL)]
   const copy = store(panels, at([e, count], [t, PANEL], [j, 1]), load(values, at([t, stride], [e, 1], [j, 1])))
-  return { name: 'pack_values', params: [panels, values, count, width, stride], body: serialLoops([e, t], [forLoop(j, 'lanes', [copy])]) }
+  return {
+    isPart: true,
+    name: 'pack_values',
+    params: [panels, values, count, width, stride],
+    body: serialLoops([e, t], [forLoop(j, 'lanes', [copy])]),
+  }
 }
 
 /**

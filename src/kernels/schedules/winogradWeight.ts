@@ -218,10 +218,10 @@ class WinogradWeight {
     const sum = element(sums, o, c)
     const place = from(0, [k, this.#sumStride], [row, windows.channels], [o, windows.channels], [panel, 1], [c, 1])
     return nest(
-      'serial',
+      'parallel',
       [k],
       [
-        forLoop(panel, 'parallel', [
+        forLoop(panel, 'serial', [
           forLoop(row, 'serial', [
             declareArray(sums, constant('float32', 0)),
             forLoop(tile, 'serial', [forLoop(o, 'unroll', [forLoop(c, 'lanes', [setElement(sums, [o, c], call('mulAdd', pixel, window, sum))])])]),

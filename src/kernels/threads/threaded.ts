@@ -20,9 +20,11 @@ const LONGEST_REST = 2000
 /** After that many launches with a gain, one after the other, the next rest is as short as the first. */
 const STEADY = 8
 
-/** Parts are code of their own, which the host improves while it runs: this thread runs them alone until they are about as fast as the whole, but not more often than that. */
+/** Parts are code of their own, which the host improves while it runs: this thread runs them alone until they are about as fast as the whole, and at most for a number of calls, or of milliseconds once there were a few. */
 const PRACTISED = 1.2
 const PRACTICE = 64
+const LEAST_PRACTICE = 4
+const PRACTICE_TIME = 100
 
 /** A time without threads. */
 class Rest {
@@ -65,8 +67,9 @@ class ThreadedKernel {
   #calls = 0
   /** The greatest last argument of a call with little work; see {@link isSmall}. */
   #small = -1
-  /** How often the parts have run on this thread alone. */
+  /** How often the parts have run on this thread alone, and since when. */
   #practised = 0
+  #practisedSince = 0
   #losses = 0
   readonly #rest = new Rest()
   /** How many threads the last call was for. */
@@ -132,11 +135,19 @@ class ThreadedKernel {
     if (call === null) return this.#run(...args)
     const start = performance.now()
     const launches = runSteps(call, call.parts.split.steps)
-    if (practises) this.#practised = performance.now() - start < PRACTISED * expected ? PRACTICE : this.#practised + 1
+    if (practises) this.#notePractice(start, PRACTISED * expected)
     if (launches > 0) this.lastThreads = threads
     if (practises || !threadCosts.learns) return
     const now = performance.now()
     this.#judge(launches === 0 ? 1 : (now - start) / expected, now, launches > 0)
+  }
+
+  /** The parts ran from `start` on. They need no more practice once that takes at most `enough` milliseconds. */
+  #notePractice(start: number, enough: number): void {
+    const now = performance.now()
+    if (this.#practised++ === 0) this.#practisedSince = start
+    const isLong = this.#practised >= LEAST_PRACTICE && now - this.#practisedSince > PRACTICE_TIME
+    if (isLong || now - start < enough) this.#practised = PRACTICE
   }
 
   /** Two calls without gain, and this kernel rests; where launches lose much, all of them do. `ratio`: what a call took by what one thread takes. */
@@ -157,8 +168,9 @@ class ThreadedKernel {
   }
 }
 
-/** Whether every call of a kernel is too little work, which is known where its sizes are. */
-const isSmall = ({ params, body }: Kernel): boolean => !params.some(({ kind }) => kind === 'size') && workOf(body)(() => 0) < LEAST_WORK
+/** Whether every call of a kernel is too little work, which is known where its sizes are, or said. */
+const isSmall = ({ params, body, isPart = false }: Kernel): boolean =>
+  isPart || (!params.some(({ kind }) => kind === 'size') && workOf(body)(() => 0) < LEAST_WORK)
 
 /** What is called in the place of a kernel's function. Pointwise kernels end with their only size; those of few elements are called as they are, without a list of arguments. */
 function called({ params, scratch = [] }: Kernel, run: Run, kept: ThreadedKernel): Run {

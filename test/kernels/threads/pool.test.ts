@@ -134,6 +134,20 @@ test('where launches lose time, kernels stay on one thread, for longer each time
   expect(calls).toBeGreaterThan(50)
 })
 
+test('blocks of attention, each of which is little work, stay on one thread', async () => {
+  const pack = await onThreads(2)
+  Object.assign(pack.threadCosts, { awake: 0, asleep: 0, learns: true })
+  const q = pack.torch.randn([1, 2, 128, 32])
+  const product = (): unknown => q.matmul(q.mT)
+  await untilReady(() => {
+    product()
+    return pack.poolState.launches > 0
+  })
+  const before = pack.poolState.launches
+  for (let i = 0; i < 100; i++) pack.torch.nn.functional.scaledDotProductAttention(q, q, q)
+  expect(pack.poolState.launches).toBe(before)
+})
+
 test('workers that are refused: one notice, one thread, the same results', async () => {
   const warned = vi.spyOn(console, 'warn').mockReturnValue()
   const pack = await onThreads(2)
