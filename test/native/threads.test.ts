@@ -21,7 +21,7 @@ import { valuesOf } from '../kernels/harness.ts'
 import type { Args } from '../kernels/harness.ts'
 import { problemsOf } from '../kernels/problems/all.ts'
 import { RandomKernel } from '../kernels/problems/randomKernel.ts'
-import { onThreads, untilReady } from '../kernels/threads/fresh.ts'
+import { onOne, onThreads, untilReady } from '../kernels/threads/fresh.ts'
 
 type Package = Awaited<ReturnType<typeof withMachineCode>>
 
@@ -66,16 +66,6 @@ const copies: Program = (x) => [x.t().contiguous(), x.add(1).mul(x)]
 
 const bytesOf = (tensors: readonly { toTypedArray(): ArrayBufferView }[]): readonly string[] =>
   tensors.map((tensor) => Buffer.from(tensor.toTypedArray().buffer as ArrayBuffer).toString('base64'))
-
-function onOne<T>({ torch }: Package, run: () => T): T {
-  const threads = torch.getNumThreads()
-  torch.setNumThreads(1)
-  try {
-    return run()
-  } finally {
-    torch.setNumThreads(threads)
-  }
-}
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 

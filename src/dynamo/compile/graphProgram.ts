@@ -45,7 +45,7 @@ class GraphSteps {
     return slot
   }
 
-  /** Adds a call. Returns false for one that is none of an operator, or of whose results nothing is known. */
+  /** Adds a call. Returns false if it calls no operator, or if nothing is known of its results. */
   add(node: Node): boolean {
     const [source, index] = node.args
     const first = source instanceof Node ? this.#firsts.get(source) : undefined

@@ -2,7 +2,7 @@
 import { ProxyTensorMode, traceBackward } from '../../aot/index.ts'
 import type { JointGraph } from '../../aot/index.ts'
 import { AutogradError, gradBetween } from '../../autograd/index.ts'
-import { InternalError, TensorfxError, UnsupportedError, present } from '../../errors/index.ts'
+import { InternalError, TensorfxError, UnsupportedError } from '../../errors/index.ts'
 import type { Node } from '../../fx/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { exitsOf, gradInputsOf } from '../segment/tape.ts'
@@ -10,8 +10,8 @@ import type { Segment } from '../segment/segment.ts'
 import { neededSteps, numbersFor } from '../tree/traceTree.ts'
 import type { CompiledSegment } from '../tree/traceTree.ts'
 import { jointDifference } from './checkJoint.ts'
-import { openGraph, writeBackPositions } from './segmentGraph.ts'
-import { sizedJoint } from './sizedJoint.ts'
+import { openGraph } from './segmentGraph.ts'
+import { jointParts, sizedJoint } from './sizedJoint.ts'
 import type { JointRequest, SegmentJoint } from './sizedJoint.ts'
 
 /** The joint graph of a segment, for any sizes if it `takesSizes`. Returns why, if there is none: then the tape itself is kept. */
@@ -52,34 +52,22 @@ function numbersOnTape(segment: Segment, heads: readonly number[]): boolean {
  * The forward of a segment and its gradient, from the tape that autograd recorded: code under noGrad, custom functions and detached values keep their
  * meaning. Returns why, if that is impossible; then the tape itself is kept.
  */
-function jointGraph(
-  { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: JointRequest,
-  names: (slot: number) => string | null,
-): SegmentJoint | string {
-  const { graph, nodes, inputSlots } = openGraph(segment, outputs, { names, takesSizes: false, allResults: true })
+function jointGraph(request: JointRequest, names: (slot: number) => string | null): SegmentJoint | string {
+  const { segment, outputs, heads, tape } = request
+  const open = openGraph(segment, outputs, { names, takesSizes: false, allResults: true })
+  const { graph, nodes, inputSlots } = open
   // A gradient that leaves through a tensor which the forward does not read would be lost, or followed beyond the segment.
   if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
   const resolve = (tensor: Tensor): Node | undefined => (tensor.captureStamp === segment.stamp ? nodes.get(tensor.captureSlot) : undefined)
   const mode = new ProxyTensorMode({ graph, resolve })
   const { positions: gradInputs, tensors: wanted } = gradInputsOf(segment, inputSlots)
-  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
   try {
     const backward = traceBackward(
       mode,
       heads.map((slot) => segment.lazyAt(slot)),
       (tangents, roots) => gradBetween(roots, wanted, tangents),
     )
-    const joint: JointGraph = {
-      graph,
-      inputs: inputSlots.map(nodeOf),
-      outputs: outputs.map(nodeOf),
-      heads: heads.map((slot) => outputs.indexOf(slot)),
-      gradInputs,
-      writeBacks: writeBackPositions(writeBacks, inputSlots),
-      writesInPlace: mayWriteInPlace,
-      mayBeOverwritten: true,
-      ...backward,
-    }
+    const joint: JointGraph = { ...jointParts(open, request), gradInputs, ...backward }
     return { joint, nodes, sizes: null }
   } catch (error) {
     // No derivative, an overwritten value, a tensor from elsewhere: an eager backward reports it, if there is one.

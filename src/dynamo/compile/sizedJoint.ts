@@ -22,6 +22,7 @@ import { neededSteps, withoutLists } from '../tree/traceTree.ts'
 import type { ArgStep, SizedWalk, Step } from '../tree/traceTree.ts'
 import type { Plan } from './plan.ts'
 import { openGraph, writeBackPositions } from './segmentGraph.ts'
+import type { OpenGraph } from './segmentGraph.ts'
 
 /** The joint graph of a segment. */
 export interface SegmentJoint {
@@ -134,20 +135,35 @@ export interface JointRequest extends Plan {
   readonly mayWriteInPlace: boolean
 }
 
+/** What the joint graph of a segment has beside its derivatives. */
+export function jointParts(
+  { graph, nodes, inputSlots }: OpenGraph,
+  { outputs, heads, writeBacks, mayWriteInPlace }: JointRequest,
+): Pick<JointGraph, 'graph' | 'inputs' | 'outputs' | 'heads' | 'writeBacks' | 'writesInPlace' | 'mayBeOverwritten'> {
+  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
+  return {
+    graph,
+    inputs: inputSlots.map(nodeOf),
+    outputs: outputs.map(nodeOf),
+    heads: heads.map((slot) => outputs.indexOf(slot)),
+    writeBacks: writeBackPositions(writeBacks, inputSlots),
+    writesInPlace: mayWriteInPlace,
+    mayBeOverwritten: true,
+  }
+}
+
 /** The joint graph of a segment with sizes. Returns why, if there is none. Throws what shape rules and derivatives throw. */
-export function sizedJoint(
-  { segment, outputs, heads, tape, writeBacks, mayWriteInPlace }: JointRequest,
-  names: (slot: number) => string | null,
-): SegmentJoint | string {
-  const { graph, nodes, inputSlots } = openGraph(segment, outputs, { names, takesSizes: true, allResults: true })
+export function sizedJoint(request: JointRequest, names: (slot: number) => string | null): SegmentJoint | string {
+  const { segment, outputs, heads, tape } = request
+  const open = openGraph(segment, outputs, { names, takesSizes: true, allResults: true })
+  const { graph, nodes, inputSlots } = open
   if (!exitsOf(tape).every((slot) => inputSlots.includes(slot))) return 'a gradient leaves through a tensor that the graph does not read'
   // Offsets in memory are no sizes.
   if (neededSteps(segment.cursor, outputs).steps.some(isAtOffset)) return 'a view counts from the start of its memory'
   const run = new SymbolicRun(segment, outputs)
   if (!hasSameTape(segment, heads, run)) return 'the tape depends on more than the recorded operators'
-  const nodeOf = (slot: number): Node => present(nodes.get(slot), `the node of slot ${slot}`)
-  const inputs = inputSlots.map(nodeOf)
-  const sizes = new SizePlaceholders(graph, run.env, inputs.at(-1) ?? null)
+  const parts = jointParts(open, request)
+  const sizes = new SizePlaceholders(graph, run.env, parts.inputs.at(-1) ?? null)
   const mode = new ProxyTensorMode({ graph, resolve: (tensor) => nodes.get(run.slotOf(tensor)), sizes: () => sizes })
   const { positions: gradInputs } = gradInputsOf(segment, inputSlots)
   const wanted = gradInputs.map((position) => run.tensorAt(inputSlots[position] ?? -1))
@@ -156,18 +172,14 @@ export function sizedJoint(
     heads.map((slot) => run.tensorAt(slot)),
     (tangents, roots) => gradBetween(roots, wanted, tangents),
   )
+  const placeholders = sizes.placeholders.map(({ node }) => node)
   const joint: JointGraph = {
-    graph,
-    inputs: [...inputs, ...sizes.placeholders.map(({ node }) => node)],
-    outputs: outputs.map(nodeOf),
-    heads: heads.map((slot) => outputs.indexOf(slot)),
+    ...parts,
+    inputs: [...parts.inputs, ...placeholders],
     gradInputs,
-    writeBacks: writeBackPositions(writeBacks, inputSlots),
-    writesInPlace: mayWriteInPlace,
-    mayBeOverwritten: true,
     takesSizes: true,
     ...backward,
-    forwardNodes: new Set([...backward.forwardNodes, ...sizes.placeholders.map(({ node }) => node)]),
+    forwardNodes: new Set([...backward.forwardNodes, ...placeholders]),
   }
   return { joint, nodes, sizes: new SizesOf(run, sizes, inputSlots) }
 }

@@ -83,6 +83,7 @@ export const direct: Schedule<DirectProblem, DirectProblem, DirectTile> = {
   build: (problem, tile) => new Direct(problem, tile).kernel(),
 }
 
+/** The weights along the depth, where the windows' elements lie, and the loops around a body over both. */
 interface AlongDepth {
   readonly weights: Expr
   readonly places: Terms

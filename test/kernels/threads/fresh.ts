@@ -19,3 +19,14 @@ export async function untilReady(isReady: () => boolean): Promise<void> {
   for (let i = 0; i < 2000 && !isReady(); i++) await new Promise((resolve) => setTimeout(resolve, 5))
   if (!isReady()) throw new Error('no worker has started')
 }
+
+/** What `run` gives on one thread. */
+export function onOne<T>({ torch }: Awaited<ReturnType<typeof onThreads>>, run: () => T): T {
+  const threads = torch.getNumThreads()
+  torch.setNumThreads(1)
+  try {
+    return run()
+  } finally {
+    torch.setNumThreads(threads)
+  }
+}

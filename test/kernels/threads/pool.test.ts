@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { WorkerHost } from '../../../src/kernels/threads/workers.ts'
 import { SERVE } from '../../../src/kernels/threads/serve.ts'
-import { onThreads, untilReady } from './fresh.ts'
+import { onOne, onThreads, untilReady } from './fresh.ts'
 
 type Package = Awaited<ReturnType<typeof onThreads>>
 type Torch = Package['torch']
@@ -21,16 +21,6 @@ function results(torch: Torch, rows: number, columns: number): readonly string[]
   const x = torch.randn([rows, columns])
   const y = [x.add(1), x.t().contiguous(), x.softmax(0), x.matmul(x.t()), x.sum(0), x.clone().mul_(3), x.cumsum(1), x.gt(0)]
   return y.map(bytesOf)
-}
-
-function onOne<T>({ torch }: Package, run: () => T): T {
-  const threads = torch.getNumThreads()
-  torch.setNumThreads(1)
-  try {
-    return run()
-  } finally {
-    torch.setNumThreads(threads)
-  }
 }
 
 async function ready(pack: Package): Promise<void> {
