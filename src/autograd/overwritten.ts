@@ -1,7 +1,7 @@
 // Saved tensors that were overwritten after the call. A derivative that computes with one throws; one that needs its shape only does not.
 import { dispatchBelowAutograd, dispatchState, isArgList, withMode } from '../dispatch/index.ts'
 import type { Arg, DerivativeContext, DispatchMode, OpDef, Result } from '../dispatch/index.ts'
-import { Storage, Tensor, formatShape, hasNoElements, makeFake } from '../tensor/index.ts'
+import { Storage, Tensor, awayFromCpu, formatShape, hasNoElements, makeFake } from '../tensor/index.ts'
 import { AutogradError } from './errors.ts'
 import { layoutAt } from './versions.ts'
 
@@ -23,16 +23,15 @@ export class Overwritten implements DispatchMode {
   /** A stand-in for a saved tensor: its shape may be read, its data may not. */
   standInFor(tensor: Tensor, what: string): Tensor {
     const { dtype, symSizes: shape, symSteps: strides, symOffset: offset } = tensor
-    const standIn = makeFake(layoutAt(tensor, this.#savedAt) ?? { shape, dtype, strides, offset })
+    const standIn = makeFake({ ...(layoutAt(tensor, this.#savedAt) ?? { shape, dtype, strides, offset }), ...awayFromCpu(tensor) })
     const { qualname } = this.#op
-    const storage = Storage.deferred(0, {
-      settle(): never {
-        throw new AutogradError(
-          `backward of ${qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(standIn.symSizes)}. ` +
-            'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
-        )
-      },
-    })
+    const settle = (): never => {
+      throw new AutogradError(
+        `backward of ${qualname}: a tensor needed for its gradient has been modified in place after the call: ${what}, of shape ${formatShape(standIn.symSizes)}. ` +
+          'Use the operator without the trailing underscore, or call clone() before you modify the tensor.',
+      )
+    }
+    const storage = Storage.deferred(0, { settle }, tensor.device)
     standIn.storage = storage
     ;(this.#memory ??= new Set()).add(storage)
     return standIn

@@ -1,7 +1,7 @@
 // Versions of tensors, by which autograd notices that a saved tensor was overwritten between forward and backward.
 // A storage counts its own writes. Writes to fake tensors, which have none, are counted here, per base.
-import { makeFake, hasNumbers, Tensor } from '../tensor/index.ts'
-import type { TensorSpec } from '../tensor/index.ts'
+import { awayFromCpu, makeFake, hasNumbers, Tensor } from '../tensor/index.ts'
+import type { LayoutSpec } from '../tensor/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { upcomingSeq } from './node.ts'
 
@@ -32,7 +32,7 @@ export function raiseVersion(tensor: Tensor): void {
 interface FormerLayout {
   /** Nodes before this one have seen it. */
   readonly until: number
-  readonly layout: Required<TensorSpec<Size>>
+  readonly layout: LayoutSpec<Size>
 }
 
 /** The layouts that tensors had before operators such as `transpose_`, oldest first. */
@@ -53,7 +53,7 @@ export function noteLayout(tensor: Tensor): void {
 }
 
 /** The layout that a tensor had for the node numbered `seq`; null if it still has that. */
-export function layoutAt(tensor: Tensor, seq: number): Required<TensorSpec<Size>> | null {
+export function layoutAt(tensor: Tensor, seq: number): LayoutSpec<Size> | null {
   if (seq >= lastChange) return null
   return formerLayouts.get(tensor)?.find(({ until }) => seq < until)?.layout ?? null
 }
@@ -62,7 +62,9 @@ export function layoutAt(tensor: Tensor, seq: number): Required<TensorSpec<Size>
 export function laidAt(tensor: Tensor, seq: number): Tensor {
   const layout = layoutAt(tensor, seq)
   if (layout === null) return tensor
-  return hasNumbers(layout) ? new Tensor(layout.shape, tensor.dtype, tensor.storage, layout.strides, layout.offset) : makeFake(layout)
+  return hasNumbers(layout)
+    ? new Tensor(layout.shape, tensor.dtype, tensor.storage, layout.strides, layout.offset)
+    : makeFake({ ...layout, ...awayFromCpu(tensor) })
 }
 
 /** Whether a tensor is as it was when a node saved it: the node's number, and the version of then. */

@@ -61,10 +61,27 @@ export function checkDevice(where: string, value: unknown): Device {
 
 /** The tensor on a device. Throws UnsupportedError if no module for the device was imported. */
 export function moved(where: string, tensor: Tensor, device: Device): Tensor {
-  if (tensor.device === device || tensor.isFake) return tensor
+  if (tensor.device === device) return tensor
   if (devices.operators === null)
     throw new UnsupportedError(`${where}: tensors on '${device}' come with a module of their own: write import 'tensorfx/webgpu'.`)
   return devices.operators.move(tensor, device)
+}
+
+/** Where a call makes its results: on the device of one of its tensors, else on that of all of them, the CPU, and without tensors where the call is made. */
+export function deviceOfResults(args: readonly Arg[]): Device {
+  if (devices.operators === null) return 'cpu'
+  return deviceAmong(args) ?? devices.here
+}
+
+/** The device of the tensors among arguments, as far as it is not the CPU; null without tensors. */
+function deviceAmong(args: readonly Arg[]): Device | null {
+  let found: Device | null = null
+  for (const arg of args) {
+    const device = arg instanceof Tensor ? arg.device : isArgList(arg) ? deviceAmong(arg) : null
+    if (device !== null && device !== 'cpu') return device
+    found ??= device
+  }
+  return found
 }
 
 /** Whether an argument is a tensor on a device, or a list with one. */

@@ -4,17 +4,19 @@ import type { Size, SymbolicKind, SymbolicValue } from '../protocol/index.ts'
 import { InternalError } from '../errors/index.ts'
 import { dtypeInfo } from '../kernels/index.ts'
 import type { DTypeKind } from '../kernels/index.ts'
-import { NumbersNeeded, Tensor, asRule, makeFake, sizeMustEq, withDataSizes } from '../tensor/index.ts'
+import { NumbersNeeded, Tensor, asRule, awayFromCpu, makeFake, sizeMustEq, withDataSizes } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import { withoutShapeRule } from './decomposed.ts'
+import { deviceOfResults } from './devices.ts'
 import type { DispatchMode } from './dispatch.ts'
 import type { Arg, OpDef, Result, ResultSpec } from './op.ts'
 import { markView } from './views.ts'
 
-/** A tensor of the same shape, strides, dtype and requiresGrad, without data. */
+/** A tensor of the same shape, strides, dtype, device and requiresGrad, without data. */
 export function fakeLike(tensor: Tensor): Tensor {
   checkArgument(tensor instanceof Tensor, 'fakeLike', 'tensor', 'a Tensor', tensor)
-  const fake = Tensor.fake({ shape: tensor.sizes, dtype: tensor.dtype, strides: tensor.steps, offset: tensor.offset })
+  const { sizes, dtype, steps, offset, device } = tensor
+  const fake = Tensor.fake({ shape: sizes, dtype, strides: steps, offset, device })
   fake.requiresGrad = tensor.requiresGrad
   fake.isParameter = tensor.isParameter
   return fake
@@ -52,7 +54,7 @@ export interface FakeTensorModeOptions<O = object> {
 }
 
 /**
- * Under this mode every operator returns fake tensors. Arguments may be real; their data is not read. Throws what the operators' own checks throw, and UnsupportedError
+ * Under this mode every operator returns fake tensors, on the device that its results would be on. Arguments may be real; their data is not read. Throws what the operators' own checks throw, and UnsupportedError
  * for an operator that has no rule for symbolic sizes. PyTorch's `FakeTensorMode`.
  *
  *     const mode = new FakeTensorMode({ shapeEnv: new ShapeEnv() })
@@ -71,7 +73,7 @@ export class FakeTensorMode<O = object> implements DispatchMode {
   fromTensor(tensor: Tensor, options?: O): Tensor {
     if (this.shapeEnv === null) return fakeLike(tensor)
     const { sizes, strides, storageOffset } = this.shapeEnv.createSymbolicLayout(tensor.sizes, tensor.steps, options)
-    const fake = makeFake({ shape: sizes, dtype: tensor.dtype, strides, offset: storageOffset })
+    const fake = makeFake({ shape: sizes, dtype: tensor.dtype, strides, offset: storageOffset, ...awayFromCpu(tensor) })
     fake.requiresGrad = tensor.requiresGrad
     fake.isParameter = tensor.isParameter
     return fake
@@ -99,8 +101,15 @@ export class FakeTensorMode<O = object> implements DispatchMode {
   }
 }
 
-/** What `meta` says, and of which operator it is that there is no rule for symbols. `symbols` makes the sizes that depend on data. */
+/** What `meta` says, with the device of the results, and of which operator it is that there is no rule for symbols. `symbols` makes the sizes that depend on data. */
 export function specsOf(op: OpDef, args: readonly Arg[], symbols: DataSymbols | null = null): ResultSpec {
+  const spec = layoutsOf(op, args, symbols)
+  const device = deviceOfResults(args)
+  if (device === 'cpu') return spec
+  return 'shape' in spec ? { device, ...spec } : spec.map((one) => ({ device, ...one }))
+}
+
+function layoutsOf(op: OpDef, args: readonly Arg[], symbols: DataSymbols | null): ResultSpec {
   try {
     return asRule(() =>
       symbols === null

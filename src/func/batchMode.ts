@@ -49,6 +49,7 @@ export class BatchMode implements DispatchMode, Batch {
     const example = Tensor.fake({
       shape: whole.sizes.slice(1),
       dtype: whole.dtype,
+      device: whole.device,
       ...(strides === undefined ? {} : { strides }),
       ...(offset === undefined ? {} : { offset }),
     })

@@ -1,8 +1,9 @@
 // Tensors: a shape, a dtype, strides and a storage; what prints, copies and reads them.
 export { adoptLayout, historyOfViews, Tensor } from './tensor.ts'
-export type { GradFn, TensorSpec } from './tensor.ts'
+export type { GradFn, LayoutSpec, TensorSpec } from './tensor.ts'
 export {
   asRule,
+  awayFromCpu,
   becomeLaidAs,
   hasNumbers,
   layoutSeen,

@@ -5,8 +5,8 @@ import { allocating } from '../kernels/index.ts'
 import type { Size } from '../protocol/index.ts'
 import { checkedSizes, contiguousStrides, isContiguous } from './shape.ts'
 import { sizeProduct } from './size.ts'
-import { Tensor, layAs } from './tensor.ts'
-import type { TensorSpec } from './tensor.ts'
+import { Tensor, layAs, placeFake } from './tensor.ts'
+import type { LayoutSpec, TensorSpec } from './tensor.ts'
 
 let relay: (tensor: SymbolicTensor, other: Tensor) => void
 
@@ -20,7 +20,7 @@ export class SymbolicTensor extends Tensor {
     }
   }
 
-  #layout: Required<TensorSpec<Size>>
+  #layout: LayoutSpec<Size>
   #numel: Size | null = null
 
   /** Throws ShapeError if a size is negative. */
@@ -32,6 +32,7 @@ export class SymbolicTensor extends Tensor {
       null,
     )
     checkedSizes(spec.shape)
+    if (spec.device !== undefined) placeFake(this, spec.device)
     this.#layout = { shape: spec.shape, dtype: spec.dtype, strides: spec.strides ?? contiguousStrides(spec.shape), offset: spec.offset ?? 0 }
   }
 
@@ -95,12 +96,16 @@ const frozen = (list: readonly Size[]): readonly number[] => Object.freeze([...l
 /** A size where an operator takes a scalar: a symbol has the type of a number there, as for programs. */
 export const scalarOf = (size: Size): number => (typeof size === 'number' ? size : (frozen([size])[0] ?? 0))
 
-/** What programs see of a tensor's layout, wherever it is asked for: symbols with the types of numbers, if it has any. */
+/** What programs see of a tensor's layout, wherever it is asked for: symbols with the types of numbers, if it has any. The device is named if it is not the CPU. */
 export function layoutSeen(tensor: Tensor): TensorSpec & { readonly strides: readonly number[] } {
   const { dtype } = tensor
-  if (!(tensor instanceof SymbolicTensor)) return { shape: tensor.shape, dtype, strides: tensor.strides }
-  return { shape: frozen(tensor.symSizes), dtype, strides: frozen(tensor.symSteps) }
+  const where = awayFromCpu(tensor)
+  if (!(tensor instanceof SymbolicTensor)) return { shape: tensor.shape, dtype, strides: tensor.strides, ...where }
+  return { shape: frozen(tensor.symSizes), dtype, strides: frozen(tensor.symSteps), ...where }
 }
+
+/** The device of a tensor as a part of its {@link TensorSpec}: none for the CPU. */
+export const awayFromCpu = ({ device }: Tensor): Pick<TensorSpec, 'device'> => (device === 'cpu' ? {} : { device })
 
 /** A rule read numbers of a tensor whose sizes are symbols. */
 export class NumbersNeeded extends UnsupportedError {}
@@ -127,7 +132,7 @@ export const makeFake = (spec: TensorSpec<Size>): Tensor => (hasNumbers(spec) ? 
 /** A tensor with the same layout on the same memory. */
 export const twinOf = (tensor: Tensor): Tensor =>
   tensor instanceof SymbolicTensor
-    ? new SymbolicTensor({ shape: tensor.symSizes, dtype: tensor.dtype, strides: tensor.symSteps, offset: tensor.symOffset })
+    ? new SymbolicTensor({ shape: tensor.symSizes, dtype: tensor.dtype, strides: tensor.symSteps, offset: tensor.symOffset, ...awayFromCpu(tensor) })
     : new Tensor(tensor.sizes, tensor.dtype, tensor.storage, undefined, undefined, tensor)
 
 /** Gives `tensor` the layout and the memory of `other`, see `layAs`. Throws NumbersNeeded where a tensor whose sizes are numbers would get symbols. */

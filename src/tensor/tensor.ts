@@ -22,7 +22,12 @@ export interface TensorSpec<S extends Size = number> {
   readonly dtype: DType
   readonly strides?: readonly S[]
   readonly offset?: S
+  /** Where the data would be; without it on the CPU. */
+  readonly device?: Device
 }
+
+/** The layout of a tensor: all of its {@link TensorSpec} but the device. */
+export type LayoutSpec<S extends Size = number> = Required<Omit<TensorSpec<S>, 'device'>>
 
 /** What the error of `structuredClone(tensor)` and `postMessage(tensor)` shows: a symbol cannot be sent, and the error names it. */
 const NOT_CLONED = Symbol(
@@ -44,9 +49,13 @@ declare module '../protocol/tensorLike.ts' {
 
 let adopt: (tensor: Tensor, other: Tensor) => void
 let lay: (tensor: Tensor, other: Tensor) => void
+let place: (fake: Tensor, device: Device) => void
 
 /** Gives `tensor`, which nothing has seen yet, the strides and the offset of `other`, a tensor of the same shape and dtype. Not a method: users must not reach it. */
 export const adoptLayout = (tensor: Tensor, other: Tensor): void => adopt(tensor, other)
+
+/** Says where the data of a fake tensor would be that nothing has seen yet. Not a method, as above. */
+export const placeFake = (fake: Tensor, device: Device): void => place(fake, device)
 
 /** Gives `tensor` the shape, the strides, the offset and the storage of `other`, a tensor of the same dtype: for operators such as `transpose_`. Not a method, as above. */
 export const layAs = (tensor: Tensor, other: Tensor): void => lay(tensor, other)
@@ -61,6 +70,8 @@ export class Tensor {
   #contiguous: boolean
   #offset: number
   readonly #dtype: DType
+  /** Where the data of a fake tensor would be. */
+  #fakeOn: Device = 'cpu'
   /** The data; null for a fake tensor. @internal */
   storage: Storage | null
   /** Whether this tensor has a history or is a leaf that wants one; null for a view that never follows its base. See {@link requiresGrad}. @internal */
@@ -94,6 +105,7 @@ export class Tensor {
       this.#numel = like.#numel
       this.#contiguous = like.#contiguous
       this.#offset = offset ?? like.#offset
+      this.#fakeOn = like.#fakeOn
       return
     }
     this.#sizes = shape
@@ -115,7 +127,9 @@ export class Tensor {
 
   /** A fake tensor: no data. @internal */
   static fake(spec: TensorSpec): Tensor {
-    return new Tensor([...spec.shape], spec.dtype, null, spec.strides && [...spec.strides], spec.offset)
+    const fake = new Tensor([...spec.shape], spec.dtype, null, spec.strides && [...spec.strides], spec.offset)
+    if (spec.device !== undefined) fake.#fakeOn = spec.device
+    return fake
   }
 
   /** The sizes of the dimensions. The list is frozen: `x.reshape(…)` and `x.view(…)` make tensors of other shapes. */
@@ -147,9 +161,9 @@ export class Tensor {
     return this.#dtype
   }
 
-  /** Where the data is: 'cpu', or 'webgpu' for a tensor on the graphics card (tensorfx/webgpu). PyTorch's `device`. */
+  /** Where the data is, or of a fake tensor would be: 'cpu', or 'webgpu' for a tensor on the graphics card (tensorfx/webgpu). PyTorch's `device`. */
   get device(): Device {
-    return this.storage?.device ?? 'cpu'
+    return this.storage?.device ?? this.#fakeOn
   }
 
   /** Number of elements; PyTorch's `numel()` is a property here. */
@@ -201,6 +215,10 @@ export class Tensor {
       tensor.#contiguous = other.#contiguous
       tensor.#offset = other.#offset
       tensor.storage = other.storage
+      tensor.#fakeOn = other.#fakeOn
+    }
+    place = (fake, device) => {
+      fake.#fakeOn = device
     }
   }
 

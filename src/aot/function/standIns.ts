@@ -31,9 +31,9 @@ export function standIn(arg: Tensor, input: Tensor, mode: ProxyTensorMode): Tens
 }
 
 /** What the argument is a view of, as far as the trace needs it: memory without gaps, in which the argument lies. */
-function baseOf({ sizes, steps, offset, dtype }: Tensor): Tensor {
+function baseOf({ sizes, steps, offset, dtype, device }: Tensor): Tensor {
   const [lowest, highest] = reachOf(sizes, steps, offset) ?? [offset, offset - 1]
-  return Tensor.fake({ shape: [highest - lowest + 1], dtype, offset: lowest })
+  return Tensor.fake({ shape: [highest - lowest + 1], dtype, offset: lowest, device })
 }
 
 /** Makes `tensor` a view of `base`; with 'none', one that writes give no history, as if it was made of a detached tensor. */

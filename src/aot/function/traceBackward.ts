@@ -4,7 +4,7 @@ import { withMode } from '../../dispatch/index.ts'
 import { checkGraph } from '../../protocol/graphChecks.ts'
 import { checkArray, checkCallable } from '../../protocol/index.ts'
 import { CapturedStack } from '../../provenance/index.ts'
-import { makeFake } from '../../tensor/index.ts'
+import { awayFromCpu, makeFake } from '../../tensor/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import type { JointGraph } from '../joint/jointGraph.ts'
 import type { ProxyTensorMode } from '../trace/proxyMode.ts'
@@ -22,8 +22,8 @@ export function traceBackward(
   checkArray('traceBackward', 'roots', roots)
   checkCallable('traceBackward', 'differentiate', differentiate)
   const forwardNodes = new Set(mode.graph.nodes)
-  const tangents = roots.map(({ symSizes, dtype }, i) => {
-    const tensor = makeFake({ shape: symSizes, dtype })
+  const tangents = roots.map((root, i) => {
+    const tensor = makeFake({ shape: root.symSizes, dtype: root.dtype, ...awayFromCpu(root) })
     return { tensor, node: mode.placeholder(`tangents_${i + 1}`, tensor) }
   })
   const gradients = notingGradients(mode, () =>

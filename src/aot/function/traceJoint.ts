@@ -69,8 +69,8 @@ class JointTrace {
     this.#options = options
     const mode = this.#mode
     this.#leaves = inputs.map((input, i) => {
-      const { shape, dtype, strides } = fakeLike(input)
-      const leaf = Tensor.fake({ shape, dtype, strides })
+      const { shape, dtype, strides, device } = fakeLike(input)
+      const leaf = Tensor.fake({ shape, dtype, strides, device })
       leaf.requiresGrad = input.requiresGrad
       this.#placeholders.push(mode.placeholder(options.names?.[i] ?? `primals_${i + 1}`, leaf))
       return leaf

@@ -48,8 +48,8 @@ export function derivativeReads(
   const mode = new ProxyTensorMode()
   const saved: Node[] = []
   const placeholder = (tensor: Tensor): { readonly fake: Tensor; readonly node: Node } => {
-    const { shape, dtype, strides } = tensor
-    const fake = Tensor.fake({ shape, dtype, strides })
+    const { shape, dtype, strides, device } = tensor
+    const fake = Tensor.fake({ shape, dtype, strides, device })
     return { fake, node: mode.placeholder('v', fake) }
   }
   const save = (tensor: Tensor): Tensor => {

@@ -12,6 +12,7 @@ export interface TensorRecord {
   /** In elements; symbols in a symbolic trace. */
   readonly strides?: readonly number[]
   readonly requiresGrad?: boolean
+  /** Where it is; without it on the CPU. */
   readonly device?: unknown
 }
 
@@ -25,7 +26,9 @@ export const isTensorRecord = (value: unknown): value is TensorRecord =>
 /** The record of a tensor, without strides if the value only looks like one and has none. */
 export function recordOf(tensor: TensorLike): TensorRecord {
   const { shape, dtype } = tensor
-  return 'strides' in tensor && Array.isArray(tensor.strides) ? { shape, dtype, strides: tensor.strides } : { shape, dtype }
+  const strides = 'strides' in tensor && Array.isArray(tensor.strides) ? { strides: tensor.strides } : {}
+  const device = 'device' in tensor && tensor.device !== undefined && tensor.device !== 'cpu' ? { device: tensor.device } : {}
+  return { shape, dtype, ...strides, ...device }
 }
 
 /** Records the value of a node. */

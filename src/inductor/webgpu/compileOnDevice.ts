@@ -113,7 +113,7 @@ function inParts(gm: GraphModule, specs: Specs): CompiledGraph | null {
   }
   const run = (...inputs: readonly unknown[]): unknown[] => resultsOf(withDevice('webgpu', () => new PartsRun(split, codes).run(...inputs)))
   // What is known of the results of operators without a shader may differ from what they will be; then their users are compiled at the first call.
-  const given = specs.map((spec) => (typeof spec === 'number' ? spec : Tensor.fake({ ...spec, offset: 0 })))
+  const given = specs.map((spec) => (typeof spec === 'number' ? spec : Tensor.fake({ ...spec, offset: 0, device: 'webgpu' })))
   new PartsRun(split, codes, true).run(...given)
   return Object.assign(run, { ...NO_CODE, kernels: [...codes.values()].flatMap(({ kernels }) => kernels) })
 }

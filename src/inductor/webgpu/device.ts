@@ -97,7 +97,7 @@ const toDevice: OpFunction<(self: Tensor, device: Device) => Tensor> = defineCus
   vmap: { leading: ['self'] },
   onnx: 'identity',
   autocast: 'as is',
-  meta: (self) => ({ shape: self.symSizes, dtype: self.dtype }),
+  meta: (self, device) => ({ shape: self.symSizes, dtype: self.dtype, device: device === 'cpu' ? 'cpu' : 'webgpu' }),
   kernel: (self, device) => (device === 'cpu' ? downloaded(self) : uploaded(self)),
   derivative: ([g], { args: [x] }) => [g === null || g === undefined || !(x instanceof Tensor) ? null : move(g, x.device), null],
 })
@@ -112,7 +112,7 @@ function checkDevices(op: OpDef, args: readonly Arg[]): void {
   if (ACROSS.has(op.qualname)) return
   const tensors = tensorsIn(op, args)
   const there = tensors.find(([, tensor]) => tensor.device !== 'cpu')
-  const other = tensors.find(([, tensor]) => tensor.device === 'cpu' && tensor.ndim > 0 && !tensor.isFake)
+  const other = tensors.find(([, tensor]) => tensor.device === 'cpu' && tensor.ndim > 0)
   if (there === undefined || other === undefined) return
   throw new ArgumentError(
     `${op.qualname}: all tensors must be on one device, but argument '${there[0]}' is on '${there[1].device}' and argument '${other[0]}' on 'cpu'. Move one of them: ${other[0]}.to('${there[1].device}').`,

@@ -81,7 +81,7 @@ export class HeapCode {
   preview(inputs: readonly unknown[]): unknown[] {
     return this.#plan.graph.outputs.map((output): unknown => {
       if (output.kind === 'scalarInput') return inputs[output.input.placeholder]
-      return output.kind === 'value' ? output.value : Tensor.fake(output.view)
+      return output.kind === 'value' ? output.value : Tensor.fake({ ...output.view, device: 'webgpu' })
     })
   }
 

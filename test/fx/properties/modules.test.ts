@@ -56,7 +56,7 @@ describe('random graphs keep their meaning', () => {
   it('as regions of a device', () => {
     keepsMeaning((gm) => {
       new FakeTensorProp(gm).propagate(...inputs())
-      return partitionByDevice(gm, 'wasm')
+      return partitionByDevice(gm, 'cpu')
     })
     keepsMeaning((gm) => partitionByDevice(gm, 'gpu', { deviceOf: (node) => (node.name.length % 3 === 0 ? 'cpu' : 'gpu') }))
   })

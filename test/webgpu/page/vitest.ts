@@ -26,6 +26,7 @@ export const expect = Object.assign((value: unknown, message?: string) => chai.e
 
 const tests: Collected[] = []
 const before: Body[] = []
+const after: Body[] = []
 let outer: readonly string[] = []
 
 /** A row's name: its values in the places of %s and %i. */
@@ -54,6 +55,7 @@ function addGroup(name: string, body: Body): void {
 const addTest = (name: string, body: Body): void => void tests.push({ name: [...outer, name].join(' > '), body })
 
 export const beforeAll = (body: Body): void => void before.push(body)
+export const afterEach = (body: Body): void => void after.push(body)
 export const describe = Object.assign(addGroup, { each: each(addGroup) })
 export const test = Object.assign(addTest, { each: each(addTest) })
 
@@ -69,6 +71,8 @@ export async function runTests(tell: (result: PageResult) => void, pattern = '')
     try {
       // oxlint-disable-next-line no-await-in-loop -- as above
       await body()
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      for (const end of after) await end()
     } catch (error) {
       failure = error instanceof Error ? (error.stack ?? error.message) : String(error)
     }

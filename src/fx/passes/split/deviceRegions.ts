@@ -14,7 +14,7 @@ import { isCall } from '../nodes/calls.ts'
 export interface DeviceSupportOptions {
   /**
    * The device that a node's value is on; null for a value on none, such as a number. By default it is the `device` of `meta.val` or `meta.fake_result` (of all values,
-   * if there are several), and `'wasm'` if that has none, because tensors are in the memory of WebAssembly unless a backend says otherwise.
+   * if there are several), and `'cpu'` if that has none.
    */
   readonly deviceOf?: (node: Node) => string | null
   /** Qualified names of functions that never count as supported. Default: the backward of embeddings. */
@@ -35,7 +35,7 @@ function recordedDevice(node: Node): string | null {
 
 function deviceOfValue(value: unknown): string | null {
   if (!isObject(value)) return null
-  return 'device' in value && typeof value.device === 'string' ? value.device : 'wasm'
+  return 'device' in value && typeof value.device === 'string' ? value.device : 'cpu'
 }
 
 /**
@@ -68,7 +68,7 @@ export class DeviceSupport implements OperatorSupportBase {
  * returns it. FakeTensorProp must have run, unless `deviceOf` tells where values are. PyTorch's partition_cudagraphs.
  *
  *     new FakeTensorProp(gm).propagate(x)
- *     partitionByDevice(gm, 'wasm')
+ *     partitionByDevice(gm, 'webgpu')
  */
 export const partitionByDevice = (gm: GraphModule, device: string, options: DeviceSupportOptions = {}): GraphModule =>
   new CapabilityBasedPartitioner(gm, new DeviceSupport(device, options), { allowsSingleNodePartition: true }).partitionAndFuse()
