@@ -36,7 +36,7 @@ export const faults = [
   },
   {
     name: 'a kernel takes sizes of 0 and 1',
-    kinds: 'pointwise,views,reductions,sizes',
+    kinds: 'pointwise,views,reductions,sizes,windows',
     file: 'inductor/sized/layouts',
     from: 'if (nth(values, atom) < 2)',
     to: 'if (false)',

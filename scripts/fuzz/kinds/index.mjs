@@ -10,6 +10,7 @@ import { customFunctions, gradModes, gradients, hooks, optimizers, training } fr
 import { byValues, images, indexing, layers, linearAlgebra, losses } from './layers.mjs'
 import { sizes } from './sizes.mjs'
 import { viewWrites } from './viewWrites.mjs'
+import { windows } from './windows.mjs'
 
 export const kinds = {
   pointwise,
@@ -56,6 +57,7 @@ export const kinds = {
   moduleHooks,
   viewWrites,
   sizes,
+  windows,
 }
 
 /** Kinds that makeFx can trace: nothing in them depends on data, or on what changes between calls besides tensors. */
