@@ -109,7 +109,9 @@ export default defineConfig({
     ...running,
     sequence: { sequencer: Order, setupFiles: 'list' },
     // The mutants of `npm run mutate` run in processes that it starts itself.
-    ...(process.env.TENSORFX_MUTATE === undefined ? { projects } : { include: ['test/**/*.test.ts'] }),
+    ...(process.env.TENSORFX_MUTATE === undefined
+      ? { projects }
+      : { include: ['test/**/*.test.ts', ...(process.env.TENSORFX_MUTATE_GPU === '1' ? ['test/webgpu/device/*.device.ts'] : [])] }),
     // Transformed modules are kept in node_modules, by their contents: a file of tests starts in half the time. `npx vitest --clearCache` empties the folder.
     experimental: { fsModuleCache: true },
     // All cores: by default vitest leaves one idle, which is half of two.

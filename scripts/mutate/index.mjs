@@ -125,6 +125,12 @@ for (const path of paths) {
   files.push(...own)
 }
 files.sort()
+// The tests on a GPU, or on a driver that computes on the CPU, are those of the rooms that compute there.
+const SOFTWARE = '/usr/lib/chromium/vk_swiftshader_icd.json'
+if (files.some((file) => /^src\/(gpu|kernels\/wgsl|inductor\/webgpu)\//.test(file))) {
+  process.env.TENSORFX_MUTATE_GPU = '1'
+  if (process.env.VK_ICD_FILENAMES === undefined && existsSync(SOFTWARE)) process.env.VK_ICD_FILENAMES = SOFTWARE
+}
 /** The mutants in the files of a path. */
 const mutantsIn = (path, all) => all.filter(({ fileName }) => filesOf.get(path).includes(relative(root, fileName)))
 const started = Date.now()

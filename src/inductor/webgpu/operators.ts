@@ -26,6 +26,7 @@ import { cumsum, diagonalWritten, scatterAdd, scatterValues, selectWritten, slic
 import { avgPool, avgPoolBackward } from './pools.ts'
 import { resampled } from './resampling.ts'
 import { gcd, nonzeroStatic, permutation, places } from './searches.ts'
+import { triangularSolve } from './systems.ts'
 import { randomIntegers, randomNormal, randomUniform } from './random.ts'
 
 function cat({ name, args: [tensors, dim], outs: [out] }: Call): Grids {
@@ -264,6 +265,7 @@ const operators: Readonly<Record<string, Operator>> = {
   'torch.topk': { grids: topk },
   'torch.nn.functional.avg_pool2d': { grids: avgPool },
   'torch.ops.tensorfx.avg_pool2d_backward': { grids: avgPoolBackward },
+  'torch.ops.tensorfx.triangular_solve': { grids: triangularSolve },
   'torch.gcd': { grids: gcd },
   'torch.nonzero_static': { grids: nonzeroStatic },
   'torch.ops.tensorfx.places': { grids: places },

@@ -17,7 +17,7 @@ import { prepareTemplate } from '../emit/template.ts'
 import { groupOf, nodesOf } from '../groups.ts'
 import type { Group } from '../groups.ts'
 import { outputsOf, returnedBuffers, withoutDeadNodes } from '../ir.ts'
-import type { Buffer, BufferView, ExternNode, IrGraph } from '../ir.ts'
+import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph } from '../ir.ts'
 import { nth } from '../known.ts'
 import { lower } from '../lowering.ts'
 import { lifetimesOf } from '../memoryPlan.ts'
@@ -250,7 +250,9 @@ class Planner {
       if (this.#operator(name, node, nodes)) return
       if (node.def.tags.has('mutates'))
         throw new UnsupportedError(`WebGPU: ${node.def.qualname} ${where} writes to its arguments, which graphs on the GPU cannot do.`)
-      this.#refuse(`WebGPU: ${node.def.qualname} ${where} has no shader code (${node.reason})`)
+      // What takes no tensors the program computes before the GPU needs it: nothing is waited for.
+      if (this.#onHeap || node.args.flatMap(tensorsOf).length > 0)
+        this.#refuse(`WebGPU: ${node.def.qualname} ${where} has no shader code (${node.reason})`)
       this.#steps.push({ kind: 'operator', node })
       return
     }
@@ -374,6 +376,9 @@ interface FormOfDispatch {
   readonly memories: readonly MemoryWord[]
   readonly numbers: readonly CallNumber[]
 }
+
+const tensorsOf = (arg: ExternArg): readonly BufferView[] =>
+  arg.kind === 'view' ? [arg.view] : arg.kind === 'list' ? arg.items.flatMap(tensorsOf) : []
 
 /** Why a grid has no shader; null if it has one. */
 function whyNot(grid: Grid): string | null {
