@@ -45,7 +45,11 @@ export const layers = [
   },
   { place: 'kernels/run', holds: 'kernels compiled, cached and called', imports: [...base, 'kernels'] },
   { place: 'kernels', holds: 'the names that other rooms import', imports: [...base, 'kernels'] },
-  { place: 'native', holds: 'kernels as machine code, by the C compiler of the machine; Node only', imports: [...base, 'kernels'] },
+  {
+    place: 'native',
+    holds: 'kernels as machine code, by the C compiler of the machine; results kept for later processes; Node only',
+    imports: [...base, 'version', 'kernels'],
+  },
   { place: 'config', holds: 'settings of compile, the debugger and memory', imports: [...base, 'kernels'] },
   { place: 'formats', holds: 'files of tensors as bytes: safetensors, torch.save; no tensors', imports: [...base, 'kernels'] },
   { place: 'tensor', holds: 'Tensor, storage, printing, random generator', imports: [...base, 'pytree', 'kernels'] },

@@ -2,7 +2,9 @@
 // written it.
 import type { ChildProcess } from 'node:child_process'
 import { UnsupportedError } from '../errors/index.ts'
-import { environmentVariable } from '../protocol/index.ts'
+import { environmentVariable, kept } from '../protocol/index.ts'
+import { isOwn, keepWithin, openFolder, sha256 } from './folder.ts'
+import type { CacheFolder } from './folder.ts'
 
 const crypto = (): typeof import('node:crypto') => process.getBuiltinModule('node:crypto')
 const fs = (): typeof import('node:fs') => process.getBuiltinModule('node:fs')
@@ -21,8 +23,6 @@ const GCC_FLAGS = ['-fno-tree-loop-vectorize', '-fno-tree-coalesce-vars'] as con
 const ANSWER_TIME = 10_000
 /** Milliseconds for a library. */
 const COMPILE_TIME = 60_000
-/** Bytes that the folder of libraries may have. */
-const MOST_BYTES = 512 * 2 ** 20
 
 /** A compiler that answered. */
 export interface Compiler {
@@ -61,7 +61,7 @@ function asked(command: string): Compiler | null {
   const version = /^#define __VERSION__ "(.*)"$/m.exec(stdout)?.[1] ?? 'unknown version'
   const lanes = stdout.includes('#define __AVX512F__ ') ? 16 : stdout.includes('#define __AVX2__ ') ? 8 : 4
   const flags = stdout.includes('#define __clang__ ') ? FLAGS : [...FLAGS, ...GCC_FLAGS]
-  return { command, version, lanes, flags, identity: crypto().createHash('sha256').update(stdout).digest('hex') }
+  return { command, version, lanes, flags, identity: sha256(stdout) }
 }
 
 /** The compiler: `given`, or the first of CC, cc, gcc and clang that answers. Throws UnsupportedError if there is none. */
@@ -77,9 +77,12 @@ export function findCompiler(given?: string): Compiler {
   )
 }
 
-/** The folder of libraries: TENSORFX_CACHE_DIR, or the user's own folder for such files. */
-export const defaultFolder = (): string =>
-  environmentVariable('TENSORFX_CACHE_DIR') ?? path().join(environmentVariable('XDG_CACHE_HOME') ?? path().join(os().homedir(), '.cache'), 'tensorfx')
+/** What a library is made from. */
+export interface LibrarySource {
+  /** What its text follows from: kernels as they are printed, which takes less time than to emit them. */
+  readonly from: () => string
+  readonly text: () => string
+}
 
 /** A library of the folder. */
 export interface MadeLibrary {
@@ -93,7 +96,7 @@ interface Work {
   readonly file: string
   /** What it is called until it is whole; what belongs to it begins so, too. */
   readonly made: string
-  readonly source: string
+  readonly source: () => string
   /** Whether it was made before. */
   readonly isDone: boolean
   /** What the compiler is given. */
@@ -107,7 +110,7 @@ function clean(made: string): void {
 /** Where libraries are made and kept. */
 export class Workshop {
   readonly compiler: Compiler
-  readonly #folder: string
+  readonly folder: CacheFolder
   readonly #milliseconds: number
   #running: ChildProcess | null = null
 
@@ -115,39 +118,44 @@ export class Workshop {
   constructor(compiler: Compiler, folder: string | null, milliseconds: number = COMPILE_TIME) {
     this.compiler = compiler
     this.#milliseconds = milliseconds
-    this.#folder = (folder === null ? null : ownFolder(folder)) ?? fs().mkdtempSync(path().join(os().tmpdir(), 'tensorfx-native-'))
-    const temporary = this.#folder !== folder
+    this.folder = openFolder(folder)
     process.once('exit', () => {
       endGroup(this.#running?.pid)
-      if (temporary) fs().rmSync(this.#folder, { recursive: true, force: true })
+      if (this.folder.isTemporary) fs().rmSync(this.folder.path, { recursive: true, force: true })
     })
   }
 
   /** The library of a source, made now or before. Throws what the compiler said. */
-  async library(source: string): Promise<MadeLibrary> {
+  async library(source: LibrarySource): Promise<MadeLibrary> {
     const work = this.#workFor(source)
     return work.isDone ? { file: work.file, isNew: false } : this.#made(work, await this.#compile(work))
   }
 
   /** The same, for a program that waits meanwhile. */
-  libraryNow(source: string): MadeLibrary {
+  libraryNow(source: LibrarySource): MadeLibrary {
     const work = this.#workFor(source)
     return work.isDone ? { file: work.file, isNew: false } : this.#made(work, this.#compileNow(work))
   }
 
-  #workFor(source: string): Work {
-    const name = crypto()
-      .createHash('sha256')
-      .update(`${this.compiler.identity} ${this.compiler.flags.join(' ')} ${source}`)
-      .digest('hex')
-    const file = path().join(this.#folder, `${name}.so`)
-    const made = path().join(this.#folder, `${name}.${crypto().randomUUID()}`)
-    return { file, made, source, isDone: isWhole(file), command: [...this.compiler.flags, '-o', made, `${made}.c`, '-lm'] }
+  #workFor({ from, text }: LibrarySource): Work {
+    const { identity, flags } = this.compiler
+    const by = `${identity} ${flags.join(' ')}`
+    let emitted: string | null = null
+    const source = (): string => (emitted ??= text())
+    const name = kept(
+      'library',
+      () => `${by} ${from()}`,
+      isText,
+      () => sha256(`${by} ${source()}`),
+    )
+    const file = path().join(this.folder.path, `${name}.so`)
+    const made = path().join(this.folder.path, `${name}.${crypto().randomUUID()}`)
+    return { file, made, source, isDone: isWhole(file), command: [...flags, '-o', made, `${made}.c`, '-lm'] }
   }
 
   /** Lets the compiler write its messages to a file, and returns what `compile` does. Whatever it leaves but the library goes. */
   #withLog<T>({ made, source }: Work, compile: (log: number) => T): T {
-    fs().writeFileSync(`${made}.c`, source, { mode: 0o600 })
+    fs().writeFileSync(`${made}.c`, source(), { mode: 0o600 })
     const log = fs().openSync(`${made}.log`, 'w', 0o600)
     try {
       return compile(log)
@@ -200,51 +208,14 @@ export class Workshop {
     } finally {
       clean(made)
     }
-    this.#drop(file)
+    keepWithin(this.folder, file)
     return { file, isNew: true }
-  }
-
-  /** Keeps the folder within its bytes: the oldest libraries go. */
-  #drop(newest: string): void {
-    const files = fs()
-      .readdirSync(this.#folder)
-      .filter((name) => name.endsWith('.so'))
-      .map((name) => path().join(this.#folder, name))
-      .flatMap((file) => {
-        const stat = fs().statSync(file, { throwIfNoEntry: false })
-        return stat === undefined ? [] : [{ file, bytes: stat.size, time: stat.mtimeMs }]
-      })
-      .toSorted((a, b) => a.time - b.time)
-    let bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    for (const file of files) {
-      if (bytes <= MOST_BYTES) return
-      if (file.file === newest) continue
-      for (const name of [file.file, `${file.file}.sum`]) fs().rmSync(name, { force: true })
-      bytes -= file.bytes
-    }
   }
 }
 
-const sumOf = (file: string): string => crypto().createHash('sha256').update(fs().readFileSync(file)).digest('hex')
+const isText = (found: unknown): found is string => typeof found === 'string'
+
+const sumOf = (file: string): string => sha256(fs().readFileSync(file))
 
 /** Whether a library is this user's, and as it was written: to load another one could do anything. */
 const isWhole = (file: string): boolean => isOwn(file) && isOwn(`${file}.sum`) && fs().readFileSync(`${file}.sum`, 'utf8') === sumOf(file)
-
-/** Whether a file or folder belongs to this user, and no other user may write to it. */
-function isOwn(file: string): boolean {
-  const stat = fs().statSync(file, { throwIfNoEntry: false })
-  return stat !== undefined && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0
-}
-
-/** A folder of this user's own, made if it is not there; null, with a message, if there is none. */
-function ownFolder(folder: string): string | null {
-  try {
-    fs().mkdirSync(folder, { recursive: true, mode: 0o700 })
-    fs().accessSync(folder, fs().constants.W_OK)
-    if (isOwn(folder)) return folder
-    console.warn(`tensorfx: others may write to ${folder}, so no compiled code is kept there.`)
-  } catch (error) {
-    console.warn(`tensorfx: no compiled code can be kept in ${folder} (${String(error)}).`)
-  }
-  return null
-}

@@ -1,17 +1,23 @@
 // Kernels as C, compiled in the background by the machine's own compiler. WebAssembly computes until a library is there, and what has no C code for good; results are the same bits.
 import { ArgumentError, UnsupportedError, present } from '../errors/index.ts'
-import { checkCount, valueText } from '../protocol/index.ts'
+import { checkCount, setResultStore, valueText } from '../protocol/index.ts'
 import { emitSource, whyKernelIsNotInC } from '../kernels/c/emitC.ts'
 import type { CFunction } from '../kernels/c/emitC.ts'
 import { setMachineEngine } from '../kernels/engine/machineCode.ts'
 import { refused } from '../kernels/engine/refusals.ts'
+import { computingKey, currentComputing, withComputing } from '../kernels/engine/computing.ts'
+import type { Computing } from '../kernels/engine/computing.ts'
+import { printKernel } from '../kernels/ir/print.ts'
 import { isHeapShared } from '../kernels/memory/heap.ts'
 import { installSecondEngine } from '../kernels/run/compile.ts'
 import type { ForSecondEngine, Running } from '../kernels/run/compile.ts'
 import type { Kernel } from '../kernels/index.ts'
 import { threaded } from '../kernels/threads/threaded.ts'
-import { Workshop, defaultFolder, findCompiler } from './compiler.ts'
-import type { MadeLibrary } from './compiler.ts'
+import { Workshop, findCompiler } from './compiler.ts'
+import type { LibrarySource, MadeLibrary } from './compiler.ts'
+import { defaultFolder } from './folder.ts'
+import { keptIn } from './keptFiles.ts'
+import type { KeptCounts } from './keptFiles.ts'
 import { Library, loadKoffi } from './library.ts'
 import { NativeKernel } from './nativeKernel.ts'
 
@@ -41,6 +47,8 @@ export interface NativeStats {
   /** Libraries that were compiled in this process, and those that an earlier one had left. */
   readonly compiled: number
   readonly found: number
+  /** WebAssembly modules that were made in this process, and those that an earlier one had left. Without a folder none are counted. */
+  readonly modules: { readonly made: number; readonly found: number }
   /** Kernels that wait for the compiler. */
   readonly pending: number
   /** The last 1,024 kernels. */
@@ -57,10 +65,13 @@ const GATHERING = 5
 let workshop: Workshop | null = null
 let checks = false
 const counts = { compiled: 0, found: 0 }
+const keptCounts: KeptCounts = { module: { made: 0, found: 0 }, library: { made: 0, found: 0 } }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
 /** Functions that wait for the compiler. */
 interface Waiting {
   readonly functions: readonly Omit<CFunction, 'name'>[]
+  /** How their kernel was to compute, which decides the order of sums. */
+  readonly computing: Computing
   /** Whether a multiplication and an addition may be rounded once. */
   readonly fuses: boolean
   /** Takes them, by their names in a library. */
@@ -88,7 +99,10 @@ export async function init(options: NativeOptions = {}): Promise<void> {
   if (globalThis.process?.getBuiltinModule === undefined)
     throw new UnsupportedError('native.init needs Node, whose processes can load compiled code: elsewhere WebAssembly computes.')
   await loadKoffi()
-  workshop ??= new Workshop(findCompiler(compiler), cache === false ? null : cache)
+  if (workshop === null) {
+    workshop = new Workshop(findCompiler(compiler), cache === false ? null : cache)
+    if (!workshop.folder.isTemporary) setResultStore(keptIn(workshop.folder, keptCounts))
+  }
   checks = check
   setMachineEngine(`native${workshop.compiler.lanes}`)
   installSecondEngine(second)
@@ -126,6 +140,7 @@ export function stats(): NativeStats {
   return {
     compiler,
     ...counts,
+    modules: { ...keptCounts.module },
     pending: waiting.length + demanded.length,
     kernels: reports.map(({ kernel, name, why }) => ({ name, why, gain: kernel?.gain ?? null })),
   }
@@ -147,11 +162,11 @@ function second(of: ForSecondEngine): Running {
   const native = new NativeKernel(of, { checks, demand: isDemanded ? makeDemanded : null })
   const report: (typeof reports)[number] = { kernel: native, name: kernel.name, why: null }
   told(report)
-  const fuses = engine === 'wasm-relaxed'
+  const as = { computing: currentComputing(), fuses: engine === 'wasm-relaxed' }
   const one: Waiting = {
     functions: [{ kernel: wide }],
-    fuses,
-    take: (library, [name = '']) => (native.native = onThreads(wide, library.kernel(name, wide), fuses)),
+    ...as,
+    take: (library, [name = '']) => (native.native = onThreads(wide, library.kernel(name, wide), as)),
     miss: (missing) => (report.why = missing),
   }
   if (isDemanded) demanded.push(one)
@@ -162,12 +177,12 @@ function second(of: ForSecondEngine): Running {
 const onOneThread = { engine: 'c', threads: 1 } as const
 
 /** The function of a library, whose work threads share where they share the heap: its parts are compiled once a call is worth it, and until then one thread computes. */
-function onThreads(kernel: Kernel, run: (...args: number[]) => void, fuses: boolean): Running {
+function onThreads(kernel: Kernel, run: (...args: number[]) => void, as: Pick<Waiting, 'computing' | 'fuses'>): Running {
   if (!isHeapShared()) return { run, computedBy: () => onOneThread }
   return threaded(kernel, run, 'c', (_, { parts, params }, made) =>
     inBackground({
       functions: parts.map((body) => ({ kernel: { name: kernel.name, params, body }, whole: kernel })),
-      fuses,
+      ...as,
       take: (library, names) => made(library.parts(names, { params })),
       miss: () => made(null),
     }),
@@ -210,7 +225,7 @@ function firstOf(list: readonly Waiting[]): readonly Waiting[] {
   const batch: Waiting[] = []
   let count = 0
   for (const one of list) {
-    if (one.fuses !== first?.fuses) continue
+    if (one.fuses !== first?.fuses || one.computing !== first.computing) continue
     count += one.functions.length
     if (batch.length > 0 && count > MOST_PER_LIBRARY) break
     batch.push(one)
@@ -220,11 +235,15 @@ function firstOf(list: readonly Waiting[]): readonly Waiting[] {
 
 const nameOf = (position: number, i: number): string => `k${position}_${i}`
 
-const sourceOf = (batch: readonly Waiting[]): string =>
-  emitSource(
-    batch.flatMap(({ functions }, position) => functions.map((one, i) => ({ ...one, name: nameOf(position, i) }))),
-    batch[0]?.fuses === true,
-  )
+function sourceOf(batch: readonly Waiting[]): LibrarySource {
+  const { computing, fuses } = present(batch[0], 'a function')
+  const functions = batch.flatMap((one, position) => one.functions.map((of, i) => ({ ...of, name: nameOf(position, i) })))
+  const textOf = ({ name, kernel, whole }: CFunction): string => `${name} ${whole === undefined ? '' : printKernel(whole)} ${printKernel(kernel)}`
+  return {
+    from: () => [computingKey(computing), fuses, ...functions.map(textOf)].join('\n'),
+    text: () => withComputing(computing, () => emitSource(functions, fuses)),
+  }
+}
 
 function load(batch: readonly Waiting[], { file, isNew }: MadeLibrary): void {
   const library = new Library(file)

@@ -18,6 +18,7 @@ import { emitterOf } from '../../src/kernels/engine/machineCode.ts'
 import { hasRelaxedSimd } from '../../src/kernels/index.ts'
 import { heapView, tryAllocate } from '../../src/kernels/memory/heap.ts'
 import { Workshop, findCompiler } from '../../src/native/compiler.ts'
+import type { LibrarySource } from '../../src/native/compiler.ts'
 import { NativeKernel } from '../../src/native/nativeKernel.ts'
 import { hasCompiler } from '../kernels/c/runC.ts'
 
@@ -148,7 +149,10 @@ describe('a kernel with two functions', () => {
 })
 
 describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? '' : ': skipped, there is none'}`, () => {
-  const source = 'int tfx_one(void) { return 1; }\n'
+  const sourceOf = (text: string): LibrarySource => ({ from: () => text, text: () => text })
+  const source = sourceOf('int tfx_one(void) { return 1; }\n')
+  const other = sourceOf('int tfx_two(void) { return 2; }\n')
+  const wrong = sourceOf('int f( {')
 
   test('a library is compiled once, and again where the one that is kept is not whole or others may write to it', async () => {
     const folder = join(work, 'kept')
@@ -157,7 +161,7 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
     expect(first.isNew).toBe(true)
     expect((await workshop.library(source)).isNew).toBe(false)
     expect((await new Workshop(findCompiler(), folder).library(source)).isNew).toBe(false)
-    expect((await workshop.library(`${source}\n`)).isNew).toBe(true)
+    expect((await workshop.library(other)).isNew).toBe(true)
     writeFileSync(first.file, 'garbage')
     expect((await workshop.library(source)).isNew).toBe(true)
     chmodSync(first.file, 0o777)
@@ -180,9 +184,9 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
     const folder = join(work, 'shared')
     const own = new Workshop(findCompiler(), folder)
     chmodSync(folder, 0o777)
-    const other = await new Workshop(findCompiler(), folder).library(source)
-    expect(other.isNew).toBe(true)
-    expect(other.file.startsWith(folder)).toBe(false)
+    const elsewhere = await new Workshop(findCompiler(), folder).library(source)
+    expect(elsewhere.isNew).toBe(true)
+    expect(elsewhere.file.startsWith(folder)).toBe(false)
     expect((await new Workshop(findCompiler(), '/dev/null/folder').library(source)).isNew).toBe(true)
     expect(warn.mock.calls.map(([text]) => String(text))).toEqual([
       expect.stringContaining('others may write to'),
@@ -207,7 +211,7 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
       const time = Date.now() / 1000 - 3600 * hours
       utimesSync(path, time, time)
     }
-    const next = await workshop.library(`${source}\n`)
+    const next = await workshop.library(other)
     expect(readdirSync(folder).filter((name) => name.startsWith('old'))).toEqual(['old.so', 'old.so.sum', 'older.so', 'older.so.sum'])
     expect([file, next.file].every((one) => existsSync(one))).toBe(true)
   })
@@ -231,7 +235,7 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
   })
 
   test('what the compiler says when it fails is in the error', async () => {
-    await expect(new Workshop(findCompiler(), join(work, 'fails')).library('int f( {')).rejects.toThrow(/failed: .*error/s)
+    await expect(new Workshop(findCompiler(), join(work, 'fails')).library(wrong)).rejects.toThrow(/failed: .*error/s)
     expect(readdirSync(join(work, 'fails'))).toEqual([])
   })
 
@@ -252,7 +256,7 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
     const now = workshop.libraryNow(source)
     expect(now.isNew).toBe(true)
     expect(await workshop.library(source)).toEqual({ file: now.file, isNew: false })
-    expect(() => workshop.libraryNow('int f( {')).toThrow(/failed: .*error/s)
+    expect(() => workshop.libraryNow(wrong)).toThrow(/failed: .*error/s)
   })
 
   describe('programs', () => {
@@ -318,6 +322,23 @@ describe.skipIf(!hasCompiler)(`with the compiler of this machine${hasCompiler ? 
       compile((t: Tensor) => t.mul(3), { options: { emitter: 'c' } })(torch.ones([50]))
       stop()
       expect(launches).toEqual(['c 1'])
+    })
+
+    test.each([true, false])('that add up functions have the bits of WebAssembly when their libraries are there, strict: %s', async (strict) => {
+      await native.init({ cache: join(work, 'programs') })
+      torch.manualSeed(3)
+      const x = torch.randn([64, 1000])
+      const sums = (t: Tensor): Tensor => torch.cat([t.exp().sum(1), t.tanh().mul(t).sum(1), t.sigmoid().sum(0)])
+      const wasm = bits([compile(sums, { options: { strict, emitter: 'wasm' } })(x)])
+      const f = compile(sums, { options: { strict } })
+      expect(bits([f(x)])).toEqual(wasm)
+      await native.ready()
+      const engines: unknown[] = []
+      for (let i = 0; i < 20; i++) {
+        expect(bits([f(x)])).toEqual(wasm)
+        engines.push(...f.kernels().map(({ computedBy }) => computedBy?.().engine))
+      }
+      expect(engines).toContain('c')
     })
 
     test('with the emitter c go on with WebAssembly where the compiler fails', () => {

@@ -12,6 +12,7 @@ import type { Kernel, Scratch } from '../ir/loopIr.ts'
 import { printKernel } from '../ir/print.ts'
 import { hostFunctions } from '../scalars/scalarOps.ts'
 import { emitKernel } from '../emit/emit.ts'
+import { keptModule } from '../emit/keptModules.ts'
 
 let compiled = 0
 
@@ -74,8 +75,16 @@ function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel
   const { name, params, body } = kernel
   const wide = second === null ? null : (inWideTiles?.() ?? null)
   const scratch = scratchOfBoth(kernel, wide)
-  const wasm = emitKernel(kernel, isHeapShared() ? MAX_PAGES : undefined)
-  compiled++
+  const sharedMaximum = isHeapShared() ? MAX_PAGES : undefined
+  const wasm = keptModule(
+    () => text,
+    sharedMaximum === undefined ? 'whole' : 'whole on shared memory',
+    () => {
+      verify(kernel)
+      compiled++
+      return emitKernel(kernel, sharedMaximum)
+    },
+  )
   const engine = currentEngine()
   const first = inWasm(kernel, instantiate(wasm), engine)
   const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: first, engine, isDemanded: emitter === 'c' }
@@ -121,7 +130,6 @@ export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null)
   const key = `${isStrict() ? 'strict' : currentEngine()} ${second === null ? '' : (emitter ?? 'either')} ${text}`
   let known = kernelsByText.get(key)
   if (known === undefined) {
-    verify(kernel)
     known = compiledKernel(kernel, text, inWideTiles, emitter)
     kernelsByText.set(key, known, kernelBytes(known))
   }

@@ -1,6 +1,8 @@
 // A call of a kernel in parts: its parts as functions, the arguments that they and the workers take, and which of its loops are given to the pool.
 import { emitParts } from '../emit/emit.ts'
+import { keptModule } from '../emit/keptModules.ts'
 import type { Kernel, Param } from '../ir/loopIr.ts'
+import { printKernel } from '../ir/print.ts'
 import { scratchLayout } from '../ir/scratchLayout.ts'
 import { sizeValue } from '../ir/sizes.ts'
 import { MAX_PAGES, heapMemory } from '../memory/heap.ts'
@@ -54,7 +56,12 @@ export interface Parts extends PartCode {
 
 /** A kernel's parts as WebAssembly; null if they call functions of JavaScript, which workers do not have. */
 export function wasmParts(kernel: Kernel, { parts, params }: Split): PartCode | null {
-  const bytes = emitParts(kernel, parts, params, MAX_PAGES)
+  // How a kernel is divided follows from its text.
+  const bytes = keptModule(
+    () => printKernel(kernel),
+    'parts',
+    () => emitParts(kernel, parts, params, MAX_PAGES),
+  )
   const module = new WebAssembly.Module(bytes)
   if (WebAssembly.Module.imports(module).length > 1) return null
   const { exports } = new WebAssembly.Instance(module, { env: { memory: heapMemory() } })

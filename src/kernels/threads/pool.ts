@@ -1,6 +1,7 @@
 // The pool: launches a loop in chunks, which the calling thread and the workers take one after the other. The caller takes chunks until none is left and then waits for those that workers
 // have begun, so a launch ends when its work is done, whether workers came or not.
 import { InternalError } from '../../errors/index.ts'
+import { hostProcess } from '../../protocol/index.ts'
 import { refused } from '../engine/refusals.ts'
 import { refuseThreads } from '../engine/threads.ts'
 import { heapMemory, holdingHeap } from '../memory/heap.ts'
@@ -28,6 +29,9 @@ export interface SharedLibrary {
   /** Its functions, with the types of their parameters. */
   readonly names: readonly (readonly [name: string, types: readonly string[]])[]
 }
+
+/** How many milliseconds a process that ends waits for its threads. */
+const LEAVING = 1000
 
 let modules = 0
 
@@ -82,6 +86,14 @@ export class Pool {
     this.#workers = new Workers(this.#control, heapMemory())
     Atomics.store(this.#control.words, WORD.next, CLOSED)
     this.#control.flags.fill(-1)
+    hostProcess()?.on?.('exit', () => this.#leave())
+  }
+
+  /** The process ends: no chunk is begun any more, and it waits a moment for those that were. A thread that ends while it enters or leaves machine code takes the process down with an error. */
+  #leave(): void {
+    const { words } = this.#control
+    Atomics.or(words, WORD.next, CLOSED)
+    for (let i = 0; i < LEAVING && this.#workers.busy().length > 0; i++) Atomics.wait(words, WORD.done, Atomics.load(words, WORD.done), 1)
   }
 
   /** Starts workers until there are `count`, and returns how many can take part now. Without any that could, the pool is closed with a message. */
