@@ -28,7 +28,8 @@ const { values, positionals: chosen } = parseArgs({
     'if-there': { type: 'boolean', default: false },
     pages: {
       type: 'string',
-      default: 'graphs,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,worker',
+      default:
+        'graphs,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,sharing,worker',
     },
   },
 })

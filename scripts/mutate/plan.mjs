@@ -9,6 +9,9 @@ const own = [
   ['src/errors/', ['test/ops/', 'test/fx/']],
   ['src/dynamo/', ['test/fuzz/compile.test.ts']],
   ['src/aot/', ['test/fuzz/compile.test.ts']],
+  ['src/kernels/wgsl/', ['test/webgpu/']],
+  ['src/gpu/', ['test/webgpu/']],
+  ['src/inductor/webgpu/', ['test/webgpu/']],
 ]
 
 function foldersOf(file) {

@@ -3,8 +3,8 @@ import { InternalError } from '../errors/index.ts'
 import { SPAN_ALIGN, dtypeInfo, placeSpans } from '../kernels/index.ts'
 import { nodesOf } from './groups.ts'
 import type { Group } from './groups.ts'
-import { returnedBuffers } from './ir.ts'
-import type { Buffer, IrGraph } from './ir.ts'
+import { outputsOf, returnedBuffers } from './ir.ts'
+import type { Buffer, ExternNode, IrGraph } from './ir.ts'
 import type { Placement } from './placement.ts'
 
 /** A temporary and the first and last step (inclusive) that touch it. */
@@ -22,17 +22,24 @@ export interface MemoryPlan {
 
 /**
  * The lifetime of each temporary, in steps; a step is a group. Inputs, returned buffers, results of eager kernels and buffers in the memory of inputs are
- * not temporaries.
+ * not temporaries. `isPlaced` says of operators without a lowering which of them write to memory that the plan gives them, as no eager kernel does.
  */
-export function lifetimesOf(graph: IrGraph, groups: readonly Group[], { stored, inPlace }: Placement): Lifetime[] {
+export function lifetimesOf(
+  graph: IrGraph,
+  groups: readonly Group[],
+  { stored, inPlace }: Placement,
+  isPlaced: (node: ExternNode) => boolean = () => false,
+): Lifetime[] {
   const returned = new Set(returnedBuffers(graph))
   const first = new Map<Buffer, number>()
   const last = new Map<Buffer, number>()
   groups.forEach((group, step) => {
     for (const node of nodesOf(group)) {
-      if (node.kind !== 'extern' && stored.has(node.out) && !returned.has(node.out) && !inPlace.has(node.out)) {
-        first.set(node.out, step)
-        last.set(node.out, step)
+      const isKept = node.kind === 'extern' ? () => isPlaced(node) : (out: Buffer) => stored.has(out)
+      for (const out of outputsOf(node)) {
+        if (!isKept(out) || returned.has(out) || inPlace.has(out)) continue
+        first.set(out, step)
+        last.set(out, step)
       }
       for (const { buffer } of node.reads) last.set(buffer, step)
     }

@@ -28,7 +28,7 @@ import { product } from '../spaces.ts'
 import { copied, wordsOfTable } from './gridWriter.ts'
 import type { CallNumber, DispatchForm, MemoryWord, OwnMemory } from './layout.ts'
 import { checkGrid, checksFor, operatorGrids } from './operators.ts'
-import type { Checked } from './operators.ts'
+import type { Checked, OperatorGrids } from './operators.ts'
 import { templateGrid } from './sums.ts'
 
 /** One step: dispatches in a row, or what WebAssembly does between them. */
@@ -137,7 +137,11 @@ class Planner {
   readonly #memories: MemoryWord[] = []
   readonly #checks: IndexCheck[] = []
   readonly #steps: PlannedStep[] = []
-  #shared: OwnMemory['shared'] = []
+  /** What has no lowering, as grids; null where WebAssembly computes it. */
+  readonly #operators = new Map<ExternNode, OperatorGrids | null>()
+  #shared: OwnMemory['shared'][number][] = []
+  /** The group that is being planned. */
+  #step = 0
   readonly #others: OwnMemory['others'][number][] = []
   readonly #tables: OwnMemory['tables'][number][] = []
   /** Buffers that have memory. */
@@ -163,7 +167,8 @@ class Planner {
     for (const grid of grids) this.#dispatch(grid, [])
     this.#groups.forEach((group, i) => {
       const first = this.#dispatches.length
-      const name = `k${i}_${nodesOf(group)[0]?.op ?? 'none'}`
+      const name = nameOf(group, i)
+      this.#step = i
       this.#add(name, group)
       this.#report(name, group, this.#dispatches.slice(first))
       for (const node of nodesOf(group)) for (const buffer of outputsOf(node)) this.#writers.set(buffer, this.#steps.length - 1)
@@ -190,7 +195,8 @@ class Planner {
     this.#placeAll()
     const origins = this.#groups.flatMap((group, i) => {
       try {
-        this.#add(`k${i}`, group)
+        this.#step = i
+        this.#add(nameOf(group, i), group)
         return []
       } catch (error) {
         if (error instanceof UnsupportedError) return nodesOf(group).map(({ origin }) => origin)
@@ -217,7 +223,11 @@ class Planner {
   #placeAll(): void {
     const outside = [...this.#graph.inputs, ...returnedBuffers(this.#graph)]
     const there = new Set(this.#onHeap ? outside : [])
-    this.#shared = lifetimesOf(this.#graph, this.#groups, this.#placement).filter(({ buffer }) => !there.has(buffer))
+    this.#groups.forEach((group, i) => {
+      if (group.kind === 'extern') this.#operators.set(group.node, gridsOf(nameOf(group, i), group.node))
+    })
+    const isPlaced = (node: ExternNode): boolean => (this.#operators.get(node) ?? null) !== null
+    this.#shared = lifetimesOf(this.#graph, this.#groups, this.#placement, isPlaced).filter(({ buffer }) => !there.has(buffer))
     const others = [...outside, ...this.#graph.nodes.flatMap((node) => (node.kind === 'extern' ? outputsOf(node) : []))]
     for (const buffer of [...this.#shared.map(({ buffer: one }) => one), ...there]) if (buffer !== null) this.#known.add(buffer)
     for (const buffer of others) {
@@ -231,8 +241,14 @@ class Planner {
     if (this.#known.has(buffer) || this.#placement.inPlace.has(buffer)) return
     const words = wordsOfTable(buffer)
     this.#known.add(buffer)
-    if (words === null) this.#reserve(buffer, wordsPer(buffer.dtype) * buffer.numel)
+    if (words === null) this.#lend(buffer)
     else this.#tables.push({ buffer, words })
+  }
+
+  /** Memory for the time of a group: what lies between its dispatches. */
+  #lend(buffer: Buffer): void {
+    this.#known.add(buffer)
+    this.#shared.push({ buffer, first: this.#step, last: this.#step })
   }
 
   #reserve(buffer: Buffer, words: number): void {
@@ -269,13 +285,12 @@ class Planner {
 
   /** An operator as dispatches; false if it has no shader. */
   #operator(name: string, node: ExternNode, nodes: readonly string[]): boolean {
-    const made = operatorGrids(name, node)
+    const made = this.#operators.get(node) ?? null
     if (made === null) return false
     const { grids, checked } = made
     const parts = checked === null ? 0 : checksFor(product(checked.indices.shape))
     const found: Buffer = { name: `${name}_found`, shape: [parts, 2], dtype: 'int64', numel: 2 * parts, input: -1, producer: null }
     const all = checked === null || parts === 0 ? grids : [checkGrid(`${name}_check`, checked.indices, checked, found), ...grids]
-    if (all.some(({ grid }) => whyNot(grid) !== null)) return false
     // Where tensors stay on the GPU, what is found does too.
     if (parts > 0 && this.#onHeap) this.#known.add(found)
     else if (parts > 0) this.#reserve(found, 2 * found.numel)
@@ -303,7 +318,7 @@ class Planner {
         return [memory, { name: memory.name, shape: [numel], dtype: memory.dtype, numel, input: -1, producer: null }]
       }),
     )
-    for (const buffer of scratch.values()) this.#reserve(buffer, wordsPer(buffer.dtype) * buffer.numel)
+    for (const buffer of scratch.values()) this.#lend(buffer)
     for (const operand of group.operands) if (operand.kind === 'buffer') this.#hold(operand.buffer)
     const dispatch = this.#dispatches.length
     this.#emitted.push({ group, scratch })
@@ -375,6 +390,14 @@ interface FormOfDispatch {
   readonly words: Uint32Array<ArrayBuffer>
   readonly memories: readonly MemoryWord[]
   readonly numbers: readonly CallNumber[]
+}
+
+const nameOf = (group: Group, i: number): string => `k${i}_${nodesOf(group)[0]?.op ?? 'none'}`
+
+/** An operator's call as grids that have shaders; null if it has none. */
+function gridsOf(name: string, node: ExternNode): OperatorGrids | null {
+  const made = operatorGrids(name, node)
+  return made === null || made.grids.some(({ grid }) => whyNot(grid) !== null) ? null : made
 }
 
 const tensorsOf = (arg: ExternArg): readonly BufferView[] =>
