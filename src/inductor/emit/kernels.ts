@@ -94,14 +94,18 @@ interface Emitted {
   readonly text: string
 }
 
+/** The name of a kernel, which says nothing of where it is used: kernels that compute the same are compiled once. */
+const kernelName = (ops: readonly string[]): string => `fused_${ops.slice(0, 6).join('_')}`
+
 function loopKernel(group: LoopGroup, ops: readonly string[], placement: Placement): Emitted {
-  const { kernel, operands } = emitLoops(`fused_${ops.slice(0, 6).join('_')}`, group, placement)
+  const { kernel, operands } = emitLoops(kernelName(ops), group, placement)
   const compiled = compileKernel(kernel)
   return { compiled, operands, scratchBytes: knownScratchBytes(compiled), spare: null, packed: null, loops: () => kernel, text: compiled.text }
 }
 
-function templateKernel(name: string, group: TemplateGroup, [op, ...fused]: readonly string[], placement: Placement): Emitted {
-  const { epilogue, ...emitted } = emitTemplate(name, group, placement)
+function templateKernel(name: string, group: TemplateGroup, ops: readonly string[], placement: Placement): Emitted {
+  const [op, ...fused] = ops
+  const { epilogue, ...emitted } = emitTemplate(kernelName(ops), group, placement)
   const { iter } = group.template
   const what = `${name}: ${op} template [${iter.join(' x ')}]${fused.length > 0 ? `, epilogue ${fused.join(' -> ')}` : ''}`
   return { ...emitted, loops: epilogue, text: `${what}\n${emitted.compiled.text}` }
