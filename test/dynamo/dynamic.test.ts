@@ -27,7 +27,7 @@ function noting(): { readonly backend: Backend; readonly inputs: (readonly unkno
 describe.each(['eager', 'inductor'])('dynamic: true on the backend %s', (backend) => {
   it('one graph is for all sizes of at least 2; 0 and 1 have graphs of their own', () => {
     const f = compile((x: Tensor) => x.mul(2).sum(0), { backend, dynamic: true })
-    for (const n of [3, 4, 7, 3, 1, 0, 5]) expect(f(ones(n, 2)).toArray()).toEqual([2 * n, 2 * n])
+    for (const n of [3, 1, 0, 4, 7, 3, 5]) expect(f(ones(n, 2)).toArray()).toEqual([2 * n, 2 * n])
     expect(f.graphs()).toHaveLength(3)
   })
 

@@ -13,8 +13,10 @@ const PROGRAM_CALLS = 8
 /** So often a list of sizes is captured, to see how long its calls take then: the first ones have no plan, and run code that is new to the engine. */
 const TRIED_CALLS = 24
 
-/** So often a list is captured where there are kernels, and then answered by the program, to see which is faster. */
-const TRIED = { kernels: 8, program: 4 }
+/** Where there are kernels, the first calls of a list are captured without being timed: they have no plan yet, or make it. */
+const UNTIMED_CALLS = 5
+/** How often each way is timed then, in turns: what V8 compiles meanwhile helps both. */
+const TRIED = 4
 
 /** For this many lists of sizes calls are counted; that which was met first goes first. */
 const MOST_LISTS = 1024
@@ -30,6 +32,12 @@ class SizeList {
   noteCaptured(ms: number): void {
     this.captured = Math.min(this.captured, ms)
     this.tried++
+  }
+
+  /** The same where the first calls do not count. */
+  notePlanned(ms: number): void {
+    if (this.tried < UNTIMED_CALLS) this.tried++
+    else this.noteCaptured(ms)
   }
 }
 
@@ -81,7 +89,7 @@ export class ProgramCalls implements AnsweredCalls {
       return new TimedCall(true, (ms) => (list.program = Math.min(list.program, ms)))
     }
     if (this.#work === 'program') return list === this.#onTrial ? new TimedCall(false, (ms) => this.#tried(list, ms)) : null
-    return list.tried < TRIED.kernels ? new TimedCall(false, (ms) => list.noteCaptured(ms)) : null
+    return new TimedCall(false, (ms) => list.notePlanned(ms))
   }
 
   note(work: Capture['work']): void {
@@ -89,8 +97,11 @@ export class ProgramCalls implements AnsweredCalls {
   }
 
   #isFasterThanKernels(list: SizeList): boolean {
-    if (list.tried < TRIED.kernels) return false
-    return list.answered < TRIED.program || (list.program < list.captured && !this.#comesOften(list))
+    const timed = list.tried - UNTIMED_CALLS
+    if (timed < TRIED || list.answered < TRIED) return list.answered < timed
+    const isFaster = list.program < list.captured && !this.#comesOften(list)
+    // The slower way is tried again now and then: what made it slow may be over.
+    return (list.calls & (list.calls - 1)) === 0 ? !isFaster : isFaster
   }
 
   #isForProgram(list: SizeList): boolean {

@@ -44,8 +44,8 @@ export function fusingOf(graph: SizedGraph, fuse: FuseForSizes): FuseSteps {
 }
 
 /** Whether a step may run at another place among the others, and twice. */
-const isPure = ({ operator: { tags }, beyondLimit }: Step): boolean =>
-  !(tags.has('random') || tags.has('custom') || tags.has('rejectsData') || tags.has('mutates') || beyondLimit)
+const isPure = ({ operator: { tags } }: Step): boolean =>
+  !(tags.has('random') || tags.has('custom') || tags.has('rejectsData') || tags.has('mutates'))
 
 type Units = ReturnType<FuseForSizes>
 

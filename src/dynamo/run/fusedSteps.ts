@@ -3,6 +3,7 @@ import { sameStrides } from '../../aot/meta/layout.ts'
 import { config } from '../../config.ts'
 import type { Arg } from '../../dispatch/index.ts'
 import { announce } from '../../events/index.ts'
+import { beyondLimit } from '../../kernels/index.ts'
 import { allclose } from '../../ops/index.ts'
 import { launches } from '../../ops/eager/launchLog.ts'
 import { Tensor, exactElements, sameShape } from '../../tensor/index.ts'
@@ -28,6 +29,7 @@ export class FusedSteps implements Instruction {
   readonly args: readonly ArgStep[]
   readonly results: readonly number[]
   readonly launchesOnly: boolean
+  readonly beyondLimit: boolean
   readonly #kernel: FusedUnit['kernel']
   /** What it stands for. */
   readonly #steps: readonly Step[]
@@ -42,11 +44,12 @@ export class FusedSteps implements Instruction {
     this.results = results
     this.launchesOnly = !hasNumbers(args)
     this.#steps = stepsBetween(end, args, results)
+    this.beyondLimit = this.#steps.some((step) => step.beyondLimit)
     this.#events = events
   }
 
   run(args: readonly Arg[]): readonly Tensor[] {
-    const got = this.#isWrong ? null : this.#kernel.run(args)
+    const got = this.#isWrong ? null : this.beyondLimit ? beyondLimit(() => this.#kernel.run(args)) : this.#kernel.run(args)
     if (got === null) {
       if (!this.#isWrong) this.#events.missed()
       // What these operators launch depends on more than the layouts of the operands.

@@ -11,6 +11,8 @@ export interface Instruction {
   readonly results: readonly number[]
   /** Whether it does nothing but launch kernels that depend on the layouts of their operands only. */
   readonly launchesOnly: boolean
+  /** Whether its results may exceed the memory limit, see {@link Step.beyondLimit}. */
+  readonly beyondLimit: boolean
   readonly run: (args: readonly Arg[]) => readonly Tensor[]
 }
 
@@ -36,5 +38,6 @@ export const instructionOf = (step: Step): Instruction => ({
   args: step.args,
   results: step.results.map((_, i) => step.firstSlot + i),
   launchesOnly: launchesOnly(step.operator) && !hasNumbers(step.args),
+  beyondLimit: step.beyondLimit,
   run: (args) => runStep(step, args),
 })

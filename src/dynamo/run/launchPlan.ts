@@ -1,6 +1,6 @@
 // What the steps of a graph with sizes come to for one list of sizes: the kernels that their operators launch, with all numbers that they get, in one arena for what does not outlive the run. Operators, their checks and
 // their choices of kernels run once for each list; from then on a call is a row of launches. A step whose operator does more than launch kernels stays a call of it.
-import { OutOfMemoryError, ScratchMemory, dtypeInfo, heapBytes } from '../../kernels/index.ts'
+import { OutOfMemoryError, ScratchMemory, beyondLimit, dtypeInfo, heapBytes } from '../../kernels/index.ts'
 import type { CompiledKernel } from '../../kernels/index.ts'
 import { scratchMemory } from '../../ops/eager/launch.ts'
 import { Storage, Tensor, asTensor } from '../../tensor/index.ts'
@@ -31,6 +31,8 @@ export interface Allocation {
   readonly like: Tensor
   /** The bytes of its memory, with those that kernels write past its end. */
   readonly room: number
+  /** Whether it may exceed the memory limit. */
+  readonly isBeyondLimit: boolean
 }
 
 /** Runs an instruction that does more than launch kernels. */
@@ -121,8 +123,9 @@ class PlanRun {
     return ptr !== 0
   }
 
-  #allocate({ base, like, room }: Allocation): boolean {
-    const storage = Storage.allocate(like.numel * dtypeInfo[like.dtype].size, like.sizes, like.dtype, room)
+  #allocate({ base, like, room, isBeyondLimit }: Allocation): boolean {
+    const allocate = (): Storage => Storage.allocate(like.numel * dtypeInfo[like.dtype].size, like.sizes, like.dtype, room)
+    const storage = isBeyondLimit ? beyondLimit(allocate) : allocate()
     const { ptr } = storage.block
     if (this.#fill !== null && ptr !== 0) heapBytes().fill(this.#fill, ptr, ptr + room)
     return this.#set(base, new Tensor(like.sizes, like.dtype, storage, undefined, 0, like), 0)

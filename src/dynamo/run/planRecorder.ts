@@ -19,7 +19,7 @@ const isRepeatable = ({ operator: { tags } }: Step): boolean =>
   !(tags.has('random') || tags.has('custom') || tags.has('rejectsData') || tags.has('mutates'))
 
 /** Whether steps may have a plan. */
-export const mayHavePlan = (steps: readonly Step[]): boolean => steps.length > 0 && steps.every((step) => isRepeatable(step) && !step.beyondLimit)
+export const mayHavePlan = (steps: readonly Step[]): boolean => steps.length > 0 && steps.every(isRepeatable)
 
 /** What runs: the instructions, the slots of the placeholders, and those of what is returned. */
 export interface RecordedProgram {
@@ -42,6 +42,8 @@ class Memory {
   /** Whether it is in the arena unless it is read as a tensor. */
   readonly isTemporary: boolean
   isTensor: boolean
+  /** Whether it may exceed the memory limit. */
+  isBeyondLimit = false
   /** The first and the last action that uses it. */
   first = NEVER
   last = -1
@@ -150,11 +152,11 @@ class PlanRecorder implements LaunchListener {
     if (this.#scratch !== null) this.#isLaunchesOnly = false
     results.forEach((result, i) => (this.#values[instruction.results[i] ?? 0] = result))
     if (!this.#isPossible) return
-    if (this.#isLaunchesOnly) this.#noteLaunches(results)
+    if (this.#isLaunchesOnly) this.#noteLaunches(instruction, results)
     else this.#noteCall(instruction, results)
   }
 
-  #noteLaunches(results: readonly Tensor[]): void {
+  #noteLaunches({ beyondLimit }: Instruction, results: readonly Tensor[]): void {
     const at = this.#actions.length
     this.#pending.forEach(({ run, tensors, numbers, scratchBytes }, i) => {
       const operands = tensors.map((tensor) => {
@@ -164,7 +166,11 @@ class PlanRecorder implements LaunchListener {
       })
       this.#actions.push({ kind: 'launch', run, operands, args: [...tensors.map(() => 0), ...numbers], scratchBytes })
     })
-    for (const result of results) this.#memoryOf(result).tensor ??= result
+    for (const result of results) {
+      const memory = this.#memoryOf(result)
+      memory.tensor ??= result
+      memory.isBeyondLimit ||= beyondLimit
+    }
   }
 
   #memoryOf(tensor: Tensor): Memory {
@@ -227,9 +233,9 @@ class PlanRecorder implements LaunchListener {
     const byFirst = new Map<number, Memory[]>()
     for (const memory of made) byFirst.set(memory.first, [...(byFirst.get(memory.first) ?? []), memory])
     return this.#actions.flatMap((action, i): LaunchPlan['actions'] => {
-      const allocations = (byFirst.get(i) ?? []).map(({ base, storage, tensor }): Allocation => {
+      const allocations = (byFirst.get(i) ?? []).map(({ base, storage, tensor, isBeyondLimit }): Allocation => {
         const like = fakeLike(present(tensor, 'the tensor of a base'), 0)
-        return { kind: 'allocate', base, like, room: storage.block.nbytes }
+        return { kind: 'allocate', base, like, room: storage.block.nbytes, isBeyondLimit }
       })
       if (action.kind === 'call') return [...allocations, action]
       const operands = action.operands.map(({ base, bytes }) => {

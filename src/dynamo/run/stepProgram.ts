@@ -17,10 +17,10 @@ import { neededSteps, visitSlots, withoutLists } from '../tree/traceTree.ts'
 import type { Step } from '../tree/traceTree.ts'
 
 /**
- * For how many lists of sizes a graph runs before its steps are fused: with fewer it is not known how its sizes depend on each other. To find the kernels takes as long as many calls, and most graphs of a program whose
- * sizes change once come once or twice.
+ * For how many lists of sizes a graph runs before its steps are fused: with one it is not known which of its sizes differ, and how they depend on each other. A training step whose last batch is smaller has no more than two.
+ * What two lists say may not hold for a third: then there are no kernels for that one, and they are sought anew.
  */
-const LISTS_BEFORE = 3
+const LISTS_BEFORE = 2
 
 /** From the values of the placeholders to those of the outputs. */
 type Run = (inputs: readonly unknown[]) => readonly unknown[]
@@ -127,7 +127,7 @@ class StepProgram {
     this.#seen ??= new SeenSizes(inputs, (position) => this.#sized[position] === 'size')
     const before = this.#seen.count
     this.#seen.note(inputs)
-    if (this.#seen.count === before || this.#seen.count < (config.verifySizes ? 2 : LISTS_BEFORE)) return
+    if (this.#seen.count === before || this.#seen.count < LISTS_BEFORE) return
     this.#fusions++
     const failed = (): void => {
       this.#isUnfused = true

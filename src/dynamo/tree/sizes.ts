@@ -162,28 +162,43 @@ export class SizePolicy {
 /** A list of sizes is often seen when it has come this many times at the end of a segment. */
 export const OFTEN = 50
 
-/** At the end of a segment: which lists of sizes come often, and the graphs that were compiled for them. The one that was used least recently goes first. */
+/** The graphs of a list of sizes, and when they were used last. */
+interface OwnGraphs<Graph> {
+  readonly graphs: Graph[]
+  last: number
+}
+
+/** At the end of a segment: which lists of sizes come often, and the graphs that were compiled for them. Once as many lists as allowed have graphs, another list gets its own only in the place of one that has gone out of use. */
 export class OftenSeen<Graph> {
   readonly #calls = new Map<Sizes, number>()
-  readonly #graphs = new Map<Sizes, Graph[]>()
+  readonly #graphs = new Map<Sizes, OwnGraphs<Graph>>()
+  #now = 0
 
   /** Notes a call. Returns the graphs for its sizes; null if these do not come often. `most`: how many lists may have graphs of their own; `elsewhere`: how many calls with these sizes did not come here. */
   graphsFor(sizes: Sizes, most: number, elsewhere: number): Graph[] | null {
+    this.#now++
     const known = this.#graphs.get(sizes)
     if (known !== undefined) {
       this.#graphs.delete(sizes)
       this.#graphs.set(sizes, known)
-      return known
+      known.last = this.#now
+      return known.graphs
     }
     const calls = (this.#calls.get(sizes) ?? 0) + 1
     this.#calls.set(sizes, calls)
     if (this.#calls.size > MOST_SIZES) this.#calls.clear()
     if (calls + elsewhere < OFTEN || most === 0) return null
+    if (this.#graphs.size >= most && !this.#hasDroppedOne(most)) return null
     const graphs: Graph[] = []
     this.#calls.delete(sizes)
-    this.#graphs.set(sizes, graphs)
-    const [oldest] = this.#graphs.keys()
-    if (this.#graphs.size > most && oldest !== undefined) this.#graphs.delete(oldest)
+    this.#graphs.set(sizes, { graphs, last: this.#now })
     return graphs
+  }
+
+  /** Drops the graphs that were used least recently, if enough calls have passed since for every list with graphs to come often. */
+  #hasDroppedOne(most: number): boolean {
+    const [oldest] = this.#graphs
+    if (oldest === undefined || this.#now - oldest[1].last < OFTEN * (most + 1)) return false
+    return this.#graphs.delete(oldest[0])
   }
 }

@@ -17,14 +17,15 @@ export interface PackedForm {
 
 /** The copy of a weight, which `pack` writes if it is due in this call, from one address to another; null if there is none. */
 export function packedCopy(weight: Tensor, { reader, numbers, bytes }: PackedForm, pack: (from: number, to: number) => void): PackedCopy | null {
-  launches.listener?.runsOnCopies()
   const storage = weight.realize()
   const { block, home } = storage
   if (block.ptr === 0) return null
   const copy = (home.copies ??= new CopiesOf()).of(reader, [weight.offset, ...numbers], weights)
   if (copy === null) return null
   if (copy.isDue(home.writes) && copy.make(bytes) !== 0) pack(block.ptr + byteOffset(weight), copy.address)
-  return copy.address === 0 ? null : copy
+  if (copy.address === 0) return null
+  launches.listener?.runsOnCopies()
+  return copy
 }
 
 /** A copy that a kernel reads in place of the tensor at `position`. */

@@ -52,9 +52,9 @@ const times = <T>(n: number, value: T): readonly T[] => new Array<T>(n).fill(val
 describe('calls with sizes that change', () => {
   it('are captured until it is known that there are no kernels for any sizes; then the program answers those with new sizes', () => {
     const subject = new Subject()
-    expect(subject.with(2, 3, 4)).toEqual(times(3, 'captured'))
+    expect(subject.with(2, 3)).toEqual(times(2, 'captured'))
     // One now and then is captured: the first, the second, the fourth ...
-    const later = subject.with(...Array.from({ length: 64 }, (_, i) => 5 + i))
+    const later = subject.with(...Array.from({ length: 64 }, (_, i) => 4 + i))
     expect(later.flatMap((answer, i) => (answer === 'captured' ? [i + 1] : []))).toEqual([1, 2, 4, 8, 16, 32, 64])
   })
 
@@ -70,11 +70,22 @@ describe('calls with sizes that change', () => {
       const subject = new Subject({}, chain)
       subject.with(2, 3, 4, 5, 6, 7, 8)
       subject.speed[faster] = 0.5
-      expect(subject.with(...times(8, 50))).toEqual(times(8, 'captured'))
-      expect(subject.with(...times(4, 50))).toEqual(times(4, 'program'))
+      expect(subject.with(...times(5, 50))).toEqual(times(5, 'captured'))
+      expect(subject.with(...times(8, 50))).toEqual(times(4, ['captured', 'program']).flat())
       expect(subject.with(50, 60, 50)).toEqual([faster, 'captured', faster])
+      // The sixteenth call, and then the thirty-second.
+      const slower = faster === 'program' ? 'captured' : 'program'
+      expect(subject.with(...times(17, 50))).toEqual([slower, ...times(15, faster), slower])
     },
   )
+
+  it('are answered in the other way from then on if the slower one turns out to be faster when it is tried again', () => {
+    const subject = new Subject({}, chain)
+    subject.speed.program = 0.5
+    subject.with(2, 3, ...times(13, 50))
+    subject.speed.captured = 0.25
+    expect(subject.with(...times(5, 50))).toEqual(['program', 'program', ...times(3, 'captured')])
+  })
 
   it('are captured where the graph has kernels of its own', () => {
     const subject = new Subject({}, chain)
@@ -102,11 +113,11 @@ describe('calls with sizes that change', () => {
   it('are captured again when a call takes a path of its own', () => {
     let factor = 2
     const subject = new Subject({}, (x) => (factor === 2 ? x.mul(2).sum() : x.add(1).sum()))
-    subject.with(2, 3, 4, 5, 6)
+    subject.with(2, 3, 4, 5)
     factor = 1
     // The third and the fourth are those that the program answers and that which is captured to see whether its path is known.
-    expect(subject.with(7, 8)).toEqual(['program', 'captured'])
-    expect(subject.with(9, 10)).toEqual(times(2, 'captured'))
+    expect(subject.with(6, 7)).toEqual(['program', 'captured'])
+    expect(subject.with(8)).toEqual(['captured'])
   })
 
   it.each(['program', 'captured'] as const)('that come again are timed, with one list of sizes: the %s is faster', (faster) => {

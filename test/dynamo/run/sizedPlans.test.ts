@@ -1,9 +1,10 @@
 // What a graph with sizes keeps for each list of them: a row of launches. Planted faults show that a wrong row is found before its results are used.
 import { beforeEach, describe, expect, it } from 'vitest'
-import { compile, noGrad, torch } from 'tensorfx'
+import { compile, nn, noGrad, optim, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { withConfig } from 'tensorfx/compile'
 import { counters } from 'tensorfx/debug'
+import { beyondLimit, collectBlocks, memoryLimit, setMemoryLimit } from 'tensorfx/kernels'
 import { instructionOf } from '../../../src/dynamo/run/instruction.ts'
 import { runPlan } from '../../../src/dynamo/run/launchPlan.ts'
 import type { Launch, LaunchPlan } from '../../../src/dynamo/run/launchPlan.ts'
@@ -11,6 +12,7 @@ import { recordPlan } from '../../../src/dynamo/run/planRecorder.ts'
 import type { RecordedProgram } from '../../../src/dynamo/run/planRecorder.ts'
 import { SizedPlans, sameResults } from '../../../src/dynamo/run/sizedPlans.ts'
 import { Step } from '../../../src/dynamo/tree/traceTree.ts'
+import { SizedKernel } from '../../../src/inductor/sized/sizedKernel.ts'
 import type { ArgStep } from '../../../src/dynamo/tree/traceTree.ts'
 import { present } from '../../../src/errors/index.ts'
 import { opByName } from '../../../src/ops/index.ts'
@@ -123,6 +125,22 @@ describe('a plan', () => {
     for (const statistic of [mean, rstd]) expect(statistic.toArray()).toEqual([[NaN], [NaN]])
   })
 
+  it.each([true, false])('may exceed the memory limit where the program may, as an optimizer does: %s', (isAllowed) => {
+    const x = torch.randn([512, 512])
+    const step = (): Step => stepOf(null, 'torch.mul', [slot(0), value(3)], [x], 1)
+    const instruction = instructionOf(isAllowed ? beyondLimit(step) : step())
+    const { plan, outputs } = recordPlan({ instructions: [instruction], inputSlots: [0], outputs: [1] }, [x])
+    const limit = memoryLimit()
+    collectBlocks()
+    setMemoryLimit(torch.memory.memoryAllocated() + x.numel)
+    try {
+      const got = runPlan(present(plan, 'the plan'), [x], FILL)
+      expect(got === null ? null : sameResults(got, outputs)).toBe(isAllowed ? true : null)
+    } finally {
+      setMemoryLimit(limit)
+    }
+  })
+
   it('is not made where two inputs share memory', () => {
     const x = input(6)
     const cat = stepOf(null, 'torch.add', [slot(0), slot(1), value(1)], [x], 2)
@@ -181,6 +199,40 @@ describe('a planted fault', () => {
 })
 
 describe('compile with sizes', () => {
+  it('has kernels for any sizes for a training step, its optimizer among them, after two lists of sizes', () => {
+    const model = new nn.Sequential(new nn.Linear(64, 128), new nn.ReLU(), new nn.Linear(128, 64))
+    const twin = new nn.Sequential(new nn.Linear(64, 128), new nn.ReLU(), new nn.Linear(128, 64))
+    twin.loadStateDict(model.stateDict())
+    const stepOn = (net: nn.Sequential): ((x: Tensor) => Tensor) => {
+      const optimizer = new optim.SGD(net.parameters(), { lr: 0.1 })
+      return (x) => {
+        optimizer.zeroGrad()
+        const loss = net.call(x).square().sum().mul(1e-4)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+      }
+    }
+    const [eager, compiled] = [stepOn(twin), compile(stepOn(model), { dynamic: true, skipReplay: true })]
+    counters.clear()
+    let runs = 0
+    const { run } = SizedKernel.prototype
+    SizedKernel.prototype.run = function (this: SizedKernel, inputs) {
+      runs++
+      return run.call(this, inputs)
+    }
+    try {
+      for (const rows of [96, 80, 96, 96, 80, 80, 96, 96, 80, 80, 96, 96]) {
+        const x = torch.randn([rows, 64])
+        expect(compiled(x).allclose(eager(x), { rtol: 1e-4 })).toBe(true)
+      }
+    } finally {
+      SizedKernel.prototype.run = run
+    }
+    expect(runs).toBeGreaterThan(0)
+    expect(counters.limits['verifySizes']).toBeUndefined()
+  })
+
   const f = (x: Tensor): Tensor => {
     const y = torch.cat([x, x.mul(2)])
     return y.matmul(y.t()).softmax(-1)
