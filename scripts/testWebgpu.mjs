@@ -29,7 +29,7 @@ const { values, positionals: chosen } = parseArgs({
     pages: {
       type: 'string',
       default:
-        'graphs,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,sharing,worker',
+        'graphs,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,sharing,emitted,worker',
     },
   },
 })

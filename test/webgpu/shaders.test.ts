@@ -8,7 +8,25 @@ import { UnsupportedError } from '../../src/errors/index.ts'
 import { noRoom } from '../../src/gpu/buffers.ts'
 import { errorOf, failureOf } from '../../src/gpu/thread.ts'
 import { planGraph } from '../../src/inductor/webgpu/plan.ts'
-import { OutOfMemoryError, bufferParam, call, cast, DTYPES, dtypeInfo, forLoop, iota, load, at, loopVar, store } from '../../src/kernels/index.ts'
+import {
+  OutOfMemoryError,
+  bufferParam,
+  call,
+  cast,
+  constant,
+  DTYPES,
+  dtypeInfo,
+  forLoop,
+  iota,
+  load,
+  at,
+  loopVar,
+  store,
+} from '../../src/kernels/index.ts'
+import type { Expr } from '../../src/kernels/index.ts'
+import { scalar, scalarParam, sizeOf, sizeParam } from '../../src/kernels/ir/loopIr.ts'
+import { roundedDown, sizeDifference, sizeProduct, sizeSum } from '../../src/kernels/ir/sizes.ts'
+import type { Size } from '../../src/kernels/ir/sizes.ts'
 import { scalarOps } from '../../src/kernels/scalars/rareOps.ts'
 import { isDefinedFor } from '../../src/kernels/scalars/scalarOps.ts'
 import type { ScalarOp } from '../../src/kernels/scalars/scalarOps.ts'
@@ -93,6 +111,38 @@ test('no variable has the name of a type, which it would hide, in a shader of ma
   const { code } = emitGrid({ name: 'case', params: [out], scratch: [], loops: [i], body })
   expect(code.match(/for \(/g)?.length).toBe(70)
   expect(code).not.toMatch(/\b(?:var|let) (?:[iuf]\d+|bool|vec\d)\b/)
+})
+
+test('a grid that reads what is none of its parameters is refused by name', () => {
+  const [i, out, other] = [loopVar('i', 8), bufferParam('out', 'float32', 'write'), bufferParam('other', 'float32')]
+  const grid = (value: Expr, loops = [i]): (() => unknown) => {
+    const body = [store(out, at([i, 1]), value)]
+    return () => emitGrid({ name: 'case', params: [out], scratch: [], loops, body })
+  }
+  const n = sizeParam('n')
+  expect(grid(scalar(scalarParam('factor', 'float32')))).toThrow('kernel case: the number factor is not a parameter')
+  expect(grid(constant('float32', 1), [loopVar('i', n)])).toThrow('kernel case: the size n is not a parameter')
+  expect(grid(load(other, at([i, 1])))).toThrow(/^kernel case: .*other/)
+  expect(grid(cast(iota(loopVar('j', 3)), 'float32'))).toThrow(/^kernel case: .*j/)
+})
+
+test('sizes are sums, differences, products and multiples of parameters', () => {
+  const [a, b, out] = [sizeParam('a'), sizeParam('b'), bufferParam('out', 'int32', 'write')]
+  const written = (size: Size): string | undefined => {
+    const i = loopVar('i', 8)
+    const { code, words } = emitGrid({ name: 'case', params: [out, a, b], scratch: [], loops: [i], body: [store(out, at([i, 1]), sizeOf(size))] })
+    const wordOf = (param: unknown): number => words.findIndex((word) => word.kind === 'number' && word.param === param)
+    const variable = (param: unknown): string => {
+      const word = wordOf(param)
+      return new RegExp(`let (\\w+) = uniforms\\[${Math.floor(word / 4)}\\]\\.${'xyzw'[word % 4] ?? '?'};`).exec(code)?.[1] ?? '?'
+    }
+    const names = new Map([a, b].map((param) => [variable(param), param.name]))
+    return /let \w+ = (\(.*\));/.exec(code)?.[1]?.replaceAll(/\bt\d+\b/g, (name) => names.get(name) ?? name)
+  }
+  expect(written(sizeSum(a, b))).toBe('(a + b)')
+  expect(written(sizeDifference(a, b))).toBe('(a - b)')
+  expect(written(sizeProduct(a, b))).toBe('(a * b)')
+  expect(written(roundedDown(a, 4))).toBe('(a - a % 4u)')
 })
 
 test('shaders keep to what every GPU has: one storage buffer and one of uniforms, 64 threads, and no memory of a workgroup', () => {

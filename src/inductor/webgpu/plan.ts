@@ -312,6 +312,8 @@ class Planner {
   #dispatch(group: GroupGrid, nodes: readonly string[]): void {
     const { grid } = group
     const threads = product(grid.loops.map(({ extent, step }) => Math.ceil(Number(extent) / step)))
+    // Nothing is computed where there are no elements; its shader would divide by their number.
+    if (threads === 0) return
     const scratch = new Map(
       grid.scratch.map((memory): [Memory, Buffer] => {
         const numel = threads * Number(memory.elements)

@@ -5,7 +5,7 @@ import { philoxBits } from '../../ops/index.ts'
 import { contiguousStrides, numelOf } from '../../tensor/index.ts'
 import type { GroupGrid } from '../emit/loops.ts'
 import type { Buffer, BufferView } from '../ir.ts'
-import { GridWriter, both, broadcastTo, digitsOf, int, isView, loopsOver, place, temporary } from './gridWriter.ts'
+import { GridWriter, both, broadcastTo, digitsOf, filled, int, isView, loopsOver, place, temporary } from './gridWriter.ts'
 import type { Call, Grids } from './gridWriter.ts'
 import { comparable, isBefore } from './lines.ts'
 
@@ -21,7 +21,8 @@ function comparedIn(a: DType, b: DType): DType | null {
 
 /** The places of values in sorted lines: a thread for each value halves the line. */
 export function places({ name, args: [sequence, values, , right], outs: [out] }: Call): Grids {
-  if (!isView(sequence) || !isView(values) || out === undefined || sequence.shape.includes(0)) return null
+  if (!isView(sequence) || !isView(values) || out === undefined) return null
+  if (sequence.shape.includes(0)) return [filled(name, out, 0)]
   const dtype = comparedIn(sequence.dtype, values.dtype)
   if (dtype === null) return null
   const writer = new GridWriter()
@@ -85,7 +86,8 @@ function countsOf(name: string, self: BufferView, counts: Buffer): GroupGrid {
 
 /** The positions of the first elements that are not 0. The elements of each part are counted first; then a thread for each row looks for the part that its element is in. */
 export function nonzeroStatic({ name, args: [self, , fill], outs: [out] }: Call): Grids {
-  if (!isView(self) || out === undefined || self.shape.length === 0 || self.shape.includes(0)) return null
+  if (!isView(self) || out === undefined || self.shape.length === 0) return null
+  if (self.shape.includes(0)) return [filled(name, out, Number(fill))]
   const numel = numelOf(self.shape)
   const parts = Math.ceil(numel / COUNTED)
   const counts = temporary(`${name}_counts`, [parts], 'int32')
@@ -124,8 +126,8 @@ export function permutation({ name, args: [n, ...draw], outs: [out] }: Call): Gr
   if (out === undefined || rule === null || typeof n !== 'number' || n > PERMUTED) return null
   const filler = new GridWriter()
   const i = loopVar('i', n)
-  const filled = filler.grid(`${name}_numbers`, [i], [store(filler.target(out), place([i], [1]), iota(i))])
-  if (n < 2) return [filled]
+  const numbers = filler.grid(`${name}_numbers`, [i], [store(filler.target(out), place([i], [1]), iota(i))])
+  if (n < 2) return [numbers]
   const writer = new GridWriter()
   const [thread, t] = [loopVar('thread', 1), loopVar('t', n - 1)]
   const target = writer.target(out)
@@ -141,7 +143,7 @@ export function permutation({ name, args: [n, ...draw], outs: [out] }: Call): Gr
     store(target, place([read(last)], [1]), read(b)),
     store(target, place([read(other)], [1]), read(a)),
   ])
-  return [filled, writer.grid(name, [thread], [swap])]
+  return [numbers, writer.grid(name, [thread], [swap])]
 }
 
 /** Steps of Euclid's algorithm that are enough for any two numbers: those for neighbours in Fibonacci's sequence. */

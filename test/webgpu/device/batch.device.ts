@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
-import { init, stats, synchronize } from 'tensorfx/webgpu'
+import { DeviceLostError, init, stats, synchronize } from 'tensorfx/webgpu'
 import { DeviceHost } from '../../../src/gpu/host.ts'
 import type { CallRequest, DeviceRequest, Dispatch } from '../../../src/gpu/requests.ts'
 
@@ -16,7 +16,49 @@ describe('operators that are called without a read between them', () => {
     for (let i = 0; i < 100; i++) x = x.add(1).mul(0.5)
     expect(await x.toArrayAsync()).toEqual([1, 1, 1, 1])
     // 64 calls, and the read.
-    expect((stats()?.submits ?? Infinity) - before).toBeLessThanOrEqual(Math.ceil(200 / 64) + 2)
+    const submits = (stats()?.submits ?? Infinity) - before
+    expect(submits).toBeLessThanOrEqual(Math.ceil(200 / 64) + 2)
+    expect(submits).toBeGreaterThanOrEqual(Math.ceil(200 / 64))
+  })
+
+  test('bind the same memory once, and take no more of it', async () => {
+    const x = torch.ones([4], { device: 'webgpu' })
+    const run = async (): Promise<void> => {
+      for (let i = 0; i < 10; i++) {
+        const [y, z] = [x.mul(i), x.sub(i)]
+        expect(await y.add(z).toArrayAsync()).toEqual([1, 1, 1, 1])
+        y.dispose()
+        z.dispose()
+      }
+    }
+    await run()
+    const before = stats()
+    await run()
+    const after = stats()
+    expect(after?.bindGroups).toBe(before?.bindGroups)
+    expect([after?.buffers, after?.bytes, after?.pipelines]).toEqual([before?.buffers, before?.bytes, before?.pipelines])
+    expect(after?.dispatches).toBe((before?.dispatches ?? 0) + 30)
+  })
+
+  test('give their memory back with the GPU that they ran on', async () => {
+    const counts: unknown[] = []
+    for (let i = 0; i < 3; i++) {
+      await init({ thread: false, limits: { kernels: 500 + i } })
+      const x = torch.ones([4], { device: 'webgpu' })
+      const sums = Array.from({ length: 5 }, (_, k) => x.add(k))
+      expect(await sums[4]?.toArrayAsync()).toEqual([5, 5, 5, 5])
+      counts.push([stats()?.buffers, stats()?.bytes])
+    }
+    expect(counts).toEqual([counts[0], counts[0], counts[0]])
+    await init({ thread: false })
+  })
+
+  test('that wait when the GPU is given up throw at their reads', async () => {
+    const x = torch.ones([4], { device: 'webgpu' })
+    const waiting = Array.from({ length: 5 }, (_, k) => x.add(k))
+    await init({ thread: false, limits: { kernels: 600 } })
+    await init({ thread: false })
+    await expect(waiting[4]?.toArrayAsync()).rejects.toThrow(DeviceLostError)
   })
 
   test('have each their own numbers and memory, though they share a program', async () => {

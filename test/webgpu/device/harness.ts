@@ -1,7 +1,7 @@
 // Runs grids on the GPU next to the reference interpreter.
 import { bufferParam, cast, call, forLoop, load, at, loopVar, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { Grid } from '../../../src/kernels/ir/grid.ts'
-import type { BufferParam, Expr, Kernel } from '../../../src/kernels/ir/loopIr.ts'
+import type { BufferParam, Expr, Kernel, Stmt } from '../../../src/kernels/ir/loopIr.ts'
 import { dtypeInfo } from '../../../src/kernels/numbers/dtype.ts'
 import type { DType, ElementValue, StorageArray } from '../../../src/kernels/numbers/dtype.ts'
 import { readElement } from '../../../src/kernels/numbers/elements.ts'
@@ -15,18 +15,24 @@ import { bytesOf, wordsOf } from '../../../src/inductor/webgpu/words.ts'
 import { Tensor, tensorFromBytes } from '../../../src/tensor/index.ts'
 import { arrayOf, runOracle } from '../../kernels/harness.ts'
 
+/** What is computed for an element: statements, and the value that they lead to. */
+export interface Made {
+  readonly body: readonly Stmt[]
+  readonly value: Expr
+}
+
 /** The kernel out[i] = f(inputs[i]...) over `length` elements: as a grid, and as a kernel. */
 function pointwise(
   length: number,
   dtypes: readonly DType[],
-  make: (...values: readonly Expr[]) => Expr,
+  make: (...values: readonly Expr[]) => Made,
 ): { grid: Grid; kernel: Kernel; params: readonly BufferParam[] } {
   const i = loopVar('i', length)
   const inputs = dtypes.map((dtype, k) => bufferParam(`a${k}`, dtype))
-  const value = make(...inputs.map((input) => load(input, at([i, 1]))))
+  const { body: before, value } = make(...inputs.map((input) => load(input, at([i, 1]))))
   const out = bufferParam('out', value.dtype, 'write')
   const params = [out, ...inputs]
-  const body = [store(out, at([i, 1]), value)]
+  const body = [...before, store(out, at([i, 1]), value)]
   return {
     params,
     grid: { name: 'case', params, scratch: [], loops: [i], body },
@@ -49,10 +55,16 @@ let device: Promise<Device> | null = null
 export const deviceHere = async (): Promise<Device> => (device ??= requestDevice({}))
 
 /** Runs a function of elements on the GPU and in the interpreter. */
-export async function runPointwise(
-  inputs: readonly { readonly dtype: DType; readonly values: readonly ElementValue[] }[],
-  make: (...values: readonly Expr[]) => Expr,
-): Promise<Outcome> {
+export const runPointwise = async (inputs: readonly Given[], make: (...values: readonly Expr[]) => Expr): Promise<Outcome> =>
+  runStatements(inputs, (...values) => ({ body: [], value: make(...values) }))
+
+interface Given {
+  readonly dtype: DType
+  readonly values: readonly ElementValue[]
+}
+
+/** The same for functions of several statements. */
+export async function runStatements(inputs: readonly Given[], make: (...values: readonly Expr[]) => Made): Promise<Outcome> {
   const length = inputs[0]?.values.length ?? 0
   const { grid, kernel, params } = pointwise(
     length,

@@ -38,9 +38,11 @@ const DTYPES = ['float32', 'int32', 'int64', 'uint8', 'bool'] as const
 /** Draws cases: sizes, dtypes and layouts. */
 class Drawn {
   readonly #random: ReturnType<typeof randomFrom>
+  readonly #sizes: readonly number[]
 
-  constructor(seed: number) {
+  constructor(seed: number, sizes = SIZES) {
     this.#random = randomFrom(seed)
+    this.#sizes = sizes
     torch.manualSeed(seed)
   }
 
@@ -55,7 +57,7 @@ class Drawn {
   }
 
   shape(rank: number): number[] {
-    return Array.from({ length: rank }, () => this.of(SIZES))
+    return Array.from({ length: rank }, () => this.of(this.#sizes))
   }
 
   /** A tensor with NaN, infinities and zeros of both signs among its elements, whose memory is now and then that of a transposed or a larger one. */
@@ -69,7 +71,7 @@ class Drawn {
   }
 
   indices(shape: readonly number[], count: number): Tensor {
-    return torch.randint(0, count, [...shape]).to(this.of(['int64', 'int32'] as const))
+    return torch.randint(0, Math.max(1, count), [...shape]).to(this.of(['int64', 'int32'] as const))
   }
 }
 
@@ -294,6 +296,26 @@ describe.each(Object.entries(CASES))('%s on the GPU', (_, draw) => {
     const { fn, inputs } = draw(new Drawn(33_000 + seed))
     await expectSame(fn, inputs)
   })
+})
+
+/** Cases of an operator in which sizes may be 0, as far as its eager kernel takes them. */
+function empties(draw: Case, seeds: readonly number[]): readonly ReturnType<Case>[] {
+  return seeds.flatMap((seed) => {
+    const given = draw(new Drawn(33_800 + seed, [0, 0, 1, 3]))
+    try {
+      given.fn(...given.inputs)
+      return [given]
+    } catch {
+      return []
+    }
+  })
+}
+
+test.each(Object.entries(CASES))('%s of tensors without elements is what the eager kernel gives', async (_, draw) => {
+  for (const { fn, inputs } of empties(draw, third([1, 2, 3, 4, 5, 6]))) {
+    // oxlint-disable-next-line no-await-in-loop -- one GPU
+    await expectSame(fn, inputs)
+  }
 })
 
 /** interpolate and its gradient, whose sums the eager kernel takes four lines at a time. */
