@@ -315,7 +315,7 @@ function specOf(opCall: OpCall): TensorSpec {
 }
 
 /** A window on the storage of an input, copied: only when the program runs is it known where in its storage the input begins, and how large that is. */
-const copiedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineCustomOp({
+export const copiedWindow: OpFunction<(self: Tensor, size: readonly number[], stride: readonly number[], offset: number) => Tensor> = defineCustomOp({
   schema: 'copied_window(Tensor self, int[] size, int[] stride, int offset) -> Tensor',
   namespace: 'torch.ops.inductor',
   meta: (self, size) => ({ shape: size, dtype: self.dtype }),

@@ -5,7 +5,7 @@ import { UnsupportedError } from '../../errors/index.ts'
 import { GraphModule, Interpreter, operator } from '../../fx/index.ts'
 import type { Node } from '../../fx/index.ts'
 import { splitModule } from '../../fx/passes/split/splitModule.ts'
-import { clone, opOf } from '../../ops/index.ts'
+import { opOf } from '../../ops/index.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { KernelReport } from '../emit/kernels.ts'
@@ -34,13 +34,8 @@ export function compileOnDevice(gm: GraphModule, exampleInputs: readonly unknown
 
 /** The plan of a graph; null if it has an operator without a shader. */
 function planOf(gm: GraphModule, specs: Specs, writeBacks: ReadonlyMap<number, number>): DevicePlan | null {
-  const attempt = (graph: GraphModule): DevicePlan | UnsupportedError => orRefusal(() => planGraph(graph, specs, 'error', writeBacks))
-  const plan = attempt(gm)
-  if (!(plan instanceof UnsupportedError)) return plan
-  if (!/copied_window/.test(plan.message)) return null
-  // Windows are cut from memory that the graph has made, but not from that of an input, whose place is another at each call.
-  const again = attempt(withCopiedInputs(gm, specs))
-  return again instanceof UnsupportedError ? null : again
+  const plan = orRefusal(() => planGraph(gm, specs, 'error', writeBacks))
+  return plan instanceof UnsupportedError ? null : plan
 }
 
 function orRefusal<T>(fn: () => T): T | UnsupportedError {
@@ -50,24 +45,6 @@ function orRefusal<T>(fn: () => T): T | UnsupportedError {
     if (error instanceof UnsupportedError) return error
     throw error
   }
-}
-
-/** The graph on copies of the tensors that it gets. */
-function withCopiedInputs(gm: GraphModule, specs: Specs): GraphModule {
-  const copy = gm.deepCopy({ shareTensors: true })
-  const { graph } = copy
-  const placeholders = graph.findNodes({ op: 'placeholder' })
-  const last = placeholders.at(-1)
-  if (last === undefined) return copy
-  graph.insertingAfter(last, () => {
-    placeholders.forEach((node, i) => {
-      if (typeof specs[i] !== 'object') return
-      const made = graph.callFunction(clone, [node])
-      node.replaceAllUsesWith(made, (user) => user !== made)
-    })
-  })
-  copy.recompile()
-  return copy
 }
 
 const resultsOf = (returned: unknown): unknown[] => (Array.isArray(returned) ? returned : [returned])
@@ -96,7 +73,7 @@ function partsOf(gm: GraphModule, apart: ReadonlySet<string>): ReadonlyMap<Node,
 
 /** Runs a graph in parts, each compiled, with the operators that have no shader between them; null where none of them can be told apart from the others. */
 function inParts(gm: GraphModule, specs: Specs): CompiledGraph | null {
-  const refused = orRefusal(() => nodesWithoutShader(withCopiedInputs(gm, specs), specs))
+  const refused = orRefusal(() => nodesWithoutShader(gm, specs))
   if (refused instanceof UnsupportedError) return null
   // Results of several tensors are taken apart where they are made.
   const isApart = (node: Node): boolean => refused.has(node.name) || (node.target === operator.getitem && node.allInputNodes.some(isApart))

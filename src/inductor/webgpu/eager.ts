@@ -5,7 +5,6 @@ import { UnsupportedError, present } from '../../errors/index.ts'
 import { Graph, GraphModule } from '../../fx/index.ts'
 import type { Argument, Node } from '../../fx/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
-import { clone } from '../../ops/index.ts'
 import { Storage, Tensor } from '../../tensor/index.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import type { Buffer, BufferView } from '../ir.ts'
@@ -53,17 +52,16 @@ function inputsOf(op: OpDef, args: readonly Arg[], numbers: boolean): readonly (
 /** Graphs hold what operators take. */
 const constantOf = (arg: Arg): Argument => arg as Argument
 
-/** The call as a graph; with `copied`, of copies of its tensors. */
-function graphOf(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boolean): GraphModule {
+/** The call as a graph. */
+function graphOf(op: OpDef, args: readonly Arg[], numbers: boolean): GraphModule {
   const graph = new Graph()
   const count = inputsOf(op, args, numbers).length
   const placeholders = Array.from({ length: count }, (_, i) => graph.placeholder(`x${i}`))
   let at = 0
   const next = (): Node => present(placeholders[at++], 'a placeholder')
-  const tensor = (): Node => (copied ? graph.callFunction(clone, [next()]) : next())
   const given = args.map((arg, i): Argument => {
-    if (arg instanceof Tensor) return tensor()
-    if (isArgList(arg)) return arg.map((item) => (item instanceof Tensor ? tensor() : constantOf(item)))
+    if (arg instanceof Tensor) return next()
+    if (isArgList(arg)) return arg.map((item) => (item instanceof Tensor ? next() : constantOf(item)))
     return numbers && typeof arg === 'number' && numberKind(op, args, i) !== null ? next() : constantOf(arg)
   })
   graph.output(graph.callFunction(op.fn, given))
@@ -74,17 +72,10 @@ const specOf = (input: Tensor | number): TensorSpec | number =>
   input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : input
 
 function plan(op: OpDef, args: readonly Arg[], numbers: boolean): Planned {
-  const planned = planAs(op, args, numbers, false)
-  // Windows are cut from memory that the graph has made, but not from that of an input, whose place in its storage is another at each call.
-  const again = 'refused' in planned && /copied_window/.test(planned.refused.message) ? planAs(op, args, numbers, true) : planned
-  return 'refused' in again ? planned : again
-}
-
-function planAs(op: OpDef, args: readonly Arg[], numbers: boolean, copied: boolean): Planned {
   const { autocast } = dispatchState
   dispatchState.autocast = null
   try {
-    const gm = graphOf(op, args, numbers, copied)
+    const gm = graphOf(op, args, numbers)
     return { program: new HeapProgram(planGraph(gm, inputsOf(op, args, numbers).map(specOf), 'error', new Map())) }
   } catch (error) {
     if (error instanceof UnsupportedError) return { refused: error }

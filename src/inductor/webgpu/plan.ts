@@ -19,12 +19,12 @@ import type { Group } from '../groups.ts'
 import { outputsOf, returnedBuffers, withoutDeadNodes } from '../ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph } from '../ir.ts'
 import { nth } from '../known.ts'
-import { lower } from '../lowering.ts'
 import { lifetimesOf } from '../memoryPlan.ts'
 import { placeBuffers } from '../placement.ts'
 import type { Placement } from '../placement.ts'
 import { schedule } from '../scheduler.ts'
 import { product } from '../spaces.ts'
+import { lowerForDevice } from './copiedInputs.ts'
 import { copied, wordsOfTable } from './gridWriter.ts'
 import type { CallNumber, DispatchForm, MemoryWord, OwnMemory } from './layout.ts'
 import { checkGrid, checksFor, operatorGrids } from './operators.ts'
@@ -91,7 +91,7 @@ export function planGraph(
   fallback: 'error' | 'wasm',
   writeBacks: ReadonlyMap<number, number> | null = null,
 ): DevicePlan {
-  const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
+  const graph = withoutDeadNodes(lowerForDevice(gm, specs))
   const groups = schedule(graph, null)
   const placement = placeBuffers(graph, groups, writeBacks ?? new Map(), specs)
   return new Planner({ graph, groups, placement, fallback, lines: linesOf(gm), onHeap: writeBacks !== null }).plan()
@@ -99,7 +99,7 @@ export function planGraph(
 
 /** The graph nodes that have no shader, each looked at by itself: in a group with others any of them may be why it has none. Throws UnsupportedError for graphs that are not flat calls of operators. */
 export function nodesWithoutShader(gm: GraphModule, specs: readonly (TensorSpec | number)[]): ReadonlySet<string> {
-  const graph = withoutDeadNodes(lower(gm, specs, { composed: true }))
+  const graph = withoutDeadNodes(lowerForDevice(gm, specs))
   const groups = graph.nodes.map(groupOf)
   const placement = placeBuffers(graph, groups, new Map(), specs)
   return new Planner({ graph, groups, placement, fallback: 'error', lines: new Map(), onHeap: true }).refused()

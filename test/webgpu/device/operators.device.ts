@@ -285,6 +285,15 @@ const CASES: Readonly<Record<string, Case>> = {
     ]
     return { fn: d.of(fns), inputs: [d.tensor(shape)] }
   },
+  pooledInput: (d) => {
+    const shape = [1 + d.below(2), 1 + d.below(3), 3 + d.below(6), 3 + d.below(6)]
+    const [kernel, stride, padding] = [2 + d.below(2), 1 + d.below(3), d.below(2)]
+    const fns: readonly Fn[] = [
+      (x) => F.maxPool2d(x, kernel, { stride, padding }).add(1),
+      (x) => [F.maxPool1d(x.flatten(0, 1), kernel, { stride }), x.mul(2)],
+    ]
+    return { fn: d.of(fns), inputs: [d.tensor(shape)] }
+  },
   checkedIndices: (d) => {
     const shape = d.shape(1 + d.below(3))
     return { fn: (i) => torch.ops.tensorfx.checkedIndices(i, 9, null, 'torch.gather', 'index'), inputs: [d.indices(shape, 9)] }
@@ -358,6 +367,14 @@ describe('interpolate on the GPU', () => {
       graph.release()
     },
   )
+})
+
+test('a window of an input at a place in its memory is not that of a copy: it is refused by name', async () => {
+  const x = torch.arange(10).to('float32').narrow(0, 3, 4)
+  const window = (given: Tensor): Tensor => given.asStrided([2], [1], 0).add(1)
+  const gm = makeFx((given: Tensor) => [window(given)])(x)
+  await expect(compileGraph(gm, [x])).rejects.toThrow(/copied_window at node as_strided/)
+  expect(await compile(window)(torch.arange(10).to('float32').to('webgpu').narrow(0, 3, 4)).toArrayAsync()).toEqual([1, 2])
 })
 
 describe('an index out of range on the GPU', () => {
