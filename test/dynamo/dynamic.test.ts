@@ -5,6 +5,7 @@ import type { Tensor } from 'tensorfx'
 import { markDynamic, markStatic, markUnbacked, maybeMarkDynamic, withConfig } from 'tensorfx/compile'
 import type { Backend } from 'tensorfx/compile'
 import { times } from './against.ts'
+import { present } from '../../src/errors/index.ts'
 
 const ones = (...shape: readonly number[]): Tensor => torch.ones(shape)
 const ramp = (...shape: readonly number[]): Tensor =>
@@ -67,6 +68,21 @@ describe.each(['eager', 'inductor'])('dynamic: true on the backend %s', (backend
     expect(tokens).toEqual(generate(next))
     expect(new Set(tokens).size).toBeGreaterThan(1)
     expect(compiled.graphs().length).toBeLessThanOrEqual(3)
+  })
+
+  it('a backward inside that divides by a count of elements has one graph for all counts', () => {
+    const w = torch.randn([3, 5])
+    const program = (x: Tensor): Tensor => {
+      const leaf = w.detach().requiresGrad_()
+      x.matmul(leaf).square().mean().backward()
+      return present(leaf.grad, 'the gradient')
+    }
+    const f = compile(program, { backend, dynamic: true })
+    for (const n of [4, 7, 2, 9, 4]) {
+      const x = torch.randn([n, 3])
+      expect(f(x).allclose(program(x), { rtol: 1e-5, atol: 1e-6 })).toBe(true)
+    }
+    expect(f.graphs()).toHaveLength(1)
   })
 
   it('a write that does not fit is refused with the sizes of the call, and the calls after it are right', () => {

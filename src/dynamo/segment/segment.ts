@@ -272,7 +272,18 @@ export class Segment extends SegmentNotes implements Writer {
       return policy !== null && (differs || policy.rule === 'all') && isSize(value) && !op.tags.has('custom') ? 'size' : null
     }
     const isDynamic = differs || dispatchState.changingNumbers || op.dynamicScalars.includes(argument?.name ?? '')
-    return isDynamic ? numberKind(op, args, position) : null
+    return isDynamic || this.#isCount(args, value) ? numberKind(op, args, position) : null
+  }
+
+  /**
+   * Whether a number that a derivative takes, as that of a mean divides by one, is a count of elements which differs from call to call. Only where all sizes do from the first call on, and nothing is recorded: a gradient of such
+   * a number cannot be compiled.
+   */
+  #isCount(args: readonly Arg[], value: Arg): boolean {
+    if (this.#policy?.rule !== 'all' || !dispatchState.internal || dispatchState.recording || !isSize(value)) return false
+    return args.some(
+      (arg) => arg instanceof Tensor && this.#likes[this.slotOf(arg)] !== undefined && (arg.numel === value || arg.sizes.includes(value)),
+    )
   }
 
   /** Whether what an argument is depends on sizes of the path. */
