@@ -8,8 +8,10 @@ import { widestEngine } from '../engine/engine.ts'
 import { constant } from '../ir/loopIr.ts'
 import type { PackedKernel } from './scheduled.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from '../schedules/convolution.ts'
-import { fastWinograd, keptWeightBytes, packedWinograd, takesFastWinograd, takesWinograd, winograd } from '../schedules/winograd.ts'
-import type { WinogradSchedule } from '../schedules/winograd.ts'
+import { fastWinograd, packedWinograd, winograd } from '../schedules/winograd.ts'
+import { takesFastWinograd, takesWinograd } from '../schedules/winogradSpec.ts'
+import { keptWeightBytes } from '../schedules/winogradWeights.ts'
+import type { WinogradSchedule } from '../schedules/winogradSpec.ts'
 
 /** The schedule for a convolution of these sizes; null where the direct one is faster, and in strict code. */
 export function winogradFor(sizes: ConvolutionSizes): WinogradSchedule | null {

@@ -1,9 +1,9 @@
 // A copy of images with a border of zeros, whose channels are neighbours: windows are read from it without testing for the border, in lanes along channels.
-import { constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
+import { constant, forLoop, load, loopVar, scratch, store } from '../ir/loopIr.ts'
 import type { Expr, Index, LoopMode, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
 import type { ConvolutionOperand } from './convolution.ts'
-import { QUAD, down, from, nest, up } from './notation.ts'
-import type { Terms } from './notation.ts'
+import { QUAD, down, from, nest, serial, shared, turned, up } from './notation.ts'
+import type { Strides, Terms } from './notation.ts'
 
 /** The images that are copied. */
 export interface Images {
@@ -18,6 +18,8 @@ export interface Images {
   readonly outer: Terms
   /** The loop over those that are copied at a time, which lie one behind the other in the copy; one if there is none. */
   readonly together?: LoopVar
+  /** The loop over as many further channels of these images, `channels` at a time, whose copies lie behind each other; none if there is none. */
+  readonly panel?: LoopVar
   /** The number of channels of the copy is a multiple of this. */
   readonly multiple: number
 }
@@ -30,14 +32,20 @@ export class BorderedImages {
   readonly channels: number
   readonly #p: Images
 
-  constructor(images: Images, height: number, width: number, name: string = 'bordered') {
+  constructor(images: Images, height: number, width: number, name: string = 'bordered', per: Scratch['per'] = 'call') {
     this.#p = images
     this.height = height
     this.width = width
     this.channels = up(images.channels, images.multiple)
-    const count = Number(images.together?.extent ?? 1)
+    const panels = images.panel === undefined ? 1 : Number(images.panel.extent) / images.panel.step
+    const count = panels * this.#count
     // A vector of zeros may end behind the last pixel.
-    this.memory = scratch(name, 'float32', count * height * width * this.channels + (this.channels % QUAD === 0 ? 0 : QUAD))
+    this.memory = scratch(name, 'float32', count * height * width * this.channels + (this.channels % QUAD === 0 ? 0 : QUAD), per)
+  }
+
+  /** Images that are copied at a time. */
+  get #count(): number {
+    return Number(this.#p.together?.extent ?? 1)
   }
 
   get #row(): number {
@@ -52,7 +60,7 @@ export class BorderedImages {
 
   /** Writes zeros around the image: above and below, and between the end of a row and the start of the next. They stay when images are copied. */
   clear(): readonly Stmt[] {
-    const { height, width, together } = this.#p
+    const { height, width } = this.#p
     const end = this.#first + (height - 1) * this.#row + width * this.channels
     const zeros = (base: number, count: number, rows: number): readonly Stmt[] => {
       const [y, i0, i] = [loopVar('y', rows), loopVar('i0', count, QUAD), loopVar('i', QUAD)]
@@ -68,13 +76,28 @@ export class BorderedImages {
           ...zeros(this.#first + width * this.channels, (this.width - width) * this.channels, height - 1),
           ...zeros(end, all - end, 1),
         ]
-    return together === undefined || border.length === 0 ? border : nest('serial', [together], border)
+    return border.length === 0 ? border : nest('serial', this.#loops, border)
+  }
+
+  /** The loops over panels and images. */
+  get #loops(): readonly LoopVar[] {
+    return [this.#p.panel, this.#p.together].filter((loop) => loop !== undefined)
   }
 
   /** Where an image begins in the copy. */
   get #ofImage(): Terms {
     const { together } = this.#p
-    return together === undefined ? [] : [[together, this.height * this.#row]]
+    return this.placeOf(together === undefined ? [] : [[together, 1]])
+  }
+
+  /** Where an image begins in the copy, and the panel of its channels. */
+  placeOf(image: Strides): Strides {
+    const { panel } = this.#p
+    const each = this.height * this.#row
+    return [
+      ...(panel === undefined ? [] : [[panel, (this.#count * each) / panel.step] as const]),
+      ...image.map(([loop, count]) => [loop, count * each] as const),
+    ]
   }
 
   /** Whether the copy has no pixel of an image. */
@@ -83,31 +106,32 @@ export class BorderedImages {
     return height <= 0 || width <= 0
   }
 
-  /** Copies the images: by blocks of 4x4, then the columns that are left, then the channels that are left. */
-  copy(): readonly Stmt[] {
-    const { channels, height, width, together } = this.#p
+  /** Copies the images: by blocks of 4x4, then the columns that are left, then the channels that are left. With `parallel`, threads share that. */
+  copy(mode: 'serial' | 'parallel' = 'serial'): readonly Stmt[] {
+    const { channels, height, width } = this.#p
     if (this.#isEmpty) return []
     const [wide, high] = [down(width, QUAD), down(channels, QUAD)]
     const y = loopVar('y', height)
-    const pixels = (c: LoopVar, firstChannel: number, firstColumn: number, mode: LoopMode): readonly Stmt[] => {
+    const pixels = (c: LoopVar, firstChannel: number, firstColumn: number, lanes: LoopMode): readonly Stmt[] => {
       const x = loopVar('x', width - firstColumn)
       if (c.extent === 0 || x.extent === 0) return []
       const { source, target } = this.#pixel(y, firstChannel, firstColumn, [c], [x])
-      return nest('serial', [x], [forLoop(c, mode, [store(this.memory, target, source)])])
+      return nest('serial', [x], [forLoop(c, lanes, [store(this.memory, target, source)])])
     }
-    const [c0, x0, c, x] = [loopVar('c0', high, QUAD), loopVar('x0', wide, QUAD), loopVar('c', QUAD), loopVar('x', QUAD)]
-    const turned = localArray('turned', 'float32', [QUAD, QUAD])
-    const { source, target } = this.#pixel(y, 0, 0, [c0, c], [x0, x])
-    const blocks = [
-      declareArray(turned, constant('float32', 0)),
-      forLoop(c, 'unroll', [forLoop(x, 'lanes', [setElement(turned, [c, x], source)])]),
-      forLoop(x, 'unroll', [forLoop(c, 'lanes', [store(this.memory, target, element(turned, c, x))])]),
-    ]
-    return nest('serial', together === undefined ? [y] : [together, y], [
-      ...(wide === 0 || high === 0 ? [] : nest('serial', [c0, x0], blocks)),
-      ...pixels(loopVar('c', high), 0, wide, 'simd'),
-      ...pixels(loopVar('c', channels - high), high, 0, 'serial'),
-    ])
+    const [c0, x0] = [loopVar('c0', high, QUAD), loopVar('x0', wide, QUAD)]
+    const pixelOf = (c: LoopVar, x: LoopVar): { readonly source: Expr; readonly target: Index } => this.#pixel(y, 0, 0, [c0, c], [x0, x])
+    const blocks = turned(
+      (c, x) => pixelOf(c, x).source,
+      (c, x, value) => store(this.memory, pixelOf(c, x).target, value),
+    )
+    return (mode === 'parallel' ? shared : serial)(
+      [...this.#loops, y],
+      [
+        ...(wide === 0 || high === 0 ? [] : nest('serial', [c0, x0], blocks)),
+        ...pixels(loopVar('c', high), 0, wide, 'simd'),
+        ...pixels(loopVar('c', channels - high), high, 0, 'serial'),
+      ],
+    )
   }
 
   /** A pixel of row `y`, in the image and in the copy: the sums of loops are its channel and its column, counted from the first ones. */

@@ -2,7 +2,7 @@
 import { constant, forLoop, load, loopVar, scratch, store } from '../ir/loopIr.ts'
 import type { LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.ts'
 import type { ConvolutionOperand, ConvolutionSizes } from './convolution.ts'
-import { QUAD, from, nest, up } from './notation.ts'
+import { QUAD, from, shared, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 
 /** The rows or columns that windows read, from `low` to `high`, counted from the image's first one. */
@@ -77,6 +77,6 @@ export class BorderedPlanes {
     const source = from(start + top * row + left * col, ...outer, [c, channel], [y, row], [x, col])
     const { planes } = this
     const target = from(planes.start + top * planes.row + left, [image, planes.image], [c, planes.channel], [y, planes.row], [x, 1])
-    return nest('serial', [image, c, y], [forLoop(x, 'simd', [store(this.memory, target, load(buffer, source))])])
+    return shared([image, c, y], [forLoop(x, 'simd', [store(this.memory, target, load(buffer, source))])])
   }
 }

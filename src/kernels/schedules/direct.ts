@@ -29,7 +29,7 @@ import type { ConvolutionSizes, Taps } from './convolution.ts'
 import { partsOf, reachOf } from './directParts.ts'
 import type { DirectProblem, Part } from './directParts.ts'
 import { machineTiles } from './machineTiles.ts'
-import { QUAD, along, down, from, largestDivisor, nest, ones, up } from './notation.ts'
+import { ENOUGH, QUAD, along, down, from, largestDivisor, nest, ones, serial, shared, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
@@ -104,6 +104,8 @@ class Direct {
   readonly #planes: Planes
   /** Whether a feature's weights are contiguous, in the order of the depth. */
   readonly #isDeep: boolean
+  /** Whether threads share the features of a block, of which there are few, rather than blocks. */
+  readonly #sharesFeatures: boolean
   readonly #packed: Scratch | null
   readonly #windows: Scratch
   readonly #sums: Scratch
@@ -134,7 +136,12 @@ class Direct {
     const all = features * channels * kernelHeight * kernelWidth
     this.#packed = this.#isDeep || !tile.packsWeights ? null : scratch('weights', 'float32', all)
     const blocks = read.map((part) => this.#columns(part))
-    this.#windows = scratch('windows', 'float32', Math.max(0, ...read.map(({ depth }, i) => depth * (blocks[i] ?? 0))), 'thread')
+    this.#sharesFeatures = read.every((part) => {
+      const blocks = part.y.count / this.#rows(part)
+      return blocks < ENOUGH && features / this.#rowsOf(part) > blocks
+    })
+    const windows = Math.max(0, ...read.map(({ depth }, i) => depth * (blocks[i] ?? 0)))
+    this.#windows = scratch('windows', 'float32', windows, this.#sharesFeatures ? 'call' : 'thread')
     this.#sums = scratch('sums', 'float32', Math.max(tile.rows, tile.rowsOfQuad) * Math.max(0, ...blocks), 'thread')
     this.#table = scratch('table', 'int32', Math.max(0, ...blocks))
   }
@@ -193,6 +200,11 @@ class Direct {
     return this.#quadColumns(part) === this.#tile.quad ? 1 : this.#tile.quads
   }
 
+  /** Features of a register tile. */
+  #rowsOf(part: Part): number {
+    return this.#quads(part) === 1 ? this.#tile.rowsOfQuad : this.#tile.rows
+  }
+
   #columns(part: Part): number {
     return up(this.#quadColumns(part), this.#tile.quad * this.#quads(part))
   }
@@ -214,7 +226,7 @@ class Direct {
     // A part without windows has written no table.
     const isKnown = before !== undefined && before.depth > 0 && before.rowStride === part.rowStride && this.#rows(before) === this.#rows(part)
     const table = this.#isInQuads(part) || isKnown ? [] : this.#writeTable(part)
-    return [...table, forLoop(block, 'parallel', [...gather, ...this.#product(part, block)])]
+    return [...table, forLoop(block, this.#sharesFeatures ? 'serial' : 'parallel', [...gather, ...this.#product(part, block)])]
   }
 
   // ---- weights ----
@@ -232,7 +244,7 @@ class Direct {
     const area = y.taps.count * x.taps.count
     const value = this.#weight({ y, x }, 0, [f], [c, ky, kx])
     const move = store(this.#packed, from(first, [f, depth], [c, area], [ky, x.taps.count], [kx, 1]), value)
-    return nest('serial', [f, c], this.#overTaps(ky, kx, [move]))
+    return shared([f, c], this.#overTaps(ky, kx, [move]))
   }
 
   /** The weight of the feature at `first` and the loops `features`, where it lies. */
@@ -307,7 +319,11 @@ class Direct {
     const pixel = from(start, ...this.#ofBlock(part, block), [oy, y.read * row], [x0, x.read * col], [q, x.read * col], ...tap)
     const place = from(0, [this.#inner, rows * rowStride * depth], [oy, rowStride * depth], [x0, depth], ...terms, [q, 1])
     const move = forLoop(q, 'lanes', [store(this.#windows, place, load(this.#planes.memory, pixel))])
-    return nest('serial', [this.#inner, oy, x0, c], this.#overTaps(ky, kx, [move]))
+    return this.#gathered([this.#inner, oy, x0, c], this.#overTaps(ky, kx, [move]))
+  }
+
+  #gathered(loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] {
+    return (this.#sharesFeatures ? shared : serial)(loops, body)
   }
 
   /** Where the pixel of each column of a block lies, from the pixel of the first one. */
@@ -344,14 +360,14 @@ class Direct {
       return store(this.#windows, from(i, [n, depth], ...terms), load(this.#planes.memory, pixel))
     })
     const declared = offsets.map((offset, i) => declare(offset, load(this.#table, from(i, [n, 1]))))
-    return [forLoop(n, 'serial', [...declared, ...nest('serial', [c], this.#overTaps(ky, kx, moves, WRITTEN_OUT_COLUMNS))])]
+    return this.#gathered([n], [...declared, ...nest('serial', [c], this.#overTaps(ky, kx, moves, WRITTEN_OUT_COLUMNS))])
   }
 
   // ---- products ----
 
   #product(part: Part, block: LoopVar): readonly Stmt[] {
     const { features } = this.#p.sizes
-    const rows = this.#quads(part) === 1 ? this.#tile.rowsOfQuad : this.#tile.rows
+    const rows = this.#rowsOf(part)
     const whole = down(features, rows)
     return [...this.#features(part, block, 0, whole, rows), ...this.#features(part, block, whole, features - whole, features - whole)]
   }
@@ -374,7 +390,7 @@ class Direct {
     ]
     const one = loopVar('line', rows)
     return [
-      forLoop(f, 'serial', [
+      forLoop(f, this.#sharesFeatures ? 'parallel' : 'serial', [
         forLoop(n, 'serial', product),
         ...this.#epilogue(part, block, one, from(first, [f, 1], [one, 1]), (terms) => load(this.#sums, at([one, columns], ...terms))),
       ]),

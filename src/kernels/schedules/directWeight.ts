@@ -1,43 +1,30 @@
 // The gradient of a convolution's weight as a product over pixels, for any window, stride, dilation and number of groups: each element sums gradient[feature, pixel] * image[channel, pixel moved by its place in
 // the window]. Lanes run along channels, which are neighbours in a copy of the images with a border of zeros: no window is laid out.
 //
-// Eight channels are copied at a time. Of the rest, fewer than eight, those of all rows of the window lie side by side, so that the elements of a window are neighbours. Gradients are read where they lie. The sums of
-// these channels stay in the cache while images and blocks of rows of pixels pass by.
+// Channels are copied in panels of eight, as many as stay in the cache. Of the rest, fewer than eight, those of all rows of the window lie side by side, so that the elements of a window are neighbours. Gradients are
+// read where they lie. Threads share the features: each takes some, has their sums in scratch memory of its own while panels, images and blocks of rows of pixels pass by, and writes their weights one after the other.
+// Where not even the images of one panel stay in the cache, they come some at a time, and the sums of all features are kept. Where there are many groups, threads share these.
 import { present } from '../../errors/index.ts'
-import { touches64Bits } from '../ir/analysis.ts'
 import { call, constant, declareArray, element, forLoop, load, localArray, loopVar, scratch, setElement, store } from '../ir/loopIr.ts'
-import type { Expr, Index, Kernel, LoopVar, Scratch, Stmt } from '../ir/loopIr.ts'
+import type { Expr, Index, Kernel, LoopVar, Scratch, Size, Stmt } from '../ir/loopIr.ts'
 import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 import { BorderedImages } from './borderedImages.ts'
-import type { ConvolutionOperand, ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
+import type { ConvolutionSizes } from './convolution.ts'
 import { machineTiles } from './machineTiles.ts'
-import { QUAD, along, down, from, halved, largestDivisor, nest, ones, up } from './notation.ts'
-import type { Terms } from './notation.ts'
+import { QUAD, along, down, from, halved, largestDivisor, nest, ones, serial, shared, turned, up } from './notation.ts'
+import type { Strides, Terms } from './notation.ts'
 import { paddedParts, wholeParts } from './panels.ts'
 import type { Part } from './panels.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
+import { LANES, withoutSkippedPixels } from './weightSums.ts'
+import type { DirectWeightProblem } from './weightSums.ts'
 
-const LANES = 4
+const BYTES = 4
 /** Elements of the register tile in lanes: wider ones are for machine code. */
 const COLUMNS = 8
-/** The largest window whose sums have lanes in strict code, and the limit for the images of such a sum. */
-const MOST_IN_LANES = 25
-const BYTES_IN_LANES = 128 * 1024
-
-/** The order in which a sum adds its products: those of `images` images and of every `lanes`-th pixel of a row one after the other, then the sums of the lanes in halves, then what the next images come to. */
-export interface SumOrder {
-  readonly images: number
-  readonly lanes: 1 | typeof LANES
-}
-
-/** The gradient of the weight of a convolution with groups. `features` counts those of all groups. */
-export interface DirectWeightProblem extends WeightGradientProblem {
-  /** The number of groups, each of which has `sizes.channels` channels and `sizes.features` features of its own. */
-  readonly groups: number
-  /** Null for any order. */
-  readonly order: SumOrder | null
-}
+/** With as many groups, threads share these, not the features of one. */
+const GROUPS_TO_SHARE = 4
 
 interface WeightTile {
   /** Features by elements of the window of the register tile. */
@@ -47,6 +34,8 @@ interface WeightTile {
   readonly mostPixels: number
   readonly leastPixels: number
   readonly pixelsOfImages: number
+  /** The limit for the images that are copied at a time: some panels of channels of all images, or else one panel of some. */
+  readonly copiedBytes: number
 }
 
 /** Whether the schedule computes the gradient of such a convolution's weight. */
@@ -58,45 +47,29 @@ export const directWeight: Schedule<DirectWeightProblem, DirectWeightProblem, We
   name: 'direct weight gradient',
   match: ({ sizes }) => takesDirectWeight(sizes),
   spec: (problem) => ({ ...problem, ...withoutSkippedPixels(problem) }),
-  tiles: (engine) => [{ rows: 4, columns: COLUMNS, ...machineTiles(engine).weight, mostPixels: 512, leastPixels: 64, pixelsOfImages: 128 }],
+  tiles: (engine) => [
+    { rows: 4, columns: COLUMNS, ...machineTiles(engine).weight, mostPixels: 512, leastPixels: 64, pixelsOfImages: 128, copiedBytes: 256 * 1024 },
+  ],
   build: (problem, tile) => new DirectWeight(problem, tile).kernel(),
 }
 
-/** The order of sums that strict compiled code has always had: in lanes where rows of pixels are whole vectors that windows of few elements read one by one. */
-export function strictOrder({ sizes, groups, image, gradient, epilogue }: Omit<DirectWeightProblem, 'order'>): SumOrder {
-  const { batch, channels, features, outHeight, outWidth, kernelHeight, kernelWidth, strideH, strideW, dilationH, dilationW } = sizes
-  const isRun = groups === 1 && image.col === 1 && gradient.col === 1 && gradient.row === outWidth
-  const isDense = strideH === 1 && strideW === 1 && dilationH === 1 && dilationW === 1
-  if (!isRun || !isDense || outWidth % LANES !== 0 || kernelHeight * kernelWidth > MOST_IN_LANES || touches64Bits(epilogue(constant('float32', 0))))
-    return { images: 1, lanes: 1 }
-  const copied = channels * (outHeight + kernelHeight - 1) * (outWidth + kernelWidth - 1)
-  const bytes = 4 * (copied + up(features, 4) * outHeight * outWidth)
-  return { images: largestDivisor(batch, (images) => images * bytes <= BYTES_IN_LANES), lanes: LANES }
-}
-
-/** Where the window has one row or column and no border, the problem of an image that has only the pixels that are read. */
-function withoutSkippedPixels({ sizes, image }: WeightGradientProblem): { readonly sizes: ConvolutionSizes; readonly image: ConvolutionOperand } {
-  const [rows, cols] = [sizes.kernelHeight === 1 && sizes.padH === 0, sizes.kernelWidth === 1 && sizes.padW === 0]
-  return {
-    sizes: {
-      ...sizes,
-      ...(rows ? { height: sizes.outHeight, strideH: 1 } : {}),
-      ...(cols ? { width: sizes.outWidth, strideW: 1 } : {}),
-    },
-    image: { ...image, row: image.row * (rows ? sizes.strideH : 1), col: image.col * (cols ? sizes.strideW : 1) },
-  }
-}
-
-/** Channels that are copied at a time: `width` of them, from the one at `first` + `panel` on. */
+/** Channels from `first` on, in panels of `width` of them. */
 interface Channels {
   readonly first: number
-  readonly panel: LoopVar
   readonly width: number
+  /** The loop over panels that are copied at a time, and inside of it that over panels. */
+  readonly panels: LoopVar
+  readonly panel: LoopVar
+  /** The loop over images that are copied at a time. */
+  readonly images: LoopVar
   readonly memories: readonly Scratch[]
   readonly clear: readonly Stmt[]
   readonly copy: readonly Stmt[]
+  /** The sums: of the features of a tile, or of all where `keepsSums` says so. */
+  readonly sumsIn: Scratch
+  readonly keepsSums: boolean
   /** Where the first element of a window is in the last memory: by image, and by row and column of the result. */
-  readonly image: number
+  readonly image: (image: Strides) => Strides
   readonly pixelRow: number
   readonly pixelCol: number
   /** Elements of the weight that are neighbours in the copy: one run for each iteration of `runs`, in register tiles of some of them. */
@@ -113,6 +86,8 @@ interface Channels {
 
 /** A register tile: some features from `feature` on, by some elements of a run. */
 interface RunningTile {
+  /** The loop over the images that were copied, as many at a time as are added up in registers. */
+  readonly some: LoopVar
   readonly features: Part
   readonly feature: LoopVar
   readonly elements: Part
@@ -132,32 +107,32 @@ class DirectWeight {
   readonly #tile: WeightTile
   /** The loop over groups; null for one. */
   readonly #group: LoopVar | null
-  /** The loops over images, `inner` over those that are copied at a time, and over rows of pixels whose products are added up in registers. */
-  readonly #outer: LoopVar
+  /** Whether threads share the groups. */
+  readonly #sharesGroups: boolean
+  /** The loops over images whose products are added up in registers, of those that are copied at a time, and over rows of pixels of which they are. */
   readonly #inner: LoopVar
   readonly #block: LoopVar
   readonly #channels: readonly Channels[]
-  readonly #sums: Scratch
   readonly #lanes: Scratch | null
   readonly #weights: Scratch | null
 
   constructor(problem: DirectWeightProblem, tile: WeightTile) {
     const { sizes, order, groups } = problem
-    const { batch, channels, features, outHeight, outWidth } = sizes
+    const { batch, channels, outHeight, outWidth } = sizes
     this.#p = problem
     const isWhole = (columns: number): boolean => channels < COLUMNS || down(channels, columns) === down(channels, COLUMNS)
     this.#tile = { ...tile, columns: halved(tile.columns, COLUMNS, isWhole) }
     this.#group = groups === 1 ? null : loopVar('group', groups)
+    this.#sharesGroups = groups >= GROUPS_TO_SHARE
     const together = order?.images ?? largestDivisor(batch, (n) => n * outHeight * outWidth <= tile.pixelsOfImages)
     const rows = largestDivisor(outHeight, (n) => n * outWidth <= tile.mostPixels)
-    ;[this.#outer, this.#inner] = [loopVar('images', batch, together), loopVar('image', together)]
+    this.#inner = loopVar('inner', together)
     this.#block = loopVar('block', outHeight, order !== null || rows * outWidth < tile.leastPixels ? outHeight : rows)
     const whole = down(channels, this.#tile.columns)
     this.#channels = [...(whole === 0 ? [] : [this.#whole(whole)]), ...(whole === channels ? [] : [this.#rest(whole, channels - whole)])]
-    this.#sums = scratch('sums', 'float32', features * Math.max(...this.#channels.map(({ count }) => count)))
     const lanes = order?.lanes ?? 1
     this.#lanes = lanes === 1 ? null : scratch('lanes', 'float32', lanes * tile.rows * this.#tile.columns, 'thread')
-    this.#weights = this.#area === 1 ? null : scratch('weights', 'float32', Math.min(channels, this.#tile.columns) * this.#area)
+    this.#weights = this.#area === 1 ? null : scratch('weights', 'float32', Math.min(channels, this.#tile.columns) * this.#area, 'thread')
   }
 
   get #area(): number {
@@ -165,34 +140,95 @@ class DirectWeight {
     return kernelHeight * kernelWidth
   }
 
+  /** What all threads read, unless they share groups. */
+  #ofCall(name: string, elements: number): Scratch {
+    return scratch(name, 'float32', elements, this.#sharesGroups ? 'thread' : 'call')
+  }
+
+  #shared(loops: readonly LoopVar[], body: readonly Stmt[]): readonly Stmt[] {
+    return this.#sharesGroups ? serial(loops, body) : shared(loops, body)
+  }
+
   #ofGroup(stride: number): Terms {
     return this.#group === null ? [] : [[this.#group, stride]]
   }
 
-  /** The images' channels from `first` on, with all that windows reach, `width` of them at a time. */
-  #images(first: number, width: number, panel: LoopVar): BorderedImages {
+  /** The pixels of an image that windows reach, from the first column and row on. */
+  get #reach(): { readonly tall: number; readonly wide: number } {
+    const { outHeight, outWidth, strideH, strideW, kernelHeight, kernelWidth, dilationH, dilationW } = this.#p.sizes
+    return {
+      tall: (outHeight - 1) * strideH + (kernelHeight - 1) * dilationH + 1,
+      wide: (outWidth - 1) * strideW + (kernelWidth - 1) * dilationW + 1,
+    }
+  }
+
+  /** The loops over panels of `width` of `count` channels and over images, as many of each at a time as stay in the cache where one takes that many elements. */
+  #loops(count: number, width: number, elements: number): Pick<Channels, 'panels' | 'panel' | 'images'> {
+    const { batch } = this.#p.sizes
+    const together = Number(this.#inner.extent)
+    const fits = (panels: number, images: number): boolean => panels * images * elements * BYTES <= this.#tile.copiedBytes
+    const panels = largestDivisor(count / width, (n) => fits(n, batch))
+    const images = together * largestDivisor(batch / together, (n) => fits(panels, n * together))
+    return {
+      panels: loopVar('panels', count, panels * width),
+      panel: loopVar('panel', panels * width, width),
+      images: loopVar('images', batch, images),
+    }
+  }
+
+  /** Where sums lie: of all features where images come some at a time. */
+  #sumsOf(name: string, count: number, images: LoopVar): Pick<Channels, 'sumsIn' | 'keepsSums' | 'count'> {
+    const { features, batch } = this.#p.sizes
+    const keepsSums = images.step < batch
+    return {
+      sumsIn: keepsSums ? this.#ofCall(name, features * count) : scratch(name, 'float32', this.#tile.rows * count, 'thread'),
+      keepsSums,
+      count,
+    }
+  }
+
+  /** Channels from `first` on of the images, with all that windows reach. */
+  #images(name: string, first: number, width: number, { panels, panel, images }: Pick<Channels, 'panels' | 'panel' | 'images'>): BorderedImages {
     const { sizes, image } = this.#p
     const { padH, padW } = sizes
-    const tall = (sizes.outHeight - 1) * sizes.strideH + (sizes.kernelHeight - 1) * sizes.dilationH + 1
-    const wide = (sizes.outWidth - 1) * sizes.strideW + (sizes.kernelWidth - 1) * sizes.dilationW + 1
+    const { tall, wide } = this.#reach
     const seen = { height: Math.min(sizes.height, tall - padH), width: Math.min(sizes.width, wide - padW), padH, padW }
-    const outer: Terms = [[this.#outer, image.outer], [panel, image.channel], ...this.#ofGroup(sizes.channels * image.channel)]
+    const several = [panels, panel].filter(({ extent, step }) => extent !== step)
+    const outer: Terms = [[images, image.outer], ...along(ones(...several), image.channel), ...this.#ofGroup(sizes.channels * image.channel)]
     const source = { ...image, start: image.start + first * image.channel }
-    const copied = { channels: width, ...seen, outer, image: source, multiple: 1, together: this.#inner }
-    return new BorderedImages(copied, tall, wide, first === 0 ? 'bordered' : 'rest')
+    const copied = {
+      channels: width,
+      ...seen,
+      outer,
+      image: source,
+      multiple: 1,
+      together: loopVar('image', images.step),
+      ...(several.includes(panel) ? { panel } : {}),
+    }
+    return new BorderedImages(copied, tall, wide, name, this.#sharesGroups ? 'thread' : 'call')
   }
 
   /** Channels that fill a register tile: each place in the window is a run. */
   #whole(count: number): Channels {
     const { strideH, strideW, dilationH, dilationW, kernelHeight, kernelWidth } = this.#p.sizes
     const width = this.#tile.columns
-    const [panel, ky, kx] = [loopVar('panel', count, width), loopVar('ky', kernelHeight), loopVar('kx', kernelWidth)]
-    const images = this.#images(0, width, panel)
+    const { tall, wide } = this.#reach
+    const loops = this.#loops(count, width, tall * wide * width)
+    const [ky, kx] = [loopVar('ky', kernelHeight), loopVar('kx', kernelWidth)]
+    const images = this.#images('bordered', 0, width, loops)
     const line = images.width * width
     return {
-      ...{ first: 0, panel, width, memories: [images.memory], clear: images.clear(), copy: images.copy() },
-      ...{ image: images.height * line, pixelRow: strideH * line, pixelCol: strideW * width },
-      ...{ runs: [ky, kx], tiles: wholeParts(width, [width]), count: kernelHeight * kernelWidth * width, row: kernelWidth * width, col: width },
+      ...{
+        first: 0,
+        width,
+        ...loops,
+        memories: [images.memory],
+        clear: images.clear(),
+        copy: images.copy(this.#sharesGroups ? 'serial' : 'parallel'),
+      },
+      ...{ image: (image) => images.placeOf(image), pixelRow: strideH * line, pixelCol: strideW * width },
+      ...this.#sumsOf('sums', kernelHeight * kernelWidth * width, loops.images),
+      ...{ runs: [ky, kx], tiles: wholeParts(width, [width]), row: kernelWidth * width, col: width },
       pixels: [
         [ky, dilationH * line],
         [kx, dilationW * width],
@@ -209,85 +245,105 @@ class DirectWeight {
     const { sizes } = this.#p
     const { strideH, strideW, dilationH, dilationW, kernelHeight, kernelWidth, outHeight } = sizes
     const most = this.#tile.columns
-    const [panel, kx] = [loopVar('panel', width, width), loopVar('kx', kernelWidth)]
-    const images = this.#images(first, width, panel)
+    const kx = loopVar('kx', kernelWidth)
+    const { tall, wide } = this.#reach
     const high = kernelHeight * width
-    const [line, together] = [images.width * high, Number(this.#inner.extent)]
+    const line = wide * high
+    const loops = this.#loops(width, width, tall * wide * width + outHeight * line)
+    const images = this.#images('rest', first, width, loops)
     // The last tile of a run may end behind the last element.
-    const rows = scratch('rows', 'float32', together * outHeight * line + most)
+    const rows = this.#ofCall('rows', loops.images.step * outHeight * line + most)
     const isWindow = dilationW === 1
     const length = isWindow ? kernelWidth * high : high
     // Beside whole channels, a narrower tile for what is left would be too much code.
     const tiles = first === 0 ? paddedParts(length, most) : [{ first: 0, extent: length, width: length <= QUAD ? QUAD : most, padded: true }]
     const all = up(length, first === 0 || length <= QUAD ? QUAD : most)
-    const [y, x, ky, c] = [loopVar('y', outHeight), loopVar('x', images.width), loopVar('ky', kernelHeight), loopVar('c', width)]
-    const row = images.width * width
-    const pixel = load(images.memory, from(0, [this.#inner, images.height * row], [y, strideH * row], [x, width], [ky, dilationH * row], [c, 1]))
-    const move = store(rows, from(0, [this.#inner, outHeight * line], [y, line], [x, high], [ky, width], [c, 1]), pixel)
+    const [image, y, x, ky, c] = [
+      loopVar('image', loops.images.step),
+      loopVar('y', outHeight),
+      loopVar('x', wide),
+      loopVar('ky', kernelHeight),
+      loopVar('c', width),
+    ]
+    const row = wide * width
+    const pixel = load(images.memory, from(0, ...images.placeOf([[image, 1]]), [y, strideH * row], [x, width], [ky, dilationH * row], [c, 1]))
+    const move = store(rows, from(0, [image, outHeight * line], [y, line], [x, high], [ky, width], [c, 1]), pixel)
     return {
-      ...{ first, panel, width, memories: [images.memory, rows], clear: images.clear() },
-      copy: [...images.copy(), ...nest('serial', [this.#inner, y, x, ky], [forLoop(c, 'unroll', [move])])],
-      ...{ image: outHeight * line, pixelRow: line, pixelCol: strideW * high },
-      ...{ runs: isWindow ? [] : [kx], tiles, count: isWindow ? all : kernelWidth * all, row: width, col: isWindow ? high : all },
+      ...{ first, width, ...loops, memories: [images.memory, rows], clear: images.clear() },
+      copy: [
+        ...images.copy(this.#sharesGroups ? 'serial' : 'parallel'),
+        ...this.#shared([image, y], serial([x, ky], [forLoop(c, 'unroll', [move])])),
+      ],
+      ...{ image: (image) => image.map(([loop, stride]) => [loop, stride * outHeight * line]), pixelRow: line, pixelCol: strideW * high },
+      ...this.#sumsOf('restSums', isWindow ? all : kernelWidth * all, loops.images),
+      ...{ runs: isWindow ? [] : [kx], tiles, row: width, col: isWindow ? high : all },
       ...{ pixels: isWindow ? [] : [[kx, dilationW * high]], sums: isWindow ? [] : [[kx, all]] },
     }
   }
 
   kernel(): Kernel {
     const { name, params } = this.#p
-    const own = [this.#sums, this.#lanes, this.#weights].filter((memory) => memory !== null)
-    const body = this.#channels.flatMap((channels) => this.#ofChannels(channels))
+    const own = [this.#lanes, this.#weights].filter((memory) => memory !== null)
+    const body = this.#channels.flatMap((one) => this.#ofChannels(one))
     return {
       name,
       params,
-      scratch: [...this.#channels.flatMap(({ memories }) => memories), ...own],
-      body: this.#group === null ? body : nest('serial', [this.#group], body),
+      scratch: [...this.#channels.flatMap(({ memories, sumsIn }) => [...memories, sumsIn]), ...own],
+      body: this.#group === null ? body : nest(this.#sharesGroups ? 'parallel' : 'serial', [this.#group], body),
     }
   }
 
   /** Whether one block has all pixels, so that what it comes to are the sums. */
   get #isOnce(): boolean {
     const { batch, outHeight } = this.#p.sizes
-    return this.#outer.step === batch && this.#block.step === outHeight
+    return this.#inner.extent === batch && this.#block.step === outHeight
   }
 
   #ofChannels(channels: Channels): readonly Stmt[] {
-    const { clear, copy, panel } = channels
-    const block = forLoop(this.#block, 'serial', this.#products(channels))
-    return [
-      ...clear,
-      forLoop(panel, 'serial', [
-        ...(this.#isOnce ? [] : this.#clearSums(channels)),
-        forLoop(this.#outer, 'serial', [...copy, block]),
-        ...this.#finish(channels),
-      ]),
-    ]
+    const { clear, copy, panels, panel, images, keepsSums } = channels
+    const overFeatures = (body: (features: Part, feature: LoopVar) => readonly Stmt[]): readonly Stmt[] => {
+      const { features } = this.#p.sizes
+      const { rows } = this.#tile
+      return wholeParts(features, [rows, features % rows]).flatMap((part) => {
+        const feature = loopVar('f', part.extent, part.width)
+        return this.#shared([feature], serial([panel], body(part, feature)))
+      })
+    }
+    const clearSums = this.#isOnce ? [] : this.#clearSums(channels)
+    const block = (part: Part, feature: LoopVar): readonly Stmt[] => this.#products(channels, part, feature)
+    const finish = (part: Part, feature: LoopVar): readonly Stmt[] => this.#finish(channels, part, feature)
+    const all = keepsSums
+      ? [...clearSums, forLoop(images, 'serial', [...copy, ...overFeatures(block)]), ...overFeatures(finish)]
+      : [forLoop(images, 'serial', [...copy, ...overFeatures((part, feature) => [...clearSums, ...block(part, feature), ...finish(part, feature)])])]
+    return [...clear, forLoop(panels, 'serial', all)]
   }
 
-  #clearSums({ count }: Channels): readonly Stmt[] {
-    const i = loopVar('i', this.#p.sizes.features * count)
-    return [forLoop(i, 'simd', [store(this.#sums, from(0, [i, 1]), constant('float32', 0))])]
+  #clearSums({ sumsIn }: Channels): readonly Stmt[] {
+    const i = loopVar('i', sumsIn.elements)
+    return [forLoop(i, 'simd', [store(sumsIn, from(0, [i, 1]), constant('float32', 0))])]
   }
 
   // ---- products ----
 
-  #products(channels: Channels): readonly Stmt[] {
-    const { features } = this.#p.sizes
-    const { rows } = this.#tile
-    return wholeParts(features, [rows, features % rows]).map((part) => {
-      const feature = loopVar('f', part.extent, part.width)
-      const tiles = channels.tiles.map((elements) => {
-        const e0 = loopVar('e0', elements.extent, elements.width)
-        return forLoop(e0, 'serial', this.#addProducts(channels, { features: part, feature, elements, element: e0 }))
-      })
-      return forLoop(feature, 'parallel', nest('serial', channels.runs, tiles))
+  /** Adds the products of the images that were copied to the sums of some features. */
+  #products(channels: Channels, features: Part, feature: LoopVar): readonly Stmt[] {
+    const some = loopVar('some', channels.images.step, Number(this.#inner.extent))
+    const tiles = channels.tiles.map((elements) => {
+      const e0 = loopVar('e0', elements.extent, elements.width)
+      return forLoop(e0, 'serial', this.#addProducts(channels, { some, features, feature, elements, element: e0 }))
     })
+    return serial([some, this.#block, ...channels.runs], tiles)
+  }
+
+  /** Where the sums of a feature of a tile begin. */
+  #sumsOfFeature({ count, keepsSums }: Channels, { first }: Part, feature: LoopVar, r: LoopVar): { readonly start: Size; readonly terms: Terms } {
+    return keepsSums ? { start: sizeProduct(first, count), terms: along(ones(feature, r), count) } : { start: 0, terms: along(ones(r), count) }
   }
 
   /** Adds the products of a block to the sums of a tile. */
   #addProducts(channels: Channels, tile: RunningTile): readonly Stmt[] {
     const { features, feature, elements, element: e0 } = tile
-    const { count, sums: ofRun } = channels
+    const { sums: ofRun, sumsIn } = channels
     const columns = elements.width
     const [r, e] = [loopVar('r', features.width), loopVar('e', columns)]
     const array = localArray('sum', 'float32', [features.width, columns])
@@ -295,15 +351,15 @@ class DirectWeight {
     const overTile = (stmt: Stmt): Stmt => forLoop(r, 'unroll', [forLoop(e, 'lanes', [stmt])])
     const products = (lane: LoopVar | null): readonly Stmt[] => {
       const pixels = this.#pixels(lane)
-      const product = call('mulAdd', this.#gradient(tile, r, pixels), this.#image(channels, tile, e, pixels), sum)
+      const product = call('mulAdd', this.#gradient(channels, tile, r, pixels), this.#image(channels, tile, e, pixels), sum)
       return [
         declareArray(array, constant('float32', 0)),
         ...nest('serial', [this.#inner, pixels.y, pixels.x], [overTile(setElement(array, [r, e], product))]),
       ]
     }
-    const start = sizeProduct(features.first, count)
-    const place = from(sizeSum(start, elements.first), [feature, count], [r, count], ...ofRun, [e0, 1], [e, 1])
-    const keep = (value: Expr): Stmt => overTile(store(this.#sums, place, this.#isOnce ? value : call('add', load(this.#sums, place), value)))
+    const { start, terms } = this.#sumsOfFeature(channels, features, feature, r)
+    const place = from(sizeSum(start, elements.first), ...terms, ...ofRun, [e0, 1], [e, 1])
+    const keep = (value: Expr): Stmt => overTile(store(sumsIn, place, this.#isOnce ? value : call('add', load(sumsIn, place), value)))
     const lanes = this.#lanes
     if (lanes === null) return [...products(null), keep(sum)]
     const lane = loopVar('lane', LANES)
@@ -320,11 +376,11 @@ class DirectWeight {
     return { y, x, rows: ones(this.#block, y), columns: ones(x, ...(lane === null ? [] : [lane])) }
   }
 
-  #gradient({ features, feature }: RunningTile, r: LoopVar, { rows, columns }: Pixels): Expr {
+  #gradient({ images }: Channels, { some, features, feature }: RunningTile, r: LoopVar, { rows, columns }: Pixels): Expr {
     const { start, buffer, outer, channel, row, col } = this.#p.gradient
     const index = from(
       sizeSum(start, sizeProduct(features.first, channel)),
-      ...along(ones(this.#outer, this.#inner), outer),
+      ...along(ones(images, some, this.#inner), outer),
       ...along([...this.#ofGroup(this.#p.sizes.features), ...ones(feature, r)], channel),
       ...along(rows, row),
       ...along(columns, col),
@@ -334,32 +390,55 @@ class DirectWeight {
 
   #image(
     { memories, image, pixelRow, pixelCol, pixels }: Channels,
-    { elements, element: e0 }: RunningTile,
+    { some, elements, element: e0 }: RunningTile,
     e: LoopVar,
     { rows, columns }: Pixels,
   ): Expr {
     const memory = present(memories.at(-1), 'a copy of the images')
-    return load(memory, from(elements.first, [this.#inner, image], ...along(rows, pixelRow), ...along(columns, pixelCol), ...pixels, ...ones(e0, e)))
+    const ofImage = image([
+      [some, 1],
+      [this.#inner, 1],
+    ])
+    return load(memory, from(elements.first, ...ofImage, ...along(rows, pixelRow), ...along(columns, pixelCol), ...pixels, ...ones(e0, e)))
   }
 
   // ---- results ----
 
-  /** The weights of some channels, feature by feature, and the epilogue. */
-  #finish({ first, panel, width, count, row, col }: Channels): readonly Stmt[] {
+  /** The weights of a panel for some features, one after the other, and the epilogue. */
+  #finish(channels: Channels, part: Part, feature: LoopVar): readonly Stmt[] {
     const { features, elements, epilogue, sizes } = this.#p
-    const { kernelHeight, kernelWidth } = sizes
-    const [feature, c, ky, kx] = [loopVar('feature', sizes.features), loopVar('c', width), loopVar('ky', kernelHeight), loopVar('kx', kernelWidth)]
-    const area = this.#area
+    const { first, panels, panel, width, sumsIn } = channels
+    const [r, area] = [loopVar('r', part.width), this.#area]
     const i = loopVar('i', area * width)
     const weights = this.#weights
     const places = new Map([
-      [features, from(0, ...this.#ofGroup(sizes.features), [feature, 1])],
-      [elements, from(first * area, [panel, area], [i, 1])],
+      [features, from(part.first, ...this.#ofGroup(sizes.features), ...ones(feature, r))],
+      [elements, from(first * area, ...along(ones(panels, panel), area), [i, 1])],
     ])
     const results = (sum: Expr): Stmt => forLoop(i, 'simd', substituted(epilogue(sum), places))
-    if (weights === null) return nest('serial', [feature], [results(load(this.#sums, from(0, [feature, count], [i, 1])))])
-    const sum = load(this.#sums, from(0, [feature, count], [ky, row], [kx, col], [c, 1]))
-    const turn = forLoop(c, 'lanes', [store(weights, from(0, [c, area], [ky, kernelWidth], [kx, 1]), sum)])
-    return nest('serial', [feature], [...nest('serial', [ky, kx], [turn]), results(load(weights, from(0, [i, 1])))])
+    const { start, terms } = this.#sumsOfFeature(channels, part, feature, r)
+    const sum = (base: number, ...place: Terms): Expr => load(sumsIn, from(sizeSum(start, base), ...terms, ...place))
+    if (weights === null) return serial([r], [results(sum(0, [i, 1]))])
+    return serial([r], [...this.#turn(channels, part.width === this.#tile.rows, weights, sum), results(load(weights, from(0, [i, 1])))])
+  }
+
+  /** Brings the sums of a feature, whose channels are neighbours, in the order of the weights: by blocks of 4x4, unless channels or features fill no tile, which would be too much code. */
+  #turn({ runs, width, row, col }: Channels, isWhole: boolean, weights: Scratch, sum: (base: number, ...place: Terms) => Expr): readonly Stmt[] {
+    const { kernelHeight, kernelWidth } = this.#p.sizes
+    const area = this.#area
+    const [ky, kx, lane] = [loopVar('ky', kernelHeight), loopVar('kx', kernelWidth), loopVar('c', width)]
+    const byLanes = (base: number, to: Terms, value: Expr): Stmt => forLoop(lane, 'lanes', [store(weights, from(base, [lane, area], ...to), value)])
+    const place = along(ones(ky), kernelWidth)
+    if (runs.length < 2) return serial([ky, kx], [byLanes(0, [...place, ...ones(kx)], sum(0, [ky, row], [kx, col], [lane, 1]))])
+    const inBlocks = isWhole ? down(area, QUAD) : 0
+    const [k0, c0, left] = [loopVar('k0', inBlocks, QUAD), loopVar('c0', width, QUAD), loopVar('left', area - inBlocks)]
+    const blocks = turned(
+      (k, c) => sum(0, ...along(ones(k0, k), width), ...ones(c0, c)),
+      (k, c, value) => store(weights, from(0, ...along(ones(c0, c), area), ...ones(k0, k)), value),
+    )
+    return [
+      ...(inBlocks === 0 ? [] : serial([k0, c0], blocks)),
+      ...(left.extent === 0 ? [] : serial([left], [byLanes(inBlocks, ones(left), sum(inBlocks * width, [left, width], [lane, 1]))])),
+    ]
   }
 }

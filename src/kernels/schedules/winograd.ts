@@ -10,76 +10,28 @@ import type { Expr, Kernel, LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.
 import { BorderedImages } from './borderedImages.ts'
 import { byWayOfMemory, fromLines, onBothSides, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'
-import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
-import { machineTiles, widestColumns } from './machineTiles.ts'
-import { QUAD, from, largestDivisor, nest, up } from './notation.ts'
-import type { Schedule } from './schedule.ts'
+import type { ConvolutionSizes } from './convolution.ts'
+import { machineTiles } from './machineTiles.ts'
+import { QUAD, from, largestDivisor, nest, ones, serial, shared, up } from './notation.ts'
+import type { Strides } from './notation.ts'
 import { substituted } from './substitute.ts'
 import { F23, F43 } from './winogradTransforms.ts'
 import type { WinogradAlgorithm } from './winogradTransforms.ts'
-import { GAP, transformWeights } from './winogradWeights.ts'
+import { takesFastWinograd, takesWinograd } from './winogradSpec.ts'
+import type { WinogradSchedule, WinogradSpec, WinogradTile } from './winogradSpec.ts'
+import { COLUMNS, GAP, packScratchAt, transformWeights } from './winogradWeights.ts'
 import type { TransformedWeights } from './winogradWeights.ts'
 
 const BYTES = 4
 /** Values that a transform may keep in registers; V8 has 16 for vectors. */
 const REGISTERS = 16
 
-/** Features of a panel of transformed weights. */
-const COLUMNS = 8
-/** With fewer channels or tiles the transforms cost what the products save; of smaller planes, tiles reach too far beyond the edge. */
-const LEAST_CHANNELS = 16
-const LEAST_PLANE = 4
-const LEAST_TILES = 8
-
-/** Loops with strides that are known. */
-type Strides = readonly (readonly [LoopVar, number])[]
-
-/** The sizes that follow from a problem. */
-interface WinogradSpec {
-  readonly algorithm: WinogradAlgorithm
-  readonly problem: ConvolutionProblem
-  /** Tiles along y and x. */
-  readonly tileRows: number
-  readonly tileColumns: number
-}
-
-interface WinogradTile {
-  /** Tiles by features of the products' register tile. */
-  readonly rows: number
-  readonly columns: number
-  /** The limits for the transformed windows of all images, the second as a part of the transformed weights; where they take more, the loop over blocks is outside. */
-  readonly windowBytes: number
-  readonly windowsOfWeights: number
-  /** The limit for the transformed weights of a group of features; a group has at least one panel. */
-  readonly weightBytes: number
-  /** The limit for the transformed windows and products of a block; a block has at least one row of tiles. */
-  readonly blockBytes: number
-}
-
-const tilesOf = ({ outHeight, outWidth }: ConvolutionSizes, side: number): number => Math.ceil(outHeight / side) * Math.ceil(outWidth / side)
-
-/** Whether an algorithm computes such a convolution, and gains something. */
-const takes = ({ side }: WinogradAlgorithm, s: ConvolutionSizes): boolean =>
-  s.kernelHeight === 3 &&
-  s.kernelWidth === 3 &&
-  s.strideH === 1 &&
-  s.strideW === 1 &&
-  s.dilationH === 1 &&
-  s.dilationW === 1 &&
-  s.channels >= LEAST_CHANNELS &&
-  s.features >= LEAST_CHANNELS &&
-  s.outHeight >= LEAST_PLANE &&
-  s.outWidth >= LEAST_PLANE &&
-  s.batch * tilesOf(s, side) >= LEAST_TILES
-
-/** Whether F(2,3) does. */
-export const takesWinograd = (s: ConvolutionSizes): boolean => takes(F23, s)
-/** Whether F(4,3) does. Its transforms take longer, which pays where it has at most three quarters of the other's products. */
-export const takesFastWinograd = (sizes: ConvolutionSizes): boolean =>
-  takes(F43, sizes) && 4 * F43.products * tilesOf(sizes, F43.side) <= 3 * F23.products * tilesOf(sizes, F23.side)
-
-/** A schedule of convolutions by one of Winograd’s algorithms. */
-export type WinogradSchedule = Schedule<ConvolutionProblem, WinogradSpec, WinogradTile> & { readonly algorithm: WinogradAlgorithm }
+/** Features that fill a cache line. */
+const LINE = 16
+/** With as many groups of features, threads share these; else they share the products of a group, and its results. */
+const GROUPS_TO_SHARE = 4
+/** Loops inside each other, which threads share or not. */
+type Nested = typeof shared
 
 const scheduleOf = (name: string, algorithm: WinogradAlgorithm, takes: (sizes: ConvolutionSizes) => boolean): WinogradSchedule => ({
   name,
@@ -108,23 +60,6 @@ export const winograd: WinogradSchedule = scheduleOf('winograd', F23, takesWinog
 /** The schedule of 3x3 convolutions by Winograd’s F(4,3). */
 export const fastWinograd: WinogradSchedule = scheduleOf('winograd_fast', F43, takesFastWinograd)
 
-/** With more tiles than that, transforming the weights in each call takes less than a fiftieth of the time: it is not worth a copy of them. */
-const MOST_TILES = 512
-/** Larger transformed weights come from memory, which takes about as long as transforming the weights. */
-const MOST_WEIGHT_BYTES = 8 * 2 ** 20
-/** Behind the weights, for the kernel that transforms them: a vector for each product. */
-const PACK_SCRATCH_BYTES = BYTES * F43.products * QUAD + 2 * 64
-
-/** Where that begins. */
-const packScratchAt = ({ products }: WinogradAlgorithm, { features, channels }: Pick<ConvolutionSizes, 'features' | 'channels'>): number =>
-  up(BYTES * products * (up(features, widestColumns(COLUMNS)) * channels + GAP), 64)
-
-/** The bytes of transformed weights that are kept for many calls; null where that does not pay. */
-export function keptWeightBytes({ algorithm }: WinogradSchedule, sizes: ConvolutionSizes): number | null {
-  const bytes = packScratchAt(algorithm, sizes)
-  return sizes.batch * tilesOf(sizes, algorithm.side) > MOST_TILES || bytes > MOST_WEIGHT_BYTES ? null : bytes + PACK_SCRATCH_BYTES
-}
-
 /**
  * A convolution whose weights were transformed before: the kernel that transforms them, from the weights' parameter to another, which needs scratch memory `scratchAt` bytes behind that,
  * and the convolution, whose parameter for the weights points to the transformed ones.
@@ -151,9 +86,12 @@ class Winograd {
   /** Tiles whose products are computed together, rounded up to whole register tiles, and those of an image among them. */
   readonly #tiles: number
   readonly #tilesOfImage: number
-  /** Features whose products are computed together, and those whose results are: as many as fill a cache line. */
+  /** Features whose products are computed together, and those whose results are, as many as fill a cache line, with the loop over these. */
   readonly #together: number
   readonly #line: number
+  readonly #lines: LoopVar
+  /** Whether threads share groups. */
+  readonly #sharesGroups: boolean
   /** Whether the epilogue runs once per image though there are blocks: where the last row of tiles reaches beyond the plane. */
   readonly #late: boolean
   readonly #weights: Memory
@@ -185,20 +123,27 @@ class Winograd {
     const panels = largestDivisor(features / tile.columns, (n) => n * tile.columns * windowBytes <= tile.weightBytes)
     this.#together = isGrouped ? panels * tile.columns : wholeFeatures
     this.#group = isGrouped ? loopVar('group', features, this.#together) : null
+    this.#sharesGroups = features / this.#together >= GROUPS_TO_SHARE
     const rowBytes = tileColumns * (windowBytes + BYTES * products * wholeFeatures)
     const rows = isGrouped ? tileRows : largestDivisor(tileRows, (n) => n * rowBytes <= tile.blockBytes)
     this.#block = loopVar('block', tileRows, rows)
     this.#tilesOfImage = rows * tileColumns
     this.#tiles = up((isGrouped ? batch : 1) * this.#tilesOfImage, tile.rows)
-    this.#line = this.#together % 16 === 0 ? 16 : 8
+    this.#line = this.#together % LINE === 0 ? LINE : 8
+    this.#lines = loopVar('line', this.#together, this.#line)
     this.#late = rows < tileRows && tileRows * side > outHeight
     this.#isPacked = packed !== null
-    this.#weights = packed ?? scratch('weights', 'float32', products * this.#weightStride, isGrouped ? 'thread' : 'call')
+    this.#weights = packed ?? scratch('weights', 'float32', products * this.#weightStride, isGrouped && this.#sharesGroups ? 'thread' : 'call')
     this.#windows = scratch('windows', 'float32', products * this.#windowStride, isGrouped ? 'call' : 'thread')
     // The last tiles of a vector may begin with the last one.
-    this.#products = scratch('products', 'float32', products * this.#productStride + this.#together, 'thread')
+    this.#products = scratch(
+      'products',
+      'float32',
+      products * this.#productStride + this.#together,
+      isGrouped && !this.#sharesGroups ? 'call' : 'thread',
+    )
     this.#half = products > REGISTERS ? scratch('half', 'float32', products * QUAD, 'thread') : null
-    this.#plane = scratch('plane', 'float32', this.#together * this.#planeStride, this.#late ? 'call' : 'thread')
+    this.#plane = scratch('plane', 'float32', (isGrouped ? this.#line : this.#together) * this.#planeStride, this.#late ? 'call' : 'thread')
   }
 
   /** Channels, rounded up. */
@@ -239,6 +184,11 @@ class Winograd {
     return this.#group === null ? [] : [[this.#group, stride]]
   }
 
+  /** Where `plane` holds all features together, those of a line. */
+  #planes(stride: number): Strides {
+    return this.#group === null ? [[this.#lines, stride]] : []
+  }
+
   /** `stride` is that of tiles. */
   #ofImage(stride: number): Strides {
     return this.#group === null ? [] : [[this.#s.problem.images, this.#tilesOfImage * stride]]
@@ -259,7 +209,7 @@ class Winograd {
   packs(): Kernel {
     const { problem } = this.#s
     const memory = bufferParam('packed', 'float32', 'write')
-    const body = this.#weightsOf({ memory, stride: this.#weightStride, features: problem.sizes.features, groups: [] })
+    const body = this.#weightsOf({ memory, stride: this.#weightStride, features: problem.sizes.features, groups: [], isShared: true })
     return { name: `${problem.name}_weights`, params: [problem.weight.buffer, memory], scratch: this.#half === null ? [] : [this.#half], body }
   }
 
@@ -272,13 +222,25 @@ class Winograd {
   #transformWeights(): readonly Stmt[] {
     if (this.#isPacked) return []
     const features = this.#group === null ? this.#s.problem.sizes.features : this.#together
-    return this.#weightsOf({ memory: this.#weights, stride: this.#weightStride, features, groups: this.#group === null ? [] : [this.#group] })
+    const groups = this.#group === null ? [] : [this.#group]
+    return this.#weightsOf({
+      memory: this.#weights,
+      stride: this.#weightStride,
+      features,
+      groups,
+      isShared: this.#group === null || !this.#sharesGroups,
+    })
   }
 
   /** All weights are transformed; then blocks of rows of tiles of an image come one after the other. */
   #byBlocks(): readonly Stmt[] {
-    const block = [...this.#transformWindows(), this.#multiply(), ...this.#transformProducts(), ...(this.#late ? [] : this.#epilogue())]
-    const image = [...this.#images.copy(), forLoop(this.#block, 'parallel', block), ...(this.#late ? this.#epilogue() : [])]
+    const block = [
+      ...this.#transformWindows(serial),
+      this.#multiply('serial'),
+      ...serial([this.#lines], this.#transformProducts()),
+      ...(this.#late ? [] : this.#epilogue(serial)),
+    ]
+    const image = [...this.#images.copy('parallel'), forLoop(this.#block, 'parallel', block), ...(this.#late ? this.#epilogue(shared) : [])]
     return [...this.#transformWeights(), ...this.#images.clear(), forLoop(this.#s.problem.images, 'serial', image)]
   }
 
@@ -287,11 +249,11 @@ class Winograd {
     const { images } = this.#s.problem
     return [
       ...this.#images.clear(),
-      forLoop(images, 'serial', [...this.#images.copy(), ...this.#transformWindows()]),
-      forLoop(group, 'parallel', [
+      forLoop(images, 'serial', [...this.#images.copy('parallel'), ...this.#transformWindows(shared)]),
+      forLoop(group, this.#sharesGroups ? 'parallel' : 'serial', [
         ...this.#transformWeights(),
-        this.#multiply(),
-        forLoop(images, 'serial', [...this.#transformProducts(), ...this.#epilogue()]),
+        this.#multiply(this.#sharesGroups ? 'serial' : 'parallel'),
+        ...(this.#sharesGroups ? serial : shared)([images, this.#lines], [...this.#transformProducts(), ...this.#epilogue(serial)]),
       ]),
     ]
   }
@@ -299,7 +261,7 @@ class Winograd {
   // ---- images ----
 
   /** [product][tile][channel]. */
-  #transformWindows(): readonly Stmt[] {
+  #transformWindows(nested: Nested): readonly Stmt[] {
     const { tileColumns, algorithm } = this.#s
     const { side, window, windows } = algorithm
     const row = this.#images.width * this.#channels
@@ -335,13 +297,13 @@ class Winograd {
         ),
         value,
       )
-    return nest('serial', [ty, tx, c0], transformed({ transform: windows, lane: c, half: this.#half, at: pixel, put }))
+    return nested([ty, tx, c0], transformed({ transform: windows, lane: c, half: this.#half, at: pixel, put }))
   }
 
   // ---- products ----
 
   /** [product][tile][feature]. */
-  #multiply(): Stmt {
+  #multiply(mode: 'serial' | 'parallel'): Stmt {
     const { channels } = this.#s.problem.sizes
     const { rows, columns } = this.#tile
     const [k, panel, tile, c] = [
@@ -356,7 +318,7 @@ class Winograd {
     const group = this.#isPacked ? this.#groups(channels) : []
     const weight = load(this.#weights, from(0, ...group, [k, this.#weightStride], [panel, channels], [c, columns], [o, 1]))
     const product = from(0, [k, this.#productStride], [tile, this.#together], [r, this.#together], [panel, 1], [o, 1])
-    return forLoop(k, 'serial', [
+    return forLoop(k, mode, [
       forLoop(panel, 'serial', [
         forLoop(tile, 'serial', [
           declareArray(sums, constant('float32', 0)),
@@ -375,8 +337,8 @@ class Winograd {
   #transformProducts(): readonly Stmt[] {
     const { tileColumns, algorithm } = this.#s
     const { side, window, tiles } = algorithm
-    const [line, ty, x0, o0, o] = [
-      loopVar('line', this.#together, this.#line),
+    const line = this.#lines
+    const [ty, x0, o0, o] = [
       loopVar('ty', this.#block.step),
       loopVar('x0', this.#rowStride, QUAD),
       loopVar('o0', this.#line, QUAD),
@@ -401,7 +363,7 @@ class Winograd {
     const [x, q, y] = [loopVar('x', QUAD), loopVar('q', QUAD), loopVar('y', side)]
     const [plane, row] = [this.#planeStride, this.#rowStride]
     const blocks = this.#late ? this.#blocks(side * row) : []
-    const place = from(0, ...blocks, [line, plane], [o0, plane], [q, plane], [ty, side * row], [y, row], [x0, 1], [x, 1])
+    const place = from(0, ...blocks, ...this.#planes(plane), [o0, plane], [q, plane], [ty, side * row], [y, row], [x0, 1], [x, 1])
     const stores = (turned: Expr): readonly Stmt[] => nest('unroll', [q], [forLoop(x, 'lanes', [store(this.#plane, place, turned)])])
     const half = this.#half
     if (half !== null) {
@@ -416,7 +378,7 @@ class Winograd {
         ),
         ...stores(element(taken, x, q)),
       ]
-      return nest('serial', [line, ty, x0, o0], [...columns, forLoop(y, 'serial', turn)])
+      return serial([ty, x0, o0], [...columns, forLoop(y, 'serial', turn)])
     }
     const taken = localArray('taken', 'float32', [side, QUAD, QUAD])
     const ofTile = (u: number): readonly Stmt[] =>
@@ -427,11 +389,11 @@ class Winograd {
       forLoop(o, 'lanes', all.flat()),
       ...nest('unroll', [y], stores(element(taken, y, x, q))),
     ]
-    return nest('serial', [line, ty, x0, o0], turn)
+    return serial([ty, x0, o0], turn)
   }
 
   /** Runs the epilogue over the pixels of a block, or of the image: as one run where rows have no gaps. */
-  #epilogue(): readonly Stmt[] {
+  #epilogue(nested: Nested): readonly Stmt[] {
     const { features, pixels, epilogue, sizes } = this.#s.problem
     const { outHeight, outWidth } = sizes
     const { side } = this.#s.algorithm
@@ -439,12 +401,12 @@ class Winograd {
     const rows = this.#late || this.#block.step === this.#s.tileRows ? outHeight : this.#block.step * side
     const isRun = this.#rowStride === outWidth
     const [y, x] = [loopVar('y', isRun ? 1 : rows), loopVar('x', isRun ? rows * outWidth : outWidth)]
-    const o = loopVar('o', this.#group === null ? sizes.features : this.#together)
+    const o = loopVar('o', this.#group === null ? sizes.features : this.#line)
     const sum = load(this.#plane, from(0, [o, this.#planeStride], [y, this.#rowStride], [x, 1]))
     const places = new Map([
-      [features, from(0, ...this.#groups(1), [o, 1])],
+      [features, from(0, ...this.#groups(1), ...(this.#group === null ? [] : ones(this.#lines)), [o, 1])],
       [pixels, from(0, ...blocks, [y, outWidth], [x, 1])],
     ])
-    return nest('serial', [o, y], [forLoop(x, 'simd', substituted(epilogue(sum), places))])
+    return nested([o, y], [forLoop(x, 'simd', substituted(epilogue(sum), places))])
   }
 }

@@ -9,11 +9,11 @@ import { onBothSides } from './bothSides.ts'
 import type { Transform } from './bothSides.ts'
 import type { ConvolutionSizes, WeightGradientProblem } from './convolution.ts'
 import { machineTiles } from './machineTiles.ts'
-import { QUAD, from, halved, largestDivisor, nest, up } from './notation.ts'
+import { QUAD, from, halved, largestDivisor, nest, shared, up } from './notation.ts'
 import type { Terms } from './notation.ts'
 import type { Schedule } from './schedule.ts'
 import { substituted } from './substitute.ts'
-import { takesWinograd } from './winograd.ts'
+import { takesWinograd } from './winogradSpec.ts'
 import { F23 } from './winogradTransforms.ts'
 
 interface WeightTile {
@@ -101,7 +101,7 @@ class WinogradWeight {
     this.#windows = scratch('windows', 'float32', PRODUCTS * this.#strideOf(this.#images))
     this.#pixels = scratch('pixels', 'float32', PRODUCTS * this.#strideOf(this.#gradients))
     this.#sums = scratch('sums', 'float32', PRODUCTS * this.#sumStride)
-    this.#weights = scratch('weights', 'float32', AREA * this.#images.channels)
+    this.#weights = scratch('weights', 'float32', AREA * this.#images.channels, 'thread')
   }
 
   /** Tiles of a block. */
@@ -144,7 +144,7 @@ class WinogradWeight {
         ...images.clear(),
         ...gradients.clear(),
         ...(this.#isOnce ? [] : this.#clearSums()),
-        forLoop(this.#outer, 'serial', [...images.copy(), ...gradients.copy(), forLoop(this.#block, 'serial', block)]),
+        forLoop(this.#outer, 'serial', [...images.copy('parallel'), ...gradients.copy('parallel'), forLoop(this.#block, 'serial', block)]),
         ...this.#finish(),
       ],
     }
@@ -198,7 +198,7 @@ class WinogradWeight {
         ),
       ),
     )
-    return nest('serial', [...(this.#inner === null ? [] : [this.#inner]), ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
+    return shared([...(this.#inner === null ? [] : [this.#inner]), ty, tx, panel, c0], [forLoop(c, 'lanes', stores)])
   }
 
   /** Adds the products of a block to the sums: [product][feature][channel]. */
@@ -241,8 +241,7 @@ class WinogradWeight {
     const stores = onBothSides(F23.weightSums, product).flatMap((values, y) =>
       values.map((value, x) => store(this.#weights, from(3 * y + x, [c0, AREA], [c, AREA]), value)),
     )
-    return nest(
-      'serial',
+    return shared(
       [features],
       [
         forLoop(c0, 'serial', [forLoop(c, 'lanes', stores)]),

@@ -4,12 +4,20 @@ import { constant, declareArray, element, forLoop, load, localArray, loopVar, se
 import type { Expr, LoopVar, Memory, Scratch, Stmt } from '../ir/loopIr.ts'
 import { fromLines, transformed } from './bothSides.ts'
 import type { Line } from './bothSides.ts'
-import type { ConvolutionProblem } from './convolution.ts'
-import { QUAD, down, nest } from './notation.ts'
+import type { ConvolutionProblem, ConvolutionSizes } from './convolution.ts'
+import { widestColumns } from './machineTiles.ts'
+import { QUAD, down, serial, shared, up } from './notation.ts'
+import { tilesOf } from './winogradSpec.ts'
+import type { WinogradSchedule } from './winogradSpec.ts'
+import { F43 } from './winogradTransforms.ts'
+
 import type { WinogradAlgorithm } from './winogradTransforms.ts'
 
 /** Elements between the matrices of two products, so that they do not all lie in the same part of the cache. */
 export const GAP = 16
+/** Features of a panel of transformed weights. */
+export const COLUMNS = 8
+const BYTES = 4
 /** Weights of a window that fill whole vectors; there is one more. */
 const NEIGHBOURS = 8
 
@@ -31,6 +39,8 @@ export interface TransformedWeights {
   /** Their features, which begin where the loops over groups of features around are. */
   readonly features: number
   readonly groups: readonly LoopVar[]
+  /** Whether threads share the work, which is then inside no other parallel loop. */
+  readonly isShared: boolean
 }
 
 /** Panels of the register tile's columns: [product][features of a panel][channel][feature]. */
@@ -92,5 +102,22 @@ function panels({ algorithm, problem, columns, half }: Weights, target: Transfor
   const transform = transformed({ transform: weights, lane: o, half, at: taken, put, columns: areNeighbours ? 'unroll' : 'serial' })
   // The loop inside is the one along which weights lie closer together.
   const order = channel > outer ? [panel, c, part] : [panel, part, c]
-  return nest('serial', order, [...(areNeighbours ? gather : []), ...transform])
+  return (target.isShared ? shared : serial)(order, [...(areNeighbours ? gather : []), ...transform])
+}
+
+/** With more tiles than that, transforming the weights in each call takes less than a fiftieth of the time: it is not worth a copy of them. */
+const MOST_TILES = 512
+/** Larger transformed weights come from memory, which takes about as long as transforming the weights. */
+const MOST_WEIGHT_BYTES = 8 * 2 ** 20
+/** Behind the weights, for the kernel that transforms them: a vector for each product. */
+const PACK_SCRATCH_BYTES = BYTES * F43.products * QUAD + 2 * 64
+
+/** Where that begins. */
+export const packScratchAt = ({ products }: WinogradAlgorithm, { features, channels }: Pick<ConvolutionSizes, 'features' | 'channels'>): number =>
+  up(BYTES * products * (up(features, widestColumns(COLUMNS)) * channels + GAP), 64)
+
+/** The bytes of transformed weights that are kept for many calls; null where that does not pay. */
+export function keptWeightBytes({ algorithm }: WinogradSchedule, sizes: ConvolutionSizes): number | null {
+  const bytes = packScratchAt(algorithm, sizes)
+  return sizes.batch * tilesOf(sizes, algorithm.side) > MOST_TILES || bytes > MOST_WEIGHT_BYTES ? null : bytes + PACK_SCRATCH_BYTES
 }

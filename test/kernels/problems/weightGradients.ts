@@ -2,7 +2,7 @@
 import { at, bufferParam, call, cast, constant, iota, load, loopVar, store } from '../../../src/kernels/ir/loopIr.ts'
 import type { ConvolutionSizes, WeightGradientProblem } from '../../../src/kernels/schedules/convolution.ts'
 import { directWeight } from '../../../src/kernels/schedules/directWeight.ts'
-import type { SumOrder } from '../../../src/kernels/schedules/directWeight.ts'
+import type { SumOrder } from '../../../src/kernels/schedules/weightSums.ts'
 import { winogradWeight } from '../../../src/kernels/schedules/winogradWeight.ts'
 import type { Random } from '../../../scripts/fuzz/random.mjs'
 import type { Args } from '../harness.ts'
@@ -131,23 +131,24 @@ export function drawnOrder({ pick }: Random, { batch, outWidth }: ConvolutionSiz
 
 type Tiles<S> = S extends { readonly tiles: (engine: never) => readonly (infer T)[] } ? T : never
 
-/** Sums of one row and one image each, and those of all images. */
+/** Sums of one row and one image each, which are copied as few at a time, and those of all images; some panels of channels at a time. */
 export const otherBlocks = (tile: Tiles<typeof directWeight>): readonly Tiles<typeof directWeight>[] => [
-  { ...tile, mostPixels: 1, leastPixels: 1, pixelsOfImages: 1 },
+  { ...tile, mostPixels: 1, leastPixels: 1, pixelsOfImages: 1, copiedBytes: 1 },
   { ...tile, pixelsOfImages: 2 ** 20 },
+  { ...tile, copiedBytes: 8192 },
 ]
 
 export const directWeightProblem: DrawProblem = (random) =>
   untilTaken(() => {
     const { int, pick } = random
-    const [window, groups, channels] = [drawnWindow(random, false), pick([1, 1, 2, 3]), pick([1, 2, 3, 5, 7, 8, 9, 16, 19, 32, 37])]
+    const [window, groups, channels] = [drawnWindow(random, false), pick([1, 1, 2, 3, 5]), pick([1, 2, 3, 5, 7, 8, 9, 16, 19, 32, 37])]
     if (window === null) return null
     const sizes = { ...window, channels }
     const products = sizes.batch * groups * channels * sizes.features * sizes.outHeight * sizes.outWidth * sizes.kernelHeight * sizes.kernelWidth
     if (products > 12_000) return null
     const order = drawnOrder(random, sizes)
     const { any } = elementsOf(random)
-    const chosen = int(2)
+    const chosen = int(3)
     const { problem, args, expected } = weightCase(random, { sizes, groups, order, value: any })
     return {
       what: JSON.stringify({ ...sizes, groups, order, image: problem.image, gradient: problem.gradient }),
