@@ -86,6 +86,17 @@ describe('operators that are called without a read between them', () => {
   })
 })
 
+test('calls of one program keep what they write where memory grows while they wait', async () => {
+  await init({ thread: false, limits: { kernels: 700 } })
+  const x = torch.ones([2 ** 16], { device: 'webgpu' })
+  // 10 MB: more than there is at the beginning.
+  const made = Array.from({ length: 40 }, (_, i) => x.add(i))
+  const ends = await Promise.all(made.map(async (sum) => sum.narrow(0, 2 ** 16 - 1, 1).itemAsync()))
+  expect(ends).toEqual(made.map((_, i) => i + 1))
+  for (const tensor of made) tensor.dispose()
+  await init({ thread: false })
+})
+
 describe('of calls that were submitted together', () => {
   /** Fills four words with a number; its uniforms are what is bound, or more, which the GPU refuses. */
   const filling = (name: string, isValid: boolean): Dispatch => ({
