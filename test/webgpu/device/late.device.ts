@@ -43,6 +43,17 @@ describe('a result that is not here yet', () => {
     )
   })
 
+  test.each([
+    ['every other column', (x: Tensor) => x.slice(1, 0, null, 2)],
+    ['a window of larger rows', (x: Tensor) => x.narrow(0, 2, 3).narrow(1, 1, 2)],
+    ['transposed columns', (x: Tensor) => x.slice(1, 1, null, 3).t()],
+    ['one row, repeated', (x: Tensor) => x.narrow(0, 4, 1).expand(3, 6)],
+  ] as const)('has all of an argument that lies in memory with gaps: %s', async (_, view) => {
+    const x = torch.arange(30, { dtype: 'float32' }).reshape([5, 6])
+    const f = (value: Tensor): Tensor => value.mul(2).add(1)
+    expect(await compile(f, { backend: 'webgpu' })(view(x)).toArrayAsync()).toEqual(f(view(x)).toArray())
+  })
+
   test('is computed from what the arguments were at the call', async () => {
     const f = compile((x: Tensor, factor: Tensor) => x.mul(factor), { backend: 'webgpu' })
     const x = torch.ones([3])
