@@ -4,6 +4,7 @@
 //   --with automatic|dynamic      eight calls with shapes drawn anew; compile's option dynamic left out, or true. Of one program in ten the graphs are counted
 //   --backend NAME       of compile; default inductor. 'webgpu' leaves to WebAssembly what has no shader
 //   --native             kernels are machine code too: each program runs again once that is compiled, and every call is compared with WebAssembly bit for bit
+//   --kept               each program runs twice, the second time with the graphs and modules that were kept at the first, as in another process
 //   --debugger           each setting of the debugger against none, bit for bit
 //   --kinds a,b          only these kinds of programs; --except a,b leaves some out
 //   --stop K             after K failures (default 10)
@@ -14,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { loadApi } from './api.mjs'
 import { settings } from './debugger.mjs'
 import { fuzzOne, graphsOf, hasNewShapes, kindsOf } from './fuzz.mjs'
+import { memoryStore } from './memoryStore.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -21,6 +23,7 @@ const { values, positionals } = parseArgs({
     with: { type: 'string', default: 'compile' },
     backend: { type: 'string', default: 'inductor' },
     native: { type: 'boolean', default: false },
+    kept: { type: 'boolean', default: false },
     debugger: { type: 'boolean', default: false },
     kinds: { type: 'string' },
     except: { type: 'string', default: '' },
@@ -42,6 +45,8 @@ if (values.backend === 'webgpu') {
 }
 const native = values.native ? await import(`${dist}/entries/native.js`) : null
 await native?.init({ check: true })
+const memory = values.kept ? memoryStore() : null
+if (memory !== null) (await import(`${dist}/protocol/index.js`)).setResultStore(memory.store)
 if (values.debugger && values.with !== 'compile') throw new Error('--debugger compares compiled programs')
 const count = Number(positionals[0] ?? 500)
 const first = Number(positionals[1] ?? Math.floor(Math.random() * 1e6))
@@ -78,6 +83,10 @@ for (let seed = first; seed < first + count && failures.length < Number(values.s
     for (let early = seed; early < Math.min(seed + TOGETHER, first + count); early++) run(early)
     await native.ready()
   }
+  if (memory !== null) {
+    memory.results.clear()
+    run(seed)
+  }
   const found = run(seed)
   ran++
   if (found === null && hasNewShapes(values.with) && seed % 10 === 0) countOf(seed)
@@ -106,4 +115,5 @@ if (native !== null) {
   const { kernels, compiled } = native.stats()
   console.log(`${kernels.filter(({ why }) => why === null).length} of ${kernels.length} kernels were machine code, in ${compiled} libraries`)
 }
+if (memory !== null) console.log(`${memory.counts.kept} graphs were kept, and ${memory.counts.found} found`)
 process.exitCode = failures.length === 0 ? 0 : 1

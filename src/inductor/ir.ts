@@ -131,12 +131,16 @@ export interface TemplateIo {
   readonly scratch: BufferParam
 }
 
-/** An operator without a lowering: its eager kernel is called on views of the buffers. */
-export interface ExternNode extends NodeBase {
-  readonly kind: 'extern'
+/** The call of an eager kernel on views of the buffers. */
+export interface ExternCall {
   readonly def: OpDef
   readonly args: readonly ExternArg[]
   readonly outs: readonly Buffer[]
+}
+
+/** An operator without a lowering: its eager kernel is called. */
+export interface ExternNode extends NodeBase, ExternCall {
+  readonly kind: 'extern'
   readonly reads: readonly Access[]
   /** Why no loops compute it. */
   readonly reason: string

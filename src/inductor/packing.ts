@@ -1,7 +1,7 @@
 // Packed weights: an input of a compiled program whose data stays, such as a parameter in inference, is packed once for the product or the convolution that reads it, and kept with the
 // program. Each call compares a counter of the input's memory; whatever changes the data raises it. Where there is no room, the kernel packs in each call.
-import { PackedCopies, PackedCopy } from '../kernels/index.ts'
-import type { CompiledKernel, PackedKernel } from '../kernels/index.ts'
+import { PackedCopies, PackedCopy, compilePackedSource, withComputing } from '../kernels/index.ts'
+import type { CompiledKernel, CompiledPacked, PackedKernel } from '../kernels/index.ts'
 import type { Storage, Tensor } from '../tensor/index.ts'
 import { hasRoom, isRunning } from './runtime.ts'
 
@@ -12,7 +12,7 @@ const copies = new PackedCopies('packed weights of a compiled function', Infinit
 export class PackedWeight {
   readonly #kernel: PackedKernel
   readonly #arenaBytes: number
-  #compiled: ReturnType<PackedKernel['compile']> | null = null
+  #compiled: CompiledPacked | null = null
   // What was seen at the last call: the memory, and where the weight begins in it.
   #home: WeakRef<Storage> | null = null
   #offset = -1
@@ -45,7 +45,8 @@ export class PackedWeight {
   #pack(address: number): void {
     const to = this.#copy.make(this.#kernel.bytes)
     if (to === 0) return
-    this.#compiled ??= this.#kernel.compile()
+    const { computing, source } = this.#kernel
+    this.#compiled ??= withComputing(computing, () => compilePackedSource(source()))
     this.#compiled.pack(address, to)
   }
 }

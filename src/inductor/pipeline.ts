@@ -13,6 +13,8 @@ import { verifyEmitted } from './emit/kernels.ts'
 import type { KernelReport } from './emit/kernels.ts'
 import { withoutDeadNodes } from './ir.ts'
 import type { IrGraph } from './ir.ts'
+import { assembledOnce } from './keptGraph.ts'
+import type { Assembled } from './keptGraph.ts'
 import { lower } from './lowering.ts'
 import { lifetimesOf, planMemory, verifyPlan } from './memoryPlan.ts'
 import type { Lifetime } from './memoryPlan.ts'
@@ -75,7 +77,10 @@ const stages: readonly Pass<Compilation>[] = [
   {
     name: 'assemble',
     requires: ['planMemory', 'emit'],
-    run: (c) => c.set('program', buildProgram(c.name, c.get('ir'), c.get('kernels'), c.get('plan'), c.get('placement'))),
+    run: (c) => {
+      const steps = c.get('kernels').map(({ step }) => step)
+      return c.set('program', buildProgram(c.name, c.get('ir'), steps, c.get('plan'), c.get('placement')))
+    },
   },
 ]
 
@@ -100,16 +105,24 @@ export interface CompiledGraph {
   readonly writtenInPlace: ReadonlySet<number>
   /** Whether it is one operator, of which an eager kernel computes the same bits. */
   readonly isProgram?: () => boolean
-  /** The stages that compiled it, with the time that each took. */
+  /** The stages that compiled it, with the time that each took; none where an earlier process has. */
   readonly stages: readonly PassRun[]
 }
 
 /** Whether a graph is one operator that an eager kernel computes with the same bits: pointwise, or left to that kernel. Sums may be taken in another order. */
-function isOneOperator({ graph }: GraphModule, { nodes }: IrGraph): boolean {
+function isOneOperatorOf({ graph }: GraphModule, { nodes }: IrGraph): boolean {
   const [only] = nodes
   const calls = [...graph.nodes].filter(({ op }) => op !== 'placeholder' && op !== 'output')
   return calls.length === 1 && nodes.length === 1 && (only?.kind === 'pointwise' || only?.kind === 'extern')
 }
+
+const assembled = (c: Compilation): Assembled => ({
+  program: c.get('program'),
+  reports: c.get('kernels').map(({ report }) => report),
+  arenaBytes: c.get('plan').bytes,
+  outputsInPlace: c.get('placement').outputsInPlace,
+  isOneOperator: isOneOperatorOf(c.graph, c.get('ir')),
+})
 
 let compiledGraphs = 0
 
@@ -133,20 +146,18 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     input instanceof Tensor ? { shape: input.shape, dtype: input.dtype, strides: input.strides } : Number(input),
   )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
-  const { runs } = runPasses(
-    stages,
-    compilation,
-    { observers: [tellingStages, ...compileObservers()] },
-    { nodes: (c) => c.nodes, text: (c) => c.text },
-  )
-  const program = compilation.get('program')
+  let runs: readonly PassRun[] = []
+  const { program, reports, arenaBytes, outputsInPlace, isOneOperator } = assembledOnce(compilation, () => {
+    const observers = [tellingStages, ...compileObservers()]
+    runs = runPasses(stages, compilation, { observers }, { nodes: (c) => c.nodes, text: (c) => c.text }).runs
+    return assembled(compilation)
+  })
   const { fn, graph } = currentScope()
-  const kernels = compilation.get('kernels').map(({ report }): KernelReport => {
+  const kernels = reports.map((report): KernelReport => {
     const computedBy = program.computedBy.get(report.name)
     return computedBy === undefined ? report : { ...report, computedBy }
   })
   const { name } = compilation
-  const isProgram = isOneOperator(gm, compilation.get('ir'))
   const observedKernels = new Map(kernels.map((report) => [report.name, { ...report, program: name }]))
   const tell: OnLaunch = (kernel, start, end) => {
     const report = observedKernels.get(kernel)
@@ -165,9 +176,9 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   return Object.assign(call, {
     kernels,
     source: program.source,
-    arenaBytes: compilation.get('plan').bytes,
-    writtenInPlace: compilation.get('placement').outputsInPlace,
-    isProgram: () => isProgram,
+    arenaBytes,
+    writtenInPlace: outputsInPlace,
+    isProgram: () => isOneOperator,
     stages: runs,
   })
 }

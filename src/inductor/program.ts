@@ -2,41 +2,39 @@
 import { runKernel } from '../dispatch/index.ts'
 import type { Arg, OpDef } from '../dispatch/index.ts'
 import { InternalError, present } from '../errors/index.ts'
-import { dtypeInfo, isComplexDType } from '../kernels/index.ts'
+import { compileSource, dtypeInfo, isComplexDType } from '../kernels/index.ts'
 import type { DType } from '../kernels/index.ts'
 import { Tensor, sameShape } from '../tensor/index.ts'
 import { programOf } from './callSequence.ts'
 import type { Call, Program, Value } from './callSequence.ts'
 import { PackedWeight, packed, wherePacked } from './packing.ts'
 import { addressOf, arena, keep, temporary, whereRoom } from './runtime.ts'
-import type { EmittedGroup, Step } from './emit/kernels.ts'
+import type { Step } from './emit/kernels.ts'
 import { coversBuffer } from './ir.ts'
-import type { Buffer, BufferView, ExternArg, ExternNode, IrGraph, IrOutput } from './ir.ts'
+import type { Buffer, BufferView, ExternArg, ExternCall, IrGraph, IrOutput } from './ir.ts'
 import type { MemoryPlan } from './memoryPlan.ts'
 import type { Placement } from './placement.ts'
 
 /** Builds the program. Buffers that are not in `plan` are inputs, outputs, or results of eager kernels. */
-export function buildProgram(name: string, graph: IrGraph, groups: readonly EmittedGroup[], plan: MemoryPlan, placement: Placement): Program {
-  return new ProgramWriter(
-    name,
-    graph,
-    groups.map((group) => group.step),
-    plan,
-    placement,
-  ).build()
+export function buildProgram(name: string, graph: Ends, steps: readonly Step[], plan: MemoryPlan, placement: InPlace): Program {
+  return new ProgramWriter(name, graph, steps, plan, placement).build()
 }
+
+/** What goes in and comes out. */
+type Ends = Pick<IrGraph, 'inputs' | 'outputs'>
+type InPlace = Omit<Placement, 'stored'>
 
 class ProgramWriter {
   readonly #name: string
-  readonly #graph: IrGraph
+  readonly #graph: Ends
   readonly #steps: readonly Step[]
   readonly #plan: MemoryPlan
-  readonly #placement: Placement
+  readonly #placement: InPlace
   readonly #calls: Call[] = []
   readonly #address = new Map<Buffer, Value>()
   readonly #tensors = new Map<Buffer, Value>()
 
-  constructor(name: string, graph: IrGraph, steps: readonly Step[], plan: MemoryPlan, placement: Placement) {
+  constructor(name: string, graph: Ends, steps: readonly Step[], plan: MemoryPlan, placement: InPlace) {
     this.#name = name
     this.#graph = graph
     this.#steps = steps
@@ -110,7 +108,9 @@ class ProgramWriter {
         : first
     })
     if (step.scratchBytes > 0) args.push(sum(BASE, scratchAt))
-    const usual = step.spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, step.spare.compile)
+    const { spare } = step
+    const usual =
+      spare === null ? step.compiled : whereRoom(scratchAt + step.scratchBytes, step.compiled, () => compileSource(spare, spare.computing))
     const kernel = weight === null ? usual : wherePacked(weight, usual)
     this.#calls.push({ kind: 'run', kernel, args, label: step.name, id: step.id })
   }
@@ -129,7 +129,7 @@ class ProgramWriter {
     if (tensor !== undefined) this.#calls.push({ kind: 'written', tensor })
   }
 
-  #extern(node: ExternNode, id: string): void {
+  #extern(node: ExternCall, id: string): void {
     const arg = (a: ExternArg): Value => {
       if (a.kind === 'view') return this.#view(a.view)
       if (a.kind === 'scalarInput') return inputAt(a.input.placeholder)

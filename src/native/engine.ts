@@ -49,6 +49,8 @@ export interface NativeStats {
   readonly found: number
   /** WebAssembly modules that were made in this process, and those that an earlier one had left. Without a folder none are counted. */
   readonly modules: { readonly made: number; readonly found: number }
+  /** Graphs that `compile` lowered, fused and planned in this process, and those that an earlier one had left, counted likewise. */
+  readonly graphs: { readonly made: number; readonly found: number }
   /** Kernels that wait for the compiler. */
   readonly pending: number
   /** The last 1,024 kernels. */
@@ -65,7 +67,7 @@ const GATHERING = 5
 let workshop: Workshop | null = null
 let checks = false
 const counts = { compiled: 0, found: 0 }
-const keptCounts: KeptCounts = { module: { made: 0, found: 0 }, library: { made: 0, found: 0 } }
+const keptCounts: KeptCounts = { module: { made: 0, found: 0 }, library: { made: 0, found: 0 }, graph: { made: 0, found: 0 } }
 const reports: { readonly kernel: NativeKernel | null; readonly name: string; why: string | null }[] = []
 /** Functions that wait for the compiler. */
 interface Waiting {
@@ -141,6 +143,7 @@ export function stats(): NativeStats {
     compiler,
     ...counts,
     modules: { ...keptCounts.module },
+    graphs: { ...keptCounts.graph },
     pending: waiting.length + demanded.length,
     kernels: reports.map(({ kernel, name, why }) => ({ name, why, gain: kernel?.gain ?? null })),
   }

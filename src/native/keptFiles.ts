@@ -50,6 +50,22 @@ export function keptIn(folder: CacheFolder, counts: KeptCounts): ResultStore | n
   const fileOf = (kind: KeptKind, text: string): string => path().join(folder.path, `${sha256(identity, ' ', kind, ' ', text)}.kept`)
   let fresh = 0
   let isFull = false
+  const later: (() => void)[] = []
+  const keepAll = (): void => {
+    for (const keep of later.splice(0)) keep()
+  }
+  process.once('exit', keepAll)
+  const write = (kind: KeptKind, text: string, result: unknown): void => {
+    if (isFull) return
+    const file = fileOf(kind, text)
+    const bytes = bytesOf(result)
+    if (bytes === null) return
+    isFull = !written(file, bytes)
+    fresh += bytes.length
+    if (fresh < LOOKED_AFTER) return
+    fresh = 0
+    keepWithin(folder, file)
+  }
   return {
     find(kind, text) {
       const bytes = read(fileOf(kind, text))
@@ -59,15 +75,25 @@ export function keptIn(folder: CacheFolder, counts: KeptCounts): ResultStore | n
     },
     keep(kind, text, result) {
       counts[kind].made++
-      if (isFull) return
-      const file = fileOf(kind, text)
-      const bytes = v8().serialize(result)
-      isFull = !written(file, bytes)
-      fresh += bytes.length
-      if (fresh < LOOKED_AFTER) return
-      fresh = 0
-      keepWithin(folder, file)
+      write(kind, text, result)
     },
+    keepLater(kind, text, make) {
+      counts[kind].made++
+      if (later.length === 0) setTimeout(keepAll).unref()
+      later.push(() => {
+        const result = make()
+        if (result !== null) write(kind, text, result)
+      })
+    },
+  }
+}
+
+/** A result as bytes; null for one that is not plain data, such as a tensor in it, which only this process has. */
+function bytesOf(result: unknown): Uint8Array | null {
+  try {
+    return v8().serialize(result)
+  } catch {
+    return null
   }
 }
 

@@ -1,7 +1,7 @@
 // Results that take long to make, kept for later processes: what makes them asks here, and a store answers where there is one.
 
-/** What is kept: WebAssembly modules of kernels, the names of libraries of machine code. */
-export type KeptKind = 'module' | 'library'
+/** What is kept: WebAssembly modules of kernels, the names of libraries of machine code, compiled graphs. */
+export type KeptKind = 'module' | 'library' | 'graph'
 
 /** Where results are kept. */
 export interface ResultStore {
@@ -9,6 +9,8 @@ export interface ResultStore {
   readonly find: (kind: KeptKind, text: string) => unknown
   /** Keeps plain data. */
   readonly keep: (kind: KeptKind, text: string, result: unknown) => void
+  /** Keeps what `make` returns when the program has time, or ends; null is not kept. */
+  readonly keepLater: (kind: KeptKind, text: string, make: () => unknown) => void
 }
 
 let store: ResultStore | null = null
@@ -20,9 +22,12 @@ export function setResultStore(next: ResultStore | null): ResultStore | null {
   return before
 }
 
+/** The store; null if there is none. */
+export const resultStore = (): ResultStore | null => store
+
 /**
- * The result that was kept under a text, or else what `make` returns. The text must say all that the result follows from, but for the code that makes it, which the store knows. What
- * is found must be what `is` says.
+ * The result that was kept under a text, or else what `make` returns. The text must say all that the result follows from, but for the code that makes it, which the store knows. What is
+ * found must be what `is` says.
  */
 export function kept<T>(kind: KeptKind, text: () => string, is: (found: unknown) => found is T, make: () => T): T {
   if (store === null) return make()

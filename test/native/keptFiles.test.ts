@@ -22,7 +22,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-const counts = (): KeptCounts => ({ module: { made: 0, found: 0 }, library: { made: 0, found: 0 } })
+const counts = (): KeptCounts => ({ module: { made: 0, found: 0 }, library: { made: 0, found: 0 }, graph: { made: 0, found: 0 } })
 
 function store(): ResultStore {
   const results = keptIn(openFolder(path), counts())
@@ -91,6 +91,16 @@ describe('is not found', () => {
     changed.mockRestore()
     expect(store().find('module', 'text')).toEqual(RESULT)
   })
+})
+
+test('what is kept later is there once the program has time, unless it is null or no plain data', async () => {
+  const results = store()
+  results.keepLater('graph', 'plain', () => RESULT)
+  results.keepLater('graph', 'nothing', () => null)
+  results.keepLater('graph', 'a function', () => ({ f: () => 1 }))
+  expect(store().find('graph', 'plain')).toBeUndefined()
+  await new Promise((done) => setTimeout(done, 10))
+  expect(['plain', 'nothing', 'a function'].map((text) => store().find('graph', text))).toEqual([RESULT, undefined, undefined])
 })
 
 test('where the disk is full nothing is kept and nothing left behind, without an error', () => {

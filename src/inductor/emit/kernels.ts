@@ -5,7 +5,7 @@ import { costOf } from '../cost.ts'
 import type { KernelCost } from '../cost.ts'
 import { nodesOf } from '../groups.ts'
 import type { Group, LoopGroup, TemplateGroup } from '../groups.ts'
-import type { ExternNode } from '../ir.ts'
+import type { ExternCall } from '../ir.ts'
 import type { Placement } from '../placement.ts'
 import { emitLoops } from './loops.ts'
 import type { Operand } from './operands.ts'
@@ -29,7 +29,7 @@ export type Step =
       /** What runs where an operand was packed before, and which it is; null where none is. */
       readonly packed: PackedOperand | null
     }
-  | { readonly kind: 'extern'; readonly node: ExternNode; readonly id: string }
+  | { readonly kind: 'extern'; readonly node: ExternCall; readonly id: string }
 
 /** One kernel of a compiled graph, for reports: what was fused, and its loops. */
 export interface KernelReport extends KernelCost {

@@ -1,7 +1,7 @@
 // Convolutions of float32 images (NCHW) and the gradient of their weight, by Winograd's algorithm where it applies, else directly.
 import { present } from '../../errors/index.ts'
 import {
-  currentComputing,
+  compileSource,
   direct,
   directWeight,
   isStrict,
@@ -12,7 +12,6 @@ import {
   takesDirectWeight,
   winogradFor,
   winogradWeight,
-  withComputing,
 } from '../../kernels/index.ts'
 import type {
   BufferParam,
@@ -144,7 +143,7 @@ const problemOf = (io: TemplateIo, sizes: ConvolutionSizes): Omit<ConvolutionPro
 /** The kernel of a schedule, and the direct one where there is no room for its scratch memory; the direct one alone if there is no other. */
 function emitConvolution(problem: DirectProblem, schedule: WinogradSchedule | null): ScheduledKernel {
   const plain = spareOf(direct, problem)
-  if (schedule === null) return { ...plain, compiled: plain.compile() }
+  if (schedule === null) return { ...plain, compiled: compileSource(plain, plain.computing) }
   return { ...withSpare(spareOf(schedule, problem), plain), packed: packedConvolution(schedule, problem) }
 }
 
@@ -188,17 +187,15 @@ export const weightGradient: Template = defineTemplate<WeightGradient>({
     const plain = spareOf(directWeight, { ...problem, groups, order: isStrict() ? strictOrder({ ...problem, groups }) : null })
     return groups === 1 && !isStrict() && winogradWeight.match(problem)
       ? withSpare(spareOf(winogradWeight, problem), plain)
-      : { ...plain, compiled: plain.compile() }
+      : { ...plain, compiled: compileSource(plain, plain.computing) }
   },
 })
 
 /** The kernel, and instead of it the other one where there is no room for its scratch memory, if that needs less. */
-function withSpare(kernel: SpareKernel, other: SpareKernel): ScheduledKernel {
+function withSpare(kernel: SpareKernel, spare: SpareKernel): ScheduledKernel {
   const { scratchBytes } = kernel
-  const compiled = { compiled: kernel.compile(), scratchBytes }
-  if (other.scratchBytes >= scratchBytes) return compiled
-  const computing = currentComputing()
-  return { ...compiled, spare: { ...other, compile: () => withComputing(computing, other.compile) } }
+  const scheduled = { compiled: compileSource(kernel, kernel.computing), scratchBytes }
+  return spare.scratchBytes >= scratchBytes ? scheduled : { ...scheduled, spare }
 }
 
 const windowSize = ({ channels, kernelHeight, kernelWidth }: ConvolutionSizes): number => channels * kernelHeight * kernelWidth

@@ -7,6 +7,11 @@ import type { BoundTemplate, Template, ViewOf } from './template.ts'
 /** Tried from last to first, so that registered templates take precedence over built-in ones. */
 const templates: Template[] = [matmul, linear, convolution, inputGradient, weightGradient]
 
+const ours = templates.length
+
+/** Whether a program has added templates, whose code is not known. */
+export const hasUsersTemplates = (): boolean => templates.length > ours
+
 /** Adds a template, which takes precedence over the present ones. Returns a function that removes it. Graphs that are already compiled do not change. */
 export function registerTemplate(template: Template): () => void {
   templates.push(template)

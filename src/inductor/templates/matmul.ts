@@ -1,14 +1,6 @@
 // Matrix products of float32: mm, bmm and linear, by the schedules of kernels/.
 import { InternalError } from '../../errors/index.ts'
-import {
-  SMALLEST_SCRATCH,
-  compileProduct,
-  compileUnpacked,
-  currentComputing,
-  knownScratchBytes,
-  packedProduct,
-  withComputing,
-} from '../../kernels/index.ts'
+import { SMALLEST_SCRATCH, compileProduct, knownScratchBytes, packedProduct, spareProduct } from '../../kernels/index.ts'
 import type { ScheduledKernel } from '../../kernels/index.ts'
 import { add, bmm, linear as linearFunction, mm, reshape } from '../../ops/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
@@ -51,9 +43,7 @@ function emit({ left, right }: Product, io: TemplateIo): ScheduledKernel {
   const { compiled } = compileProduct(spec)
   const scratchBytes = knownScratchBytes(compiled)
   const kernel = { compiled, scratchBytes, packed: packedProduct(spec) }
-  if (scratchBytes <= SMALLEST_SCRATCH) return kernel
-  const computing = currentComputing()
-  return { ...kernel, spare: { scratchBytes: 0, compile: () => withComputing(computing, () => compileUnpacked(spec)) } }
+  return scratchBytes <= SMALLEST_SCRATCH ? kernel : { ...kernel, spare: spareProduct(spec) }
 }
 
 export const matmul: Template = defineTemplate<Product>({

@@ -37,7 +37,7 @@ function computingOf(wanted: Computing): Computing {
 
 /** A computing as text. */
 export const computingKey = ({ accuracy, emitter, engine }: Computing): string =>
-  [accuracy, emitter, engine].filter((part) => part !== null).join(' ')
+  [accuracy, emitter, engine === null ? null : `on ${engine}`].filter((part) => part !== null).join(' ')
 
 let computing: Computing = computingOf({ accuracy: 'default', emitter: null, engine: null })
 

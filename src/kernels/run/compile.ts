@@ -2,8 +2,8 @@
 import { InternalError, UnsupportedError } from '../../errors/index.ts'
 import { kernelBytes, kernelsByText } from './boundedCache.ts'
 import type { CompiledKernel } from './boundedCache.ts'
-import { isStrict } from '../engine/computing.ts'
-import type { Emitter, EngineName } from '../engine/computing.ts'
+import { isStrict, withComputing } from '../engine/computing.ts'
+import type { Computing, Emitter, EngineName } from '../engine/computing.ts'
 import { currentEngine } from '../engine/engine.ts'
 import { currentEmitter } from '../engine/machineCode.ts'
 import { allowThreads } from '../engine/threads.ts'
@@ -13,6 +13,21 @@ import { printKernel } from '../ir/print.ts'
 import { hostFunctions } from '../scalars/scalarOps.ts'
 import { emitKernel } from '../emit/emit.ts'
 import { keptModule } from '../emit/keptModules.ts'
+import { resultStore } from '../../protocol/index.ts'
+
+/** What a kernel is compiled from: its loops, and the same in the tiles of machine code where those are others. */
+export interface KernelSource {
+  readonly kernel: Kernel
+  readonly wide: Kernel | null
+  /** What {@link printKernel} prints for it, if it was printed before. */
+  readonly text?: string
+}
+
+/** Of the kernels that may be kept for later processes. */
+const sources = new WeakMap<CompiledKernel, KernelSource>()
+
+/** What a kernel was compiled from; undefined where it was compiled before results were kept. */
+export const sourceOf = (kernel: CompiledKernel): KernelSource | undefined => sources.get(kernel)
 
 let compiled = 0
 
@@ -89,7 +104,9 @@ function compiledKernel(kernel: Kernel, text: string, inWideTiles: (() => Kernel
   const first = inWasm(kernel, instantiate(wasm), engine)
   const of = { kernel, wide: { ...(wide ?? kernel), scratch }, wasm: first, engine, isDemanded: emitter === 'c' }
   const { run, computedBy } = second === null || emitter === 'wasm' ? first : second(of)
-  return { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, computedBy, text, wasm }
+  const made = { kernel: { name, params, scratch }, run: heapGuard()?.kernel(name, params, body, run) ?? run, computedBy, text, wasm }
+  if (resultStore() !== null) sources.set(made, { kernel, wide, text })
+  return made
 }
 
 /** The smallest module: its header. */
@@ -123,9 +140,8 @@ export function installVerifier(verifier: (kernel: Kernel) => void): void {
   verify = verifier
 }
 
-/** Compiles a kernel, or returns the cached one with the same text. `inWideTiles` is the same in the tiles of machine code, for where there is some. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
-export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null) | null = null): CompiledKernel {
-  const text = printKernel(kernel)
+/** Compiles a kernel, or returns the cached one with the same text. `inWideTiles` is the same in the tiles of machine code, for where there is some; `text` is what is printed for it. Throws KernelError when the kernel violates the specification of the loop IR, if a verifier is installed. */
+export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null) | null = null, text: string = printKernel(kernel)): CompiledKernel {
   const emitter = currentEmitter()
   const key = `${isStrict() ? 'strict' : currentEngine()} ${second === null ? '' : (emitter ?? 'either')} ${text}`
   let known = kernelsByText.get(key)
@@ -135,6 +151,10 @@ export function compileKernel(kernel: Kernel, inWideTiles: (() => Kernel | null)
   }
   return known
 }
+
+/** Compiles a kernel from its source, as code computes that is compiled with `computing`. */
+export const compileSource = ({ kernel, wide, text }: KernelSource, computing: Computing): CompiledKernel =>
+  withComputing(computing, () => compileKernel(kernel, () => wide, text))
 
 /** How many modules have been compiled, and how many kernels the cache holds. */
 export const kernelCacheStats = (): { readonly compiled: number; readonly cached: number } => ({ compiled, cached: kernelsByText.size.entries })

@@ -1,12 +1,10 @@
 // Which of Winograd's algorithms computes a convolution, by the accuracy that is asked for now, and the same with weights that were transformed before.
 import { present } from '../../errors/index.ts'
 import { accessesOf } from '../ir/analysis.ts'
-import type { CompiledKernel } from './boundedCache.ts'
-import { compileKernel } from './compile.ts'
-import { currentAccuracy, currentComputing, withComputing } from '../engine/computing.ts'
+import { currentAccuracy, currentComputing } from '../engine/computing.ts'
 import { widestEngine } from '../engine/engine.ts'
 import { constant } from '../ir/loopIr.ts'
-import type { PackedKernel } from './scheduled.ts'
+import type { PackedKernel, PackedSource } from './scheduled.ts'
 import type { ConvolutionProblem, ConvolutionSizes } from '../schedules/convolution.ts'
 import { fastWinograd, packedWinograd, winograd } from '../schedules/winograd.ts'
 import { takesFastWinograd, takesWinograd } from '../schedules/winogradSpec.ts'
@@ -21,17 +19,10 @@ export function winogradFor(sizes: ConvolutionSizes): WinogradSchedule | null {
   return takesWinograd(sizes) ? winograd : null
 }
 
-/** A convolution with weights that were transformed before, compiled, and what transforms them: from one address to another. */
-export interface PackedConvolution {
-  readonly pack: (from: number, to: number) => void
-  readonly convolution: CompiledKernel
-}
-
-/** Compiles it. */
-export function compilePackedConvolution(schedule: WinogradSchedule, problem: ConvolutionProblem): PackedConvolution {
+/** The convolution with weights that were transformed before. */
+export function packedConvolutionSource(schedule: WinogradSchedule, problem: ConvolutionProblem): PackedSource {
   const { pack, scratchAt, convolution } = packedWinograd(schedule.spec(problem), present(schedule.tiles(widestEngine())[0], 'a tile'))
-  const { run } = compileKernel(pack)
-  return { pack: (from, to) => run(from, to, to + scratchAt), convolution: compileKernel(convolution) }
+  return { kernel: convolution, pack, scratchAt }
 }
 
 /** The convolution where the weights were transformed before; null where that does not pay, or the epilogue reads them too. */
@@ -40,11 +31,5 @@ export function packedConvolution(schedule: WinogradSchedule, problem: Convoluti
   const bytes = keptWeightBytes(schedule, sizes)
   const isReadOtherwise = weight.buffer === image.buffer || accessesOf(epilogue(constant('float32', 0))).some(([memory]) => memory === weight.buffer)
   if (bytes === null || isReadOtherwise) return null
-  const computing = currentComputing()
-  const compile: PackedKernel['compile'] = () =>
-    withComputing(computing, () => {
-      const { pack, convolution } = compilePackedConvolution(schedule, problem)
-      return { pack, kernel: convolution }
-    })
-  return { operand: weight.buffer, bytes, compile }
+  return { operand: weight.buffer, bytes, source: () => packedConvolutionSource(schedule, problem), computing: currentComputing() }
 }

@@ -2,11 +2,11 @@
 import { present } from '../../errors/index.ts'
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel } from './compile.ts'
-import { currentComputing, isStrict, withComputing } from '../engine/computing.ts'
+import { currentComputing, isStrict } from '../engine/computing.ts'
 import { widestEngine } from '../engine/engine.ts'
 import type { GemmSpec } from '../schedules/gemmSpec.ts'
 import { compileScheduled } from './scheduled.ts'
-import type { PackedKernel } from './scheduled.ts'
+import type { PackedKernel, PackedSource, SpareKernel } from './scheduled.ts'
 import { gemm, gemmScratchBytes, packedElements, packedGemm } from '../schedules/gemm.ts'
 import { skinnyAcross, skinnyAlong, skinnyScratchBytes } from '../schedules/skinny.ts'
 import { unpackedProduct } from '../schedules/unpacked.ts'
@@ -38,20 +38,27 @@ export interface PackedProduct {
 
 /** Compiles them. B is the same in the whole batch. */
 export function compilePacked(spec: GemmSpec): PackedProduct {
+  const { pack, kernel } = packedSource(spec)
+  return { pack: compileKernel(pack), product: compileKernel(kernel) }
+}
+
+function packedSource(spec: GemmSpec): PackedSource {
   const shared = { ...spec, b: { ...spec.b, batchStrides: spec.b.batchStrides.map(() => 0) } }
   const { pack, product } = packedGemm(shared, present(gemm.tiles(widestEngine())[0], 'a tile'))
-  return { pack: compileKernel(pack), product: compileKernel(product) }
+  return { pack, kernel: product, scratchAt: null }
 }
 
 /** The product where B was packed before; null where that does not pay. */
 export function packedProduct(spec: GemmSpec): PackedKernel | null {
-  const computing = currentComputing()
   const elements = !isStrict() && (skinnyAlong.match(spec) || skinnyAcross.match(spec)) ? null : packedElements(spec)
   if (elements === null) return null
-  const compile: PackedKernel['compile'] = () =>
-    withComputing(computing, () => {
-      const { pack, product } = compilePacked(spec)
-      return { pack: (from, to) => pack.run(from, to), kernel: product }
-    })
-  return { operand: spec.b.buffer, bytes: 4 * elements, compile }
+  return { operand: spec.b.buffer, bytes: 4 * elements, source: () => packedSource(spec), computing: currentComputing() }
 }
+
+/** The product where there is no room for scratch memory. */
+export const spareProduct = (spec: GemmSpec): SpareKernel => ({
+  kernel: unpackedProduct(spec),
+  wide: null,
+  scratchBytes: 0,
+  computing: currentComputing(),
+})

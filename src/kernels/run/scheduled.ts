@@ -1,6 +1,9 @@
 // Schedules as kernels that can be called: the schedule's first tile for the engine of this process.
 import type { CompiledKernel } from './boundedCache.ts'
 import { compileKernel, scratchOfBoth } from './compile.ts'
+import type { KernelSource } from './compile.ts'
+import { currentComputing } from '../engine/computing.ts'
+import type { Computing } from '../engine/computing.ts'
 import { currentEngine } from '../engine/engine.ts'
 import type { TileEngine } from '../engine/engine.ts'
 import { machineEngine } from '../engine/machineCode.ts'
@@ -20,9 +23,10 @@ export interface ScheduledKernel {
 }
 
 /** A kernel that is compiled when it is first needed, and the scratch memory that it will take. */
-export interface SpareKernel {
+export interface SpareKernel extends KernelSource {
   readonly scratchBytes: number
-  readonly compile: () => CompiledKernel
+  /** How it is to compute. */
+  readonly computing: Computing
 }
 
 /** The same kernel where an operand was packed before. */
@@ -31,8 +35,29 @@ export interface PackedKernel {
   readonly operand: BufferParam
   /** What these take, and what packing needs beside them. */
   readonly bytes: number
-  /** Compiles it, and what packs: it takes the address of the operand, and that of the packed elements. */
-  readonly compile: () => { readonly pack: (from: number, to: number) => void; readonly kernel: CompiledKernel }
+  readonly source: () => PackedSource
+  /** How it is to compute. */
+  readonly computing: Computing
+}
+
+/** What a kernel with a packed operand is compiled from. */
+export interface PackedSource {
+  readonly kernel: Kernel
+  /** Packs: takes the address of the operand, that of the packed elements, and, where `scratchAt` is a number, an address that many bytes further. */
+  readonly pack: Kernel
+  readonly scratchAt: number | null
+}
+
+/** A kernel with a packed operand, compiled, and what packs: from one address to another. */
+export interface CompiledPacked {
+  readonly pack: (from: number, to: number) => void
+  readonly kernel: CompiledKernel
+}
+
+/** Compiles it. */
+export function compilePackedSource({ kernel, pack, scratchAt }: PackedSource): CompiledPacked {
+  const { run } = compileKernel(pack)
+  return { pack: scratchAt === null ? (from, to) => run(from, to) : (from, to) => run(from, to, to + scratchAt), kernel: compileKernel(kernel) }
 }
 
 /** The kernel of a schedule for a problem that it takes. A kernel with the same text is compiled only once. */
@@ -50,8 +75,8 @@ export const compileInTiles = (build: (engine: TileEngine) => Kernel): CompiledK
 export function spareOf<Problem, Spec, Tile>(schedule: Schedule<Problem, Spec, Tile>, problem: Problem): SpareKernel {
   const kernel = kernelOf(schedule, problem)
   const wide = inWideTiles(schedule, problem)
-  const both = { ...kernel, scratch: scratchOfBoth(kernel, wide) }
-  return { scratchBytes: knownScratchBytes({ kernel: both }), compile: () => compileKernel(kernel, () => wide) }
+  const scratchBytes = knownScratchBytes({ kernel: { ...kernel, scratch: scratchOfBoth(kernel, wide) } })
+  return { kernel, wide, scratchBytes, computing: currentComputing() }
 }
 
 /** The kernel in the tiles of machine code; null where none is compiled, or these are the same. */

@@ -47,6 +47,8 @@ type OpFacts = Omit<OpDef, 'meta' | 'kernel'>
 
 let nextId = 0
 
+const own = new WeakSet<OpDef>()
+
 /**
  * Declares an operator and returns its public function. `registerOp` makes it known to graphs and gives Tensor its method.
  * Throws InternalError if the declaration contradicts itself, ArgumentError if its schema cannot be read.
@@ -55,8 +57,13 @@ export function defineOp<F extends TargetFunction, const S extends string, const
   declaration: OwnDeclaration<S, P, B>,
 ): OpFunction<F>
 export function defineOp(declaration: UntypedDeclaration): OpFunction {
-  return makeOp(declaration)
+  const fn = makeOp(declaration)
+  own.add(fn.op)
+  return fn
 }
+
+/** Whether an operator is tensorfx's own, so that its rules are those of this version. */
+export const isOwnOp = (op: OpDef): boolean => own.has(op)
 
 /** {@link defineOp} for the operators of programs, `defineOp` of tensorfx/ops: for vmap, ONNX and autocast they may have no rules. */
 export function defineCustomOp<

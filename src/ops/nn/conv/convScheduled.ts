@@ -6,7 +6,8 @@ import {
   at,
   bufferParam,
   call,
-  compilePackedConvolution,
+  compilePackedSource,
+  packedConvolutionSource,
   compileScheduled,
   direct,
   kernelBytes,
@@ -26,7 +27,7 @@ import type {
   ConvolutionProblem,
   Expr,
   ConvolutionSizes,
-  PackedConvolution,
+  CompiledPacked,
   WinogradSchedule,
 } from '../../../kernels/index.ts'
 import type { Tensor } from '../../../tensor/index.ts'
@@ -149,11 +150,11 @@ function keptOf(of: Convolution, weight: Tensor): Kept | null {
   const bytes = way === null ? null : keptWeightBytes(way, sizes)
   if (way === null || bytes === null) return null
   const numbers = [sizes.features, sizes.channels, way.algorithm.products, isGradient ? 1 : 0]
-  const compile = (): PackedConvolution => compilePackedConvolution(way, problemOf(of))
+  const compile = (): CompiledPacked => compilePackedSource(packedConvolutionSource(way, problemOf(of)))
   return {
     ...{ weight, form: { reader: READER, numbers, bytes } },
     pack: (from, to) => compile().pack(from, to),
-    convolution: () => kernelFor(`kept ${whatOf(of)}`, sizes, of.steps, () => compile().convolution),
+    convolution: () => kernelFor(`kept ${whatOf(of)}`, sizes, of.steps, () => compile().kernel),
   }
 }
 
