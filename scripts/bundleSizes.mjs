@@ -40,8 +40,8 @@ const programs = [
   {
     name: 'compile',
     code: "import { compile } from 'tensorfx'; console.log(compile)",
-    recorded: 459.4,
-    why: 'threads, 7 KB, since 452.2; symbols as expressions, 22 KB, with which graphs print the sizes that they take and repros say what must hold of them, since 430.3; more operators and their rules for symbols, and sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
+    recorded: 483.1,
+    why: 'joint graphs with sizes and what chooses between them and the program, 8 KB, more schedules of gradients, and graphs that are kept for later processes, 2 KB, since 459.4; threads, 7 KB, since 452.2; symbols as expressions, 22 KB, with which graphs print the sizes that they take and repros say what must hold of them, since 430.3; more operators and their rules for symbols, and sizes as symbols and graphs for tensors of other sizes, complex numbers with their linear algebra and Fourier transforms, and packed weights of eager products, since 390.3; attention by blocks with its backward, direct convolutions as schedules, packed weights of products, and distributions, since 370.8; what grew torch, Winograd’s convolutions and other schedules since 352.8, and backwards of some heads, views changed in place in graphs, and messages for methods off their object',
   },
 ]
 
