@@ -56,21 +56,21 @@ const saidOf = ({ source, kernels, arenaBytes, writtenInPlace, isProgram }: Comp
 const randn = (...shape: number[]): Tensor => torch.randn(shape)
 
 const programs: readonly (readonly [string, Fn, () => Tensor[]])[] = [
-  ['pointwise, with several results and a view', (x, y) => [x!.mul(y!).tanh(), x!.add(1).t(), 3], () => [randn(5, 7), randn(5, 7)]],
-  ['reductions of other layouts', (x) => [x!.t().sum(1), x!.softmax(0), x!.amax([0, 1])], () => [randn(40, 33)]],
-  ['products with what follows', (x, w, b) => F.gelu(F.linear(x!, w!, b!)).mm(w!), () => [randn(37, 41), randn(41, 41), randn(41)]],
+  ['pointwise, with several results and a view', (x, y) => [x.mul(y).tanh(), x.add(1).t(), 3], () => [randn(5, 7), randn(5, 7)]],
+  ['reductions of other layouts', (x) => [x.t().sum(1), x.softmax(0), x.amax([0, 1])], () => [randn(40, 33)]],
+  ['products with what follows', (x, w, b) => F.gelu(F.linear(x, w, b)).mm(w), () => [randn(37, 41), randn(41, 41), randn(41)]],
   ['convolutions and their gradients', conv, () => [randn(2, 16, 14, 14), randn(16, 16, 3, 3), randn(2, 16, 14, 14)]],
-  ['operators without loops', (x) => [...(x!.sort(1) as readonly unknown[]), torch.linalg.svdvals(x!), x!.relu().cumsum(0)], () => [randn(6, 5)]],
-  ['complex numbers', (x, y) => [torch.complex(x!, y!).mul(torch.complex(y!, x!)), torch.complex(x!, y!).abs()], () => [randn(9), randn(9)]],
+  ['operators without loops', (x) => [...(x.sort(1) as readonly unknown[]), torch.linalg.svdvals(x), x.relu().cumsum(0)], () => [randn(6, 5)]],
+  ['complex numbers', (x, y) => [torch.complex(x, y).mul(torch.complex(y, x)), torch.complex(x, y).abs()], () => [randn(9), randn(9)]],
   ['a constant and a range', () => [torch.full([3], 2.5), torch.arange(7).mul(2)], () => []],
-  ['one operator', (x) => x!.relu(), () => [randn(4)]],
+  ['one operator', (x) => x.relu(), () => [randn(4)]],
 ]
 
 /** A convolution with what follows, and its gradients. */
-function conv(x?: Tensor, w?: Tensor, g?: Tensor): unknown {
-  const y = F.conv2d(x!, w!, null, 1, 1)
+function conv(x: Tensor, w: Tensor, g: Tensor): unknown {
+  const y = F.conv2d(x, w, null, 1, 1)
   const [gx, gw] = [true, false].map((needInput) => {
-    const [ofImage, ofWeight] = convolutionBackward(g!, x!, w!, [1, 1], [1, 1], [1, 1], 1, needInput, !needInput)
+    const [ofImage, ofWeight] = convolutionBackward(g, x, w, [1, 1], [1, 1], [1, 1], 1, needInput, !needInput)
     return needInput ? ofImage : ofWeight
   })
   return [y.relu(), gx, gw]
@@ -89,7 +89,7 @@ describe.each(programs)('%s', (_, f, inputsOf) => {
 
 test('where there is no room for scratch memory, the kernels that need none run, or memory is out, as in the program that the stages make', () => {
   const inputs = [randn(70, 130), randn(130, 150)]
-  const [made, found] = both((a, b) => a!.mm(b!).relu(), inputs)
+  const [made, found] = both((a, b) => a.mm(b).relu(), inputs)
   made(...inputs)
   let failures = 0
   for (let nth = 1; ; nth++) {
@@ -120,45 +120,45 @@ describe('is not kept, nor found', () => {
       pointwise: { promotion: 'promote', compute: (value) => call('add', value, value) },
     })
     registerOp(twice)
-    compileTwice((a) => (twice as (t: Tensor) => Tensor)(a!).relu())
+    compileTwice((a) => (twice as (t: Tensor) => Tensor)(a).relu())
   })
 
   test('with templates that a program has added', () => {
     const match = vi.fn(() => null)
     const never = { match, spec: () => ({ out: { shape: [], dtype: 'float32' as const }, iter: [], reads: [] }), emit: () => ({}) as never }
     const remove = registerTemplate(defineTemplate({ name: 'never', ops: [torch.mm], ...never }))
-    compileTwice((a, b) => a!.mul(b!))
+    compileTwice((a, b) => a.mul(b))
     remove()
   })
 
   test('while someone listens to events or looks at stages, which all run', () => {
     const kinds: string[] = []
     const stopEvents = onEvent((event) => void kinds.push(event.kind))
-    compileTwice((a, b) => a!.mul(b!))
+    compileTwice((a, b) => a.mul(b))
     stopEvents()
     expect(kinds.filter((kind) => kind === 'lower')).toHaveLength(2)
     const stages: string[] = []
     const stopStages = onCompile({ after: ({ name }) => void stages.push(name) })
-    compileTwice((a, b) => a!.mul(b!))
+    compileTwice((a, b) => a.mul(b))
     stopStages()
     expect(stages.filter((name) => name === 'lower')).toHaveLength(2)
   })
 })
 
 test('texts tell apart whatever makes another program', () => {
-  const relu: Fn = (a) => a!.relu()
+  const relu: Fn = (a) => a.relu()
   const add =
     (number: number): Fn =>
     (a) =>
-      a!.add(number)
+      a.add(number)
   const cases: readonly (readonly [Fn, readonly Tensor[], ReadonlyMap<number, number>?])[] = [
     ...[torch.ones([4, 6]), torch.ones([6, 4]), torch.ones([6, 4]).t(), torch.ones([4, 6], { dtype: 'float64' })].map((a) => [relu, [a]] as const),
     [relu, [torch.ones([4, 6])], new Map([[0, 0]])],
-    [(a) => a!.abs(), [torch.ones([4, 6])]],
+    [(a) => a.abs(), [torch.ones([4, 6])]],
     ...[0, -0, 1, 1 + Number.EPSILON, NaN, Infinity, -Infinity].map((number) => [add(number), [torch.ones([4])]] as const),
-    ...[[0], [1], [0, 1]].map((dims) => [(a: Tensor | undefined) => a!.sum(dims), [torch.ones([4, 6])]] as const),
-    [(a, b) => a!.sub(b!), [torch.ones([4]), torch.ones([4])]],
-    [(a, b) => b!.sub(a!), [torch.ones([4]), torch.ones([4])]],
+    ...[[0], [1], [0, 1]].map((dims) => [(a: Tensor) => a.sum(dims), [torch.ones([4, 6])]] as const),
+    [(a, b) => a.sub(b), [torch.ones([4]), torch.ones([4])]],
+    [(a, b) => b.sub(a), [torch.ones([4]), torch.ones([4])]],
   ]
   const compileAll = (): void => {
     for (const [f, inputs, writeBacks] of cases) compileFx(traced(f, inputs, writeBacks), inputs)
