@@ -1,5 +1,6 @@
 // Inductor's IR: what each operator of a graph computes, as loops over buffers, before fusion. `lowering.ts` makes it from a graph, `verifyIr.ts` is its
 // specification and `print.ts` its text; `scheduler.ts` groups it, and `emit/` turns the groups into kernels.
+import { drawNumbers } from '../aot/trace/draws.ts'
 import type { OpDef } from '../dispatch/index.ts'
 import type { BufferParam, Combine, ConvolutionSizes, DType, Expr, LoopVar, Param, Stmt, ScheduledKernel } from '../kernels/index.ts'
 import { isFlatIdentity } from './spaces.ts'
@@ -167,6 +168,13 @@ export interface IrGraph {
   readonly outputs: readonly IrOutput[]
   /** Operators that were computed as others, by name. */
   readonly rewritten: readonly string[]
+  /** How many random draws it makes. Its last inputs, four for each, are their seeds and offsets. */
+  readonly draws: number
+}
+
+/** The inputs of a run of a program with that many random draws: the `count` ones that it is given, and numbers that are drawn for it. */
+export function withDraws(draws: number, count: number, given: readonly unknown[]): readonly unknown[] {
+  return draws === 0 ? given : [...Array.from({ length: count }, (_, i) => given[i]), ...drawNumbers(draws)]
 }
 
 /** A view, a constant, or a scalar input passed through. */

@@ -35,6 +35,8 @@ export interface Assembled {
   readonly arenaBytes: number
   readonly outputsInPlace: ReadonlySet<number>
   readonly isOneOperator: boolean
+  /** How many random draws it makes. */
+  readonly draws: number
 }
 
 /** A step of the program without functions. */
@@ -60,6 +62,7 @@ interface KeptPacked {
 interface KeptGraph {
   readonly steps: readonly KeptStep[]
   readonly inputs: readonly (Buffer | null)[]
+  readonly draws: number
   readonly outputs: readonly IrOutput[]
   readonly offsets: ReadonlyMap<Buffer, number>
   readonly inPlace: ReadonlyMap<Buffer, number>
@@ -130,7 +133,7 @@ function valueText(value: unknown): string {
 }
 
 /** The program as data; null where something in it is made by code that is not known here. */
-function dataOf(c: Compilation, { reports, arenaBytes, outputsInPlace, isOneOperator }: Assembled): KeptGraph | null {
+function dataOf(c: Compilation, { reports, arenaBytes, outputsInPlace, isOneOperator, draws }: Assembled): KeptGraph | null {
   const buffers = new Map<Buffer, Buffer>()
   const bare = (buffer: Buffer): Buffer => remembered(buffers, buffer, () => ({ ...buffer, producer: null }))
   const ir = c.get('ir')
@@ -142,7 +145,7 @@ function dataOf(c: Compilation, { reports, arenaBytes, outputsInPlace, isOneOper
     inputs: ir.inputs.map((buffer) => (buffer === null ? null : bare(buffer))),
     outputs: ir.outputs.map((output) => (output.kind === 'view' ? { ...output, view: viewData(output.view, bare) } : output)),
     ...{ offsets: moved(c.get('plan').offsets), inPlace: moved(c.get('placement').inPlace) },
-    ...{ arenaBytes, outputsInPlace, isOneOperator },
+    ...{ arenaBytes, outputsInPlace, isOneOperator, draws },
     reports: reports.map((report) => ({ ...report, name: '', text: withoutName(report.text, report.name) })),
   }
 }
@@ -186,7 +189,7 @@ function assembledFrom(name: string, graph: KeptGraph): Assembled {
   const reports = graph.reports.map((report, i) => ({ ...report, name: `${name}_k${i}`, text: withName(report.text, `${name}_k${i}`) }))
   const steps = graph.steps.map((step, i) => stepFrom(step, `${name}_k${i}`))
   const program = buildProgram(name, { inputs, outputs }, steps, { offsets, bytes: arenaBytes }, { inPlace, outputsInPlace })
-  return { program, reports, arenaBytes, outputsInPlace, isOneOperator }
+  return { program, reports, arenaBytes, outputsInPlace, isOneOperator, draws: graph.draws }
 }
 
 function stepFrom(step: KeptStep, id: string): Step {

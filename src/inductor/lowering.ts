@@ -1,5 +1,6 @@
 // Lowers a graph to inductor's IR. The graph runs once on fake tensors under a dispatch mode. How an operator call is lowered follows from the operator's
 // declaration: as a template, a pointwise or reduction rule, a view (which costs nothing), a decomposition, or otherwise as a call of its eager kernel.
+import { drawPositions, forgetDraw, isDraw, keepingState } from '../aot/trace/draws.ts'
 import { dispatch, markView, tensorAt, withMode } from '../dispatch/index.ts'
 import type { Arg, DispatchMode, OpDef, PointwiseArg, PointwiseRule, ReductionRule, Result } from '../dispatch/index.ts'
 import { InternalError, UnsupportedError } from '../errors/index.ts'
@@ -9,6 +10,7 @@ import { call, cast, constant, isComplexDType, isCostly, numberType, realDType, 
 import type { DType, Expr } from '../kernels/index.ts'
 import { accumulatedIn, asStrided, clone, computedIn, defineCustomOp, opOf, pointwiseDTypes } from '../ops/index.ts'
 import type { OpFunction } from '../ops/index.ts'
+import { remembered } from '../protocol/index.ts'
 import { Tensor } from '../tensor/index.ts'
 import type { TensorSpec } from '../tensor/index.ts'
 import type { Access, Buffer, BufferView, ExternArg, IrGraph, IrNode, IrOutput, PointwiseNode, ScalarInput } from './ir.ts'
@@ -59,6 +61,8 @@ class Lowering implements DispatchMode {
   readonly #rewrites = new Rewrites()
   readonly #rewritten: string[] = []
   readonly #inputs: (Buffer | null)[] = []
+  /** What stands for the numbers of random draws, by these. */
+  readonly #draws = new Map<string, readonly ScalarSymbol[]>()
   readonly #sized: SizedLowering | null
   #origin = ''
 
@@ -90,9 +94,23 @@ class Lowering implements DispatchMode {
         )
       }
     }
-    const result = withMode(this, () => new Lowerer(this.#gm).run(...args))
+    // A graph may call operators that draw.
+    forgetDraw()
+    const result = keepingState(() => withMode(this, () => new Lowerer(this.#gm).run(...args)))
     const outputs = isList(result) ? result : [result]
-    return { inputs: this.#inputs, nodes: this.#nodes, outputs: outputs.map((value) => this.#output(value)), rewritten: this.#rewritten }
+    const ends = { inputs: this.#inputs, outputs: outputs.map((value) => this.#output(value)) }
+    return { ...ends, nodes: this.#nodes, rewritten: this.#rewritten, draws: this.#draws.size }
+  }
+
+  /** The arguments of an operator, whose numbers that were drawn just now become inputs: each run of the program draws others. */
+  #withDraws(op: OpDef, args: readonly Arg[]): readonly Arg[] {
+    const positions = drawPositions(op)
+    if (positions.length === 0) return args
+    const numbers = positions.map((position) => args[position])
+    const key = String(numbers)
+    if (!this.#draws.has(key) && !isDraw(numbers)) return args
+    const symbols = remembered(this.#draws, key, () => numbers.map(() => new ScalarSymbol(this.#inputs.push(null) - 1, true)))
+    return args.map((arg, i) => (positions.includes(i) ? nth(symbols, positions.indexOf(i)) : arg) as Arg)
   }
 
   #input(spec: TensorSpec | number, position: number): unknown {
@@ -121,7 +139,8 @@ class Lowering implements DispatchMode {
     throw new UnsupportedError(`inductor: the graph has a constant tensor at node ${this.#origin}; pass it as an input, as compile() does.`)
   }
 
-  handle(op: OpDef, args: readonly Arg[]): Result {
+  handle(op: OpDef, given: readonly Arg[]): Result {
+    const args = this.#withDraws(op, given)
     const opCall = new OpCall(op, args)
     const rewritten = this.#sized === null ? this.#rewrites.find(opCall) : null
     if (rewritten !== null) {

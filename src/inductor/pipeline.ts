@@ -11,7 +11,7 @@ import type { OnLaunch } from './callSequence.ts'
 import { Compilation } from './compilation.ts'
 import { verifyEmitted } from './emit/kernels.ts'
 import type { KernelReport } from './emit/kernels.ts'
-import { withoutDeadNodes } from './ir.ts'
+import { withDraws, withoutDeadNodes } from './ir.ts'
 import type { IrGraph } from './ir.ts'
 import { assembledOnce } from './keptGraph.ts'
 import type { Assembled } from './keptGraph.ts'
@@ -122,6 +122,7 @@ const assembled = (c: Compilation): Assembled => ({
   arenaBytes: c.get('plan').bytes,
   outputsInPlace: c.get('placement').outputsInPlace,
   isOneOperator: isOneOperatorOf(c.graph, c.get('ir')),
+  draws: c.get('ir').draws,
 })
 
 let compiledGraphs = 0
@@ -147,7 +148,7 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
   )
   const compilation = new Compilation(`compiled_graph_${compiledGraphs++}`, gm, specs, writeBacksOf(gm))
   let runs: readonly PassRun[] = []
-  const { program, reports, arenaBytes, outputsInPlace, isOneOperator } = assembledOnce(compilation, () => {
+  const { program, reports, arenaBytes, outputsInPlace, isOneOperator, draws } = assembledOnce(compilation, () => {
     const observers = [tellingStages, ...compileObservers()]
     runs = runPasses(stages, compilation, { observers }, { nodes: (c) => c.nodes, text: (c) => c.text }).runs
     return assembled(compilation)
@@ -168,8 +169,9 @@ export function compileFx(gm: GraphModule, exampleInputs: readonly unknown[]): C
     const { engine, threads } = report.computedBy?.() ?? { engine: 'eager', threads: 1 }
     emit({ kind: 'launch', program: name, kernel, type, engine, threads, origins, flops, bytes, milliseconds: end - start })
   }
-  const timed = (inputs: unknown[]): unknown[] => inScope({ fn, graph }, () => program.timed(inputs, tell))
-  const call = (...inputs: unknown[]): unknown[] => {
+  const timed = (inputs: readonly unknown[]): unknown[] => inScope({ fn, graph }, () => program.timed(inputs, tell))
+  const call = (...given: unknown[]): unknown[] => {
+    const inputs = withDraws(draws, specs.length, given)
     if (eventState.on && wants('launch')) return timed(inputs)
     return observed.observer === null ? program.run(inputs) : program.timed(inputs, tell)
   }

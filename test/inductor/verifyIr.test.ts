@@ -47,7 +47,7 @@ const reduction = (out: Buffer, read: Access, iter: readonly number[], reduced: 
 /** A program that returns the last node's result; each node is its results' producer. */
 function programOf(inputs: readonly Buffer[], nodes: readonly IrNode[], returned: Access & { shape: readonly number[] }): IrGraph {
   for (const node of nodes) for (const out of node.kind === 'extern' ? node.outs : [node.out]) out.producer = node
-  return { inputs, nodes, outputs: [{ kind: 'view', view: { ...returned, dtype: 'float32' } }], rewritten: [] }
+  return { inputs, nodes, outputs: [{ kind: 'view', view: { ...returned, dtype: 'float32' } }], rewritten: [], draws: 0 }
 }
 
 const x = buffer('in0', [2, 3], 0)
@@ -77,6 +77,7 @@ describe('a program', () => {
         inputs: [null],
         nodes: [],
         rewritten: [],
+        draws: 0,
         outputs: [
           { kind: 'value', value: 1 },
           { kind: 'scalarInput', input: { placeholder: 0 } },

@@ -13,6 +13,7 @@ import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
 import { checkGraphModule } from '../../protocol/graphChecks.ts'
 import { checkArray } from '../../protocol/index.ts'
 import { Tensor } from '../../tensor/index.ts'
+import { withDraws } from '../ir.ts'
 import type { Buffer, BufferView, ExternArg, ExternNode, IrOutput } from '../ir.ts'
 import { LateRun, snapshotOf } from './late.ts'
 import { bind, bytesOfMemory, layoutOf, uniformStarts } from './layout.ts'
@@ -73,7 +74,8 @@ export class DeviceGraph {
   }
 
   /** Runs the graph with one value per placeholder; resolves to its outputs. Throws DeviceError, which names the kernel and its nodes, and DeviceLostError. */
-  async run(...inputs: readonly unknown[]): Promise<unknown[]> {
+  async run(...given: readonly unknown[]): Promise<unknown[]> {
+    const inputs = this.#inputsOf(given)
     const run = this.#last.catch(() => undefined).then(async () => this.#run(inputs))
     this.#last = run
     return this.#outputs(inputs, await run)
@@ -83,8 +85,14 @@ export class DeviceGraph {
    * The same, at once. Where this thread can wait for the GPU, it does. Elsewhere the results are tensors whose data comes later: `await y.toArrayAsync()` waits for it, other reads throw
    * DeviceReadError until then, and graphs on the GPU take such tensors as inputs.
    */
-  call(...inputs: readonly unknown[]): unknown[] {
+  call(...given: readonly unknown[]): unknown[] {
+    const inputs = this.#inputsOf(given)
     return engineNow().canWait ? this.#outputs(inputs, this.#runNow(inputs)) : this.#callLate(inputs)
+  }
+
+  #inputsOf(given: readonly unknown[]): readonly unknown[] {
+    const { inputs, draws } = this.#plan.graph
+    return withDraws(draws, inputs.length - 4 * draws, given)
   }
 
   #runNow(inputs: readonly unknown[], isAgain = false): ReadonlyMap<Buffer, Tensor> {

@@ -3,6 +3,7 @@
 import { currentEngine, dtypeInfo } from '../../kernels/index.ts'
 import type { ComputedBy } from '../../kernels/index.ts'
 import { Storage, Tensor, asTensor } from '../../tensor/index.ts'
+import { withDraws } from '../ir.ts'
 import type { Buffer, BufferView, IrOutput } from '../ir.ts'
 import type { CompiledGraph } from '../pipeline.ts'
 import { HeapProgram, placeOf } from './calls.ts'
@@ -56,8 +57,9 @@ export class HeapCode {
   }
 
   /** The results of a call. */
-  run(inputs: readonly unknown[]): unknown[] {
+  run(tensors: readonly unknown[]): unknown[] {
     const { graph } = this.#plan
+    const inputs = withDraws(graph.draws, graph.inputs.length - 4 * graph.draws, tensors)
     const heap = heapNow()
     const places = inputs.map((input, i): Placed | number => this.#placeOf(input, i))
     const written = [...this.#written].flatMap((i) => {

@@ -75,7 +75,7 @@ export type PlannedGroup = Omit<KernelReport, 'engine'>
 
 /** Plans a copy of a view to a window of other memory, for tensors that stay on the GPU. */
 export function planCopy(from: BufferView, to: Buffer, strides: readonly number[]): DevicePlan {
-  const graph: IrGraph = { inputs: [from.buffer, to], nodes: [], outputs: [], rewritten: [] }
+  const graph: IrGraph = { inputs: [from.buffer, to], nodes: [], outputs: [], rewritten: [], draws: 0 }
   const placement = placeBuffers(graph, [], new Map(), [])
   const planner = new Planner({ graph, groups: [], placement, fallback: 'error', lines: new Map(), onHeap: true })
   return planner.plan([copied('copy', from, to, strides, 0)])

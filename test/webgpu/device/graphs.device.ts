@@ -50,6 +50,20 @@ beforeAll(async () => init({ thread: false }))
 torch.manualSeed(33)
 const x = (): Tensor => torch.randn([6, 40])
 
+test('a graph that calls operators that draw draws anew at each run, with the numbers of the graph itself', async () => {
+  const gm = makeFx((a: Tensor) => [torch.rand([40]).add(a), nn.functional.dropout(a, 0.5), torch.randint(0, 100, [7])])(torch.ones([40]))
+  torch.manualSeed(3)
+  const graph = await compileGraph(gm, [torch.ones([40])])
+  const runs = async (run: (a: Tensor) => unknown): Promise<unknown> => {
+    torch.manualSeed(3)
+    const results: unknown[] = []
+    for (let i = 0; i < 2; i++) results.push(((await run(torch.ones([40]))) as Tensor[]).map((result) => result.toArray()))
+    return results
+  }
+  expect(await runs(async (a) => graph.run(a))).toEqual(await runs((a) => gm(a)))
+  graph.release()
+})
+
 describe('graphs on the GPU', () => {
   const exact: readonly (readonly [string, Fn, readonly Tensor[]])[] = [
     ['a chain of functions', (a) => a.mul(2).add(1).tanh().sigmoid().exp(), [x()]],
