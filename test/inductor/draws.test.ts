@@ -12,7 +12,13 @@ const { functional: F } = torch.nn
 
 const programs: Readonly<Record<string, (x: Tensor) => unknown>> = {
   'one draw': (x) => torch.rand([3]).add(x),
-  'several draws': (x) => [torch.randn([3]).mul(torch.rand([3])).add(x), torch.randint(0, 100, [5])],
+  'several draws': (x) => [
+    torch
+      .randn([3])
+      .mul(torch.rand([3]))
+      .add(x),
+    torch.randint(0, 100, [5]),
+  ],
   dropout: (x) => F.dropout(F.dropout(x.repeat(8), 0.5), 0.25),
   'draws by parameters': (x) => [torch.normal(x, x), torch.bernoulli(x.mul(0.5)), torch.poisson(x)],
   permutations: () => torch.randperm(9),

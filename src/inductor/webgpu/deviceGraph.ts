@@ -74,22 +74,23 @@ export class DeviceGraph {
   }
 
   /** Runs the graph with one value per placeholder; resolves to its outputs. Throws DeviceError, which names the kernel and its nodes, and DeviceLostError. */
-  async run(...given: readonly unknown[]): Promise<unknown[]> {
-    const inputs = this.#inputsOf(given)
-    const run = this.#last.catch(() => undefined).then(async () => this.#run(inputs))
+  async run(...inputs: readonly unknown[]): Promise<unknown[]> {
+    const all = this.#inputsOf(inputs)
+    const run = this.#last.catch(() => undefined).then(async () => this.#run(all))
     this.#last = run
-    return this.#outputs(inputs, await run)
+    return this.#outputs(all, await run)
   }
 
   /**
    * The same, at once. Where this thread can wait for the GPU, it does. Elsewhere the results are tensors whose data comes later: `await y.toArrayAsync()` waits for it, other reads throw
    * DeviceReadError until then, and graphs on the GPU take such tensors as inputs.
    */
-  call(...given: readonly unknown[]): unknown[] {
-    const inputs = this.#inputsOf(given)
-    return engineNow().canWait ? this.#outputs(inputs, this.#runNow(inputs)) : this.#callLate(inputs)
+  call(...inputs: readonly unknown[]): unknown[] {
+    const all = this.#inputsOf(inputs)
+    return engineNow().canWait ? this.#outputs(all, this.#runNow(all)) : this.#callLate(all)
   }
 
+  /** The inputs of a run, with numbers that are drawn for it. */
   #inputsOf(given: readonly unknown[]): readonly unknown[] {
     const { inputs, draws } = this.#plan.graph
     return withDraws(draws, inputs.length - 4 * draws, given)
