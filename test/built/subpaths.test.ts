@@ -37,7 +37,7 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
     `import { ready, stats } from 'tensorfx/native'
      await ready()
      console.log(JSON.stringify(stats()))`,
-    '{"compiler":null,"compiled":0,"found":0,"pending":0,"kernels":[]}',
+    '{"compiler":null,"compiled":0,"found":0,"modules":{"made":0,"found":0},"graphs":{"made":0,"found":0},"pending":0,"kernels":[]}',
   ],
   './native/register': [
     `import 'tensorfx/native/register'
