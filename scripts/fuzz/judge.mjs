@@ -17,7 +17,7 @@ const EXACT =
 /** Follows, through an eager run, which values come from operators that may round differently. */
 function taintTracker({ withMode, dispatchBelowAutograd, Tensor, inLibrary }) {
   const tainted = new WeakSet()
-  // Disabled code runs outside of all modes: what it makes counts as rounded if anything does.
+  // What is made outside of all modes counts as rounded if anything does.
   const seen = new WeakSet()
   let any = false
   const isTainted = (arg) => (arg instanceof Tensor ? arg.storage !== null && tainted.has(arg.storage) : Array.isArray(arg) && arg.some(isTainted))

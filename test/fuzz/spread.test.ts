@@ -94,6 +94,12 @@ describe('the spread of a sum', () => {
     expect(spreadOf('return a.mul(2).sin()')).toEqual([])
   })
 
+  it('is that of the program in code that is disabled, which runs outside of modes', () => {
+    const [sum = 0] = spreadOf('return a.sum()')
+    const [disabled = 0] = spreadOf('const b = disable((t) => t.mul(3))(a.sum()); b.view([1]); return b')
+    expect(disabled / sum).toBeCloseTo(3, 1)
+  })
+
   it('goes where the elements go', () => {
     const spread = spreadOf('const b = a.clone(); b.view([5, 100]).select(0, 2).add_(a.sum()); return b.view([5, 100]).t()')
     expect(spread.map((one, i) => [i % 5 === 2, one > 0]).every(([inRow, some]) => inRow === some)).toBe(true)
@@ -140,6 +146,11 @@ describe('the judge of random programs', () => {
   const many = program([`return ${terms.reduce((p, q) => `${p}.add(${q})`)}`], 'data([2, 3, 4], 392)')
 
   it('admits sums in another order', () => expect(judge(api, many, under(reordered))).toBeNull())
+
+  it('admits them where disabled code goes on with them, and a view is taken of what that returns', () => {
+    const lines = [`const b = disable((t) => t.mul(3))(${terms.reduce((p, q) => `${p}.add(${q})`)})`, 'return [b.view([1]), b]']
+    expect(judge(api, program(lines, 'data([2, 3, 4], 392)'), under(reordered))).toBeNull()
+  })
 
   it('finds sums that leave out a summand', () => expect(judge(api, many, under(incomplete))).toMatchObject({ numeric: true }))
 
