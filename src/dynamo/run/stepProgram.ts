@@ -17,10 +17,11 @@ import { neededSteps, visitSlots, withoutLists } from '../tree/traceTree.ts'
 import type { Step } from '../tree/traceTree.ts'
 
 /**
- * For how many lists of sizes a graph runs before its steps are fused: with one it is not known which of its sizes differ, and how they depend on each other. A training step whose last batch is smaller has no more than two.
- * What two lists say may not hold for a third: then there are no kernels for that one, and they are sought anew.
+ * When the steps of a graph are fused. With one list of sizes it is not known which of them differ, and how they depend on each other; what fewer lists say may not hold for another one: then there are no kernels for it, and they are
+ * sought anew. To find kernels and to compare them with the steps takes as long as some 50 calls or more. Sizes that go on changing need them. A training step whose last batch is smaller never has a third list:
+ * it is to have run as often as a short program does, and to be over what a program takes to start.
  */
-const LISTS_BEFORE = 2
+const SOUGHT_WITH = { lists: 3, fewLists: 2, calls: 16 }
 
 /** From the values of the placeholders to those of the outputs. */
 type Run = (inputs: readonly unknown[]) => readonly unknown[]
@@ -85,8 +86,10 @@ class StepProgram {
   readonly #unfused: Run
   #run: Run
   readonly #fuse: FuseSteps | null
-  /** The sizes for which there were no kernels. */
+  /** The sizes for which there were no kernels, in how many calls, and whether some of them are new since kernels were sought. */
   #seen: SeenSizes | null = null
+  #calls = 0
+  #hasNew = false
   #fusions = 0
   /** Whether there are no kernels for the sizes of the last call. */
   #isWaiting = true
@@ -127,7 +130,11 @@ class StepProgram {
     this.#seen ??= new SeenSizes(inputs, (position) => this.#sized[position] === 'size')
     const before = this.#seen.count
     this.#seen.note(inputs)
-    if (this.#seen.count === before || this.#seen.count < LISTS_BEFORE) return
+    this.#calls++
+    this.#hasNew ||= this.#seen.count > before
+    const isOften = this.#calls >= SOUGHT_WITH.calls || config.verifySizes
+    if (!this.#hasNew || this.#seen.count < (isOften ? SOUGHT_WITH.fewLists : SOUGHT_WITH.lists)) return
+    this.#hasNew = false
     this.#fusions++
     const failed = (): void => {
       this.#isUnfused = true
