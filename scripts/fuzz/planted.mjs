@@ -56,8 +56,8 @@ export const faults = [
   { name: 'a plan is for another list: strides are missing', file: 'dynamo/tree/sizes', from: 'if (strided)', to: 'if (false)' },
   {
     name: 'a plan keeps a number that differs from call to call',
-    file: 'dynamo/run/instruction',
-    from: "arg.kind === 'scalar' && arg.number !== 'size'",
+    file: 'dynamo/run/sizedPlans',
+    from: "typeof input === 'number' && this.#isSteady(i, input)",
     to: 'false',
   },
   {

@@ -11,7 +11,6 @@ import type { FusedUnit } from '../backends/backend.ts'
 import type { ArgStep, Step } from '../tree/traceTree.ts'
 import { visitSlots } from '../tree/traceTree.ts'
 import { argValue, runStep } from './evaluate.ts'
-import { hasNumbers } from './instruction.ts'
 import type { Instruction } from './instruction.ts'
 
 /** By how much a kernel may differ from its operators, in proportion to the largest result, or to the largest term of a sum, which may cancel: both round, at other places. */
@@ -28,7 +27,7 @@ export interface FusionEvents {
 export class FusedSteps implements Instruction {
   readonly args: readonly ArgStep[]
   readonly results: readonly number[]
-  readonly launchesOnly: boolean
+  readonly launchesOnly = true
   readonly beyondLimit: boolean
   readonly #kernel: FusedUnit['kernel']
   /** What it stands for. */
@@ -42,7 +41,6 @@ export class FusedSteps implements Instruction {
     this.#kernel = kernel
     this.args = args
     this.results = results
-    this.launchesOnly = !hasNumbers(args)
     this.#steps = stepsBetween(end, args, results)
     this.beyondLimit = this.#steps.some((step) => step.beyondLimit)
     this.#events = events

@@ -2,14 +2,14 @@
 import type { Arg, OpDef } from '../../dispatch/index.ts'
 import type { Tensor } from '../../tensor/index.ts'
 import { runStep } from './evaluate.ts'
-import { withoutLists } from '../tree/traceTree.ts'
+import { visitSlots } from '../tree/traceTree.ts'
 import type { ArgStep, Step } from '../tree/traceTree.ts'
 
 export interface Instruction {
   readonly args: readonly ArgStep[]
   /** The slots of its results. */
   readonly results: readonly number[]
-  /** Whether it does nothing but launch kernels that depend on the layouts of their operands only. */
+  /** Whether it does nothing but launch kernels that depend on the layouts of their operands, and on the numbers among its arguments, only. */
   readonly launchesOnly: boolean
   /** Whether its results may exceed the memory limit, see {@link Step.beyondLimit}. */
   readonly beyondLimit: boolean
@@ -30,14 +30,18 @@ const LAUNCHES = new Set([
 const launchesOnly = ({ tags, qualname }: OpDef): boolean =>
   tags.has('pointwise') || tags.has('reduction') || tags.has('view') || LAUNCHES.has(qualname)
 
-/** Whether one of the arguments is a number that differs from call to call and is no size: none that a plan can hold. */
-export const hasNumbers = (args: readonly ArgStep[]): boolean => withoutLists(args).some((arg) => arg.kind === 'scalar' && arg.number !== 'size')
+/** Whether one of the slots that arguments come from is among `slots`. */
+export function readsOneOf(slots: ReadonlySet<number>, args: readonly ArgStep[]): boolean {
+  let found = false
+  for (const arg of args) visitSlots(arg, (slot) => (found ||= slots.has(slot)))
+  return found
+}
 
 /** A step as an instruction. */
 export const instructionOf = (step: Step): Instruction => ({
   args: step.args,
   results: step.results.map((_, i) => step.firstSlot + i),
-  launchesOnly: launchesOnly(step.operator) && !hasNumbers(step.args),
+  launchesOnly: launchesOnly(step.operator),
   beyondLimit: step.beyondLimit,
   run: (args) => runStep(step, args),
 })

@@ -9,6 +9,7 @@ import type { LaunchListener } from '../../ops/eager/launchLog.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
 import { argValue } from './evaluate.ts'
+import { readsOneOf } from './instruction.ts'
 import type { Instruction } from './instruction.ts'
 import type { Allocation, Launch, LaunchPlan, OperatorCall, View } from './launchPlan.ts'
 import { visitSlots } from '../tree/traceTree.ts'
@@ -27,6 +28,9 @@ export interface RecordedProgram {
   readonly inputSlots: readonly number[]
   readonly outputs: readonly number[]
 }
+
+/** No slots. */
+const NONE: ReadonlySet<number> = new Set()
 
 /** Later than every action. */
 const NEVER = 2 ** 30 - 1
@@ -63,18 +67,21 @@ class Memory {
   }
 }
 
-/** Computes the outputs. `plan`: that for these sizes; null if there is none. */
+/** Computes the outputs. `plan`: that for these sizes, and for these numbers but those at the slots `changing`; null if there is none. */
 export function recordPlan(
   program: RecordedProgram,
   inputs: readonly unknown[],
+  changing: ReadonlySet<number> = NONE,
 ): { readonly outputs: readonly unknown[]; readonly plan: LaunchPlan | null } {
-  const recorder = new PlanRecorder(program, inputs)
+  const recorder = new PlanRecorder(program, inputs, changing)
   const outputs = recorder.run()
   return { outputs, plan: recorder.plan() }
 }
 
 class PlanRecorder implements LaunchListener {
   readonly #program: RecordedProgram
+  /** The slots of numbers that no plan can hold. */
+  readonly #changing: ReadonlySet<number>
   readonly #values: unknown[] = []
   readonly #memory = new Map<Storage, Memory>()
   readonly #all: Memory[] = []
@@ -86,8 +93,9 @@ class PlanRecorder implements LaunchListener {
   #isPossible = true
   #bases: number
 
-  constructor(program: RecordedProgram, inputs: readonly unknown[]) {
+  constructor(program: RecordedProgram, inputs: readonly unknown[], changing: ReadonlySet<number>) {
     this.#program = program
+    this.#changing = changing
     this.#bases = 1 + program.inputSlots.length
     inputs.forEach((input, i) => {
       this.#values[program.inputSlots[i] ?? 0] = input
@@ -140,7 +148,7 @@ class PlanRecorder implements LaunchListener {
     const args = instruction.args.map((arg): Arg => argValue(arg, at))
     this.#pending = []
     this.#scratch = null
-    this.#isLaunchesOnly = instruction.launchesOnly
+    this.#isLaunchesOnly = instruction.launchesOnly && !readsOneOf(this.#changing, instruction.args)
     let results: readonly Tensor[]
     const outer = launches.listener
     launches.listener = this

@@ -1,4 +1,4 @@
-// The plans of a graph with sizes, one for each list of them that comes often. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
+// The plans of a graph with sizes, one for each list of them that comes often, with the numbers of the program, as a learning rate, that come with it. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
 import { announce } from '../../events/index.ts'
 import { PerEngine, heapBytes, sameBytes } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
@@ -22,6 +22,9 @@ const FILL = 0xff
  */
 const CALLS_BEFORE = 3
 
+/** A number of the program that has had more values than these is no part of lists of sizes any more, and what computes with it no part of plans: one that counts calls would have a plan for each call. */
+const MOST_VALUES = 16
+
 /** What is known of one list of sizes: how often it has come without a plan; null: it gets none. */
 type Known = LaunchPlan | number | null
 
@@ -33,6 +36,10 @@ export class SizedPlans {
   readonly #eagerly: (inputs: readonly unknown[]) => readonly unknown[]
   readonly #record: typeof recordPlan
   #none = Sizes.none()
+  /** By placeholder that is a number, but no size: the values that it has had, until they are too many. */
+  readonly #values = new Map<number, Set<number>>()
+  /** The slots of those that had too many. */
+  readonly #changing = new Set<number>()
   readonly #plans = new PerEngine(() => new Map<Sizes, Known>())
 
   constructor(
@@ -65,7 +72,7 @@ export class SizedPlans {
   }
 
   #recorded(sizes: Sizes, inputs: readonly unknown[]): readonly unknown[] {
-    const { outputs, plan } = this.#record(this.#program, inputs)
+    const { outputs, plan } = this.#record(this.#program, inputs, this.#changing)
     this.#note(sizes, plan)
     return plan === null ? outputs : this.#verified(plan, sizes, inputs, outputs)
   }
@@ -106,13 +113,31 @@ export class SizedPlans {
     for (let i = 0; i < inputs.length; i++) {
       const sized = this.#sized[i] ?? null
       const input = inputs[i]
-      if (sized === null) continue
-      if (input instanceof Tensor && sized !== 'size') list = list.ofTensor(sized, input)
-      else list = list.with(Number(input))
+      if (input instanceof Tensor) list = sized === null || sized === 'size' ? list : list.ofTensor(sized, input)
+      else if (sized === 'size') list = list.with(Number(input))
+      else if (typeof input === 'number' && this.#isSteady(i, input)) list = withNumber(list, input)
     }
     return list
   }
+
+  /** Whether the number at a position has few values. */
+  #isSteady(position: number, value: number): boolean {
+    const slot = this.#program.inputSlots[position] ?? -1
+    if (this.#changing.has(slot)) return false
+    const values = this.#values.get(position) ?? new Set()
+    this.#values.set(position, values.add(value))
+    if (values.size <= MOST_VALUES) return true
+    this.#values.delete(position)
+    this.#changing.add(slot)
+    // The plans so far hold the number, which lists do not have from here on.
+    this.#none = Sizes.none()
+    this.#plans.current.clear()
+    return false
+  }
 }
+
+/** The list with a number. Zeros have signs. */
+const withNumber = (list: Sizes, number: number): Sizes => (number === 0 ? list.with(0).with(Object.is(number, 0) ? 0 : 1) : list.with(number))
 
 /** Whether results have the same shapes, strides and bytes. */
 export const sameResults = (got: readonly unknown[], expected: readonly unknown[]): boolean =>

@@ -198,6 +198,70 @@ describe('a planted fault', () => {
   })
 })
 
+describe('a number of the program', () => {
+  const number: ArgStep = { kind: 'scalar', slot: 1, number: 'any' }
+
+  /** `x * n + n * x`, with x at slot 0 and n at slot 1; what gets recorded goes to `made`. */
+  function scaled(x: Tensor): { readonly made: (LaunchPlan | null)[]; readonly differs: (n: number) => boolean } {
+    const mul = stepOf(null, 'torch.mul', [slot(0), number], [x], 2)
+    const add = stepOf(mul, 'torch.add', [slot(2), slot(0), number], [x], 3)
+    const given = { instructions: [mul, add].map(instructionOf), inputSlots: [0, 1], outputs: [3] }
+    const eagerly = (inputs: readonly unknown[]): readonly unknown[] => recordPlan(given, inputs).outputs
+    const made: (LaunchPlan | null)[] = []
+    const plans = new SizedPlans(given, [{ dims: [{ min: 2, max: Infinity }, null], isStrided: false }, null], eagerly, (...args) => {
+      const result = recordPlan(...args)
+      made.push(result.plan)
+      return result
+    })
+    return { made, differs: (n) => !sameResults(plans.run([x, n]), eagerly([x, n])) }
+  }
+
+  const kinds = (plan: LaunchPlan | null | undefined): readonly string[] =>
+    (plan?.actions ?? []).map(({ kind }) => kind).filter((kind) => kind !== 'allocate')
+
+  it('is part of the plan for the lists that it comes with; zeros have signs', () => {
+    const { made, differs } = scaled(input(5))
+    const numbers = [0.5, 0, -0, 2, NaN]
+    for (let i = 0; i < 6; i++) expect(numbers.filter(differs)).toEqual([])
+    expect(made.map(kinds)).toEqual(numbers.map(() => ['launch', 'launch']))
+  })
+
+  it('is given to operators once it has had too many values for a plan each', () => {
+    const { made, differs } = scaled(input(5))
+    for (let i = 0; i < 5; i++) expect(differs(0.5)).toBe(false)
+    for (let n = 0; n < 30; n++) expect(differs(n)).toBe(false)
+    expect(differs(0.5)).toBe(false)
+    expect(made.map(kinds)).toEqual([
+      ['launch', 'launch'],
+      ['call', 'call'],
+    ])
+  })
+
+  it('as a learning rate is that of the call', () => {
+    const train = (wrap: (f: (x: Tensor) => Tensor) => (x: Tensor) => Tensor): readonly number[] => {
+      torch.manualSeed(3)
+      const model = new nn.Linear(64, 32)
+      const optimizer = new optim.SGD(model.parameters(), { lr: 0.1 })
+      const step = wrap((x) => {
+        optimizer.zeroGrad()
+        const loss = model.call(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+      })
+      return Array.from({ length: 60 }, (_, i) => {
+        for (const group of optimizer.paramGroups) group['lr'] = i % 20 < 15 ? 0.1 : 0.02
+        return step(torch.randn([i % 4 === 3 ? 40 : 48, 64])).item()
+      })
+    }
+    counters.clear()
+    const eager = train((f) => f)
+    const compiled = train((f) => compile(f, { dynamic: true, skipReplay: true }))
+    compiled.forEach((loss, i) => expect(loss / present(eager[i], 'a loss')).toBeCloseTo(1, 4))
+    expect(counters.limits['verifySizes']).toBeUndefined()
+  })
+})
+
 describe('compile with sizes', () => {
   it('has kernels for any sizes for a training step with two lists of sizes, its optimizer among them, when it has come often', () => {
     const model = new nn.Sequential(new nn.Linear(64, 128), new nn.ReLU(), new nn.Linear(128, 64))
