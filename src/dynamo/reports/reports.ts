@@ -87,7 +87,7 @@ export class Reports {
     this.#limited('compileBudget', last === undefined ? text : `${text}. Last change: ${last}`)
     this.#warnOnce(
       'budget',
-      `'${this.name}' takes other paths at every call: ${text}, more than its calls and config.compileBudget (${config.compileBudget} ms). Calls that would compile run eagerly for now; ` +
+      `'${this.name}' has taken paths that have not come again so far: ${text}, more than its calls and config.compileBudget (${config.compileBudget} ms). Calls on new paths run eagerly for now; ` +
         `when calls repeat they are compiled again. ${last === undefined ? '' : `Last change: ${last}. `}` +
         'Compile only the part that repeats, pad what changes to a few fixed sizes, or raise config.compileBudget.',
     )

@@ -84,7 +84,7 @@ describe('a function whose graphs never repeat', () => {
       const f = compile((x: Tensor, n: number) => x.reshape([n, -1]).sum(0), { backend: taking(100), dynamic: false })
       for (const n of [1, 2, 3, 4, 6, 12]) f(torch.ones([12]), n)
       expect(warn.mock.calls.map(([text]) => String(text))).toEqual([
-        "compile: 'anonymous' takes other paths at every call: graphs that were used once took 300 ms, more than its calls and config.compileBudget (250 ms). Calls that would compile run eagerly for " +
+        "compile: 'anonymous' has taken paths that have not come again so far: graphs that were used once took 300 ms, more than its calls and config.compileBudget (250 ms). Calls on new paths run eagerly for " +
           "now; when calls repeat they are compiled again. Last change: argument 'size' of torch.Tensor.view was [3,4], is now [4,3]. " +
           'Compile only the part that repeats, pad what changes to a few fixed sizes, or raise config.compileBudget.',
       ])
