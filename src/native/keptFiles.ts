@@ -112,7 +112,7 @@ function read(file: string): Buffer | null {
 
 /** Writes a file that is there at once or not at all. Returns whether there was room. */
 function written(file: string, bytes: Uint8Array): boolean {
-  const made = `${file}.${process.pid}`
+  const made = `${file}.${crypto.randomUUID()}`
   try {
     fs().writeFileSync(made, Buffer.concat([Buffer.from(sha256(bytes)), bytes]), { mode: 0o600 })
     fs().renameSync(made, file)
