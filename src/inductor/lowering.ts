@@ -51,6 +51,9 @@ const VIEWS_FOR_SIZES = new Set(['view', 'reshape', 'unsqueeze', 'squeeze', 'per
 /** Whether an operator is a view that a kernel for any sizes can contain. */
 export const isViewForSizes = (op: OpDef): boolean => op.tags.has('view') && VIEWS_FOR_SIZES.has(op.name)
 
+/** Arguments of an operator, of which numbers may be symbols. */
+const asArgs = (values: readonly unknown[]): readonly Arg[] => values as readonly Arg[]
+
 class Lowering implements DispatchMode {
   readonly name = 'inductor lowering'
   readonly #gm: GraphModule
@@ -88,10 +91,7 @@ class Lowering implements DispatchMode {
       override callFunction(target: TargetFunction, args: readonly unknown[], kwargs: Readonly<Record<string, unknown>>): unknown {
         const op = opOf(target)
         if (op === undefined) return super.callFunction(target, args, kwargs)
-        return dispatch(
-          op,
-          op.schema.args.map((arg, i) => (i < args.length ? args[i] : (kwargs[arg.name] ?? arg.default ?? null)) as Arg),
-        )
+        return dispatch(op, asArgs(op.schema.args.map((arg, i) => (i < args.length ? args[i] : (kwargs[arg.name] ?? arg.default ?? null)))))
       }
     }
     // A graph may call operators that draw.
@@ -110,7 +110,7 @@ class Lowering implements DispatchMode {
     const key = String(numbers)
     if (!this.#draws.has(key) && !isDraw(numbers)) return args
     const symbols = remembered(this.#draws, key, () => numbers.map(() => new ScalarSymbol(this.#inputs.push(null) - 1, true)))
-    return args.map((arg, i) => (positions.includes(i) ? nth(symbols, positions.indexOf(i)) : arg) as Arg)
+    return asArgs(args.map((arg, i) => (positions.includes(i) ? nth(symbols, positions.indexOf(i)) : arg)))
   }
 
   #input(spec: TensorSpec | number, position: number): unknown {
