@@ -11,6 +11,9 @@ const OWN_PROCESS: Readonly<Record<string, readonly string[]>> = {
   'counts what all caches of kernels hold': ['test/kernels/run/boundedCache.test.ts'],
   'chooses tiles for machine code, for the rest of its process': ['test/native/native.test.ts'],
   'registers an operator, which stays a member of tensors': ['test/ops/define/customOperator.test.ts'],
+  'keeps compiled graphs, and what kernels were compiled from, which is not known of those that other files have compiled': [
+    'test/inductor/{keptGraph,draws}.test.ts',
+  ],
   'draws with Graphviz, whose code has trapped in processes that had run many other files': [
     'test/cli/graph.test.ts',
     'test/fx/viewer/{svgTrap,viewer}.test.ts',
