@@ -26,6 +26,9 @@ const PRACTICE = 64
 const LEAST_PRACTICE = 4
 const PRACTICE_TIME = 100
 
+/** How many times of one thread are remembered. */
+const SAMPLES = 5
+
 /** A time without threads. */
 class Rest {
   #until = 0
@@ -62,7 +65,8 @@ class ThreadedKernel {
   readonly #work: CallWork
   /** Null where no loop can be divided. */
   #parts: Parts | null | 'not asked' | 'made' = 'not asked'
-  /** Milliseconds for a unit of work on one thread; 0 before the first call. */
+  /** Milliseconds for a unit of work on one thread: the latest samples, and the middle one; 0 before the first call. */
+  readonly #samples: number[] = []
   #rate = 0
   #calls = 0
   /** The greatest last argument of a call with little work; see {@link isSmall}. */
@@ -110,9 +114,10 @@ class ThreadedKernel {
   #learn(args: number[], work: number): void {
     const start = performance.now()
     this.#run(...args)
-    const sample = (performance.now() - start) / work
-    // The fastest counts, and is forgotten slowly: other processes only make it slower.
-    this.#rate = this.#rate === 0 || sample < this.#rate ? sample : 0.9 * this.#rate + 0.1 * sample
+    this.#samples.push((performance.now() - start) / work)
+    if (this.#samples.length > SAMPLES) this.#samples.shift()
+    // What is usual counts: the fastest call found its data in the cache, which most calls of a program do not, on one thread or several.
+    this.#rate = this.#samples.toSorted((a, b) => a - b)[this.#samples.length >> 1] ?? 0
   }
 
   /** The parts; null where there are none, or not yet. */
