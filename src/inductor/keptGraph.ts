@@ -94,8 +94,15 @@ function textOf({ graph, inputs, writeBacks }: Compilation): string | null {
   // What code computes with beside its graph: guards/processState.ts has the same for what compile has recorded.
   const state = [computingKey(currentComputing()), getDefaultDtype(), devices.here]
   const lines = [...state, currentEngine(), currentEmitter(), machineEngine(), JSON.stringify([...writeBacks])].map(String)
+  // Of a number that is given at each call, such as a learning rate or a seed, only the kind is known to the stages.
   for (const input of inputs)
-    lines.push(typeof input === 'number' ? numberText(input) : `${input.dtype} ${input.shape.join()} ${input.strides?.join() ?? 'contiguous'}`)
+    lines.push(
+      typeof input === 'number'
+        ? Number.isInteger(input)
+          ? 'whole'
+          : 'number'
+        : `${input.dtype} ${input.shape.join()} ${input.strides?.join() ?? 'contiguous'}`,
+    )
   try {
     for (const { op, name, target, args, kwargs } of graph.graph.nodes)
       lines.push(`${op} ${name} ${op === 'call_function' ? targetText(target) : ''} ${valueText(args)} ${valueText(kwargs)}`)

@@ -170,3 +170,17 @@ test('texts tell apart whatever makes another program', () => {
   compileAll()
   expect(memory.counts.found).toBe(cases.length)
 })
+
+test('a number that is given at each call is no part of the text, but for its kind', () => {
+  const x = torch.ones([4, 6])
+  const gm = makeFx((a: Tensor, rate: number) => a.mul(rate))(x, 0.5)
+  const graph = gm.graph
+  const [, rate] = graph.findNodes({ op: 'placeholder' })
+  const [mul] = [...graph.nodes].filter(({ op }) => op === 'call_function')
+  if (rate === undefined || mul === undefined) throw new Error('the graph has no number')
+  mul.args = [mul.args[0] ?? null, rate]
+  gm.recompile()
+  const results = [0.5, 0.25, 2].map((number) => compileFx(gm, [x, number])(x, number))
+  expect(results.map(([result]) => (result as Tensor).sum().item())).toEqual([12, 6, 48])
+  expect(memory.counts).toEqual({ found: 1, kept: 2 })
+})
