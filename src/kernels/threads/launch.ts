@@ -1,7 +1,7 @@
 // A call of a kernel in parts: its parts as functions, the arguments that they and the workers take, and which of its loops are given to the pool.
 import { emitParts } from '../emit/emit.ts'
 import { keptModule } from '../emit/keptModules.ts'
-import type { Kernel, Param } from '../ir/loopIr.ts'
+import type { ForStmt, Kernel, Param } from '../ir/loopIr.ts'
 import { printKernel } from '../ir/print.ts'
 import { scratchLayout } from '../ir/scratchLayout.ts'
 import { sizeValue } from '../ir/sizes.ts'
@@ -51,7 +51,10 @@ export interface PartCode {
 export interface Parts extends PartCode {
   readonly split: Split
   readonly works: ReadonlyMap<DividedStep, Work>
-  readonly sites: ReadonlyMap<DividedStep, LoopSites>
+  /** How many times as long a unit of a step's work takes as one of the whole kernel, as far as that is known: elements are copied one by one, but multiplied in vectors. */
+  readonly pace: Map<DividedStep, number>
+  /** How loops are divided for any call, or what that depends on. */
+  readonly divisions: ReadonlyMap<DividedStep, Division | LoopSites>
 }
 
 /** A kernel's parts as WebAssembly; null if they call functions of JavaScript, which workers do not have. */
@@ -74,13 +77,19 @@ export const canLaunch = ({ params }: Split): boolean => params.length <= MOST_A
 /** What a kernel's calls need to know of its parts. */
 export function partsOf(split: Split, code: PartCode): Parts {
   const divided = dividedSteps(split.steps)
-  const serial = divided.filter(({ stmt }) => stmt.mode !== 'parallel')
   return {
     ...code,
     split,
     works: new Map(divided.map((step) => [step, workOf([step.stmt])])),
-    sites: new Map(serial.map((step) => [step, sitesOf(step.stmt)])),
+    pace: new Map(),
+    divisions: new Map(divided.map((step) => [step, divisionOrSites(step.stmt)])),
   }
+}
+
+/** Parallel loops say of themselves that their iterations are apart. */
+function divisionOrSites(stmt: ForStmt): Division | LoopSites {
+  const sites = sitesOf(stmt)
+  return stmt.mode === 'parallel' ? { apart: true, repeatable: !sites.rereads } : sites
 }
 
 const dividedSteps = (steps: readonly Step[]): readonly DividedStep[] =>
@@ -95,6 +104,8 @@ interface Called {
   readonly threads: number
   /** Milliseconds of one thread for a unit of work. */
   readonly rate: number
+  /** Where this thread alone runs the steps: what each takes in milliseconds is added to it. */
+  readonly times: Map<DividedStep, number> | null
 }
 
 /** A call of a kernel in parts. */
@@ -119,7 +130,7 @@ function threadBlock(bytes: number): number | null {
 const roundedUpTo = (value: number, unit: number): number => Math.ceil(value / unit) * unit
 
 /** The arguments of the parts: those of the kernel, and where its scratch memories lie for this thread and for workers. Null where there is no room for the latter. */
-export function callOf({ kernel, parts, args, of, threads, rate }: Called): Call | null {
+export function callOf({ kernel, parts, args, of, threads, rate, times }: Called): Call | null {
   const { params, scratch = [] } = kernel
   const { offsets } = scratchLayout(scratch)
   const start = roundedUpTo(args[params.length] ?? 0, CACHE_LINE)
@@ -141,7 +152,7 @@ export function callOf({ kernel, parts, args, of, threads, rate }: Called): Call
     if (part.per === 'thread') apart[params.length + i] = each
   })
   for (const list of [mine, workers]) while (list.length < apart.length) list.push(0)
-  return { parts, mine, workers, apart, values: new Map(params.map((param, i) => [param, args[i] ?? 0])), of, threads, rate }
+  return { parts, mine, workers, apart, values: new Map(params.map((param, i) => [param, args[i] ?? 0])), of, threads, rate, times }
 }
 
 /** Runs the steps of a kernel, and returns how many loops were given to the pool. */
@@ -164,16 +175,36 @@ export function runSteps(call: Call, steps: readonly Step[]): number {
   return launches
 }
 
+/** Learns from the times of a call's steps what each takes for its work. `rate`: what the call took for a unit of all work. */
+export function learnPace({ parts: { split, works, pace }, times, of }: Call, rate: number): void {
+  const runsOf = (steps: readonly Step[], repeats: number): void => {
+    for (const step of steps) {
+      if (step.kind === 'repeated') runsOf(step.steps, repeats * tripsOf(step.stmt.loop.extent, step.stmt.loop.step, of))
+      else if (step.kind === 'divided') {
+        const work = repeats * (works.get(step)?.(of) ?? 0)
+        if (work > 0) pace.set(step, (times?.get(step) ?? 0) / work / rate)
+      }
+    }
+  }
+  runsOf(split.steps, 1)
+}
+
 /** Runs a loop that can be divided; returns whether the pool did. */
 function divide(call: Call, step: DividedStep): boolean {
-  const { parts, mine, workers, apart, of, threads, rate } = call
+  const { parts, mine, workers, apart, of, threads, rate, times, values } = call
   const run = parts.functions[step.part]
   if (run === undefined) return false
   const { loop, mode } = step.stmt
   const extent = sizeValue(loop.extent, of)
   const trips = tripsOf(loop.extent, loop.step, of)
   if (trips === 0) return false
-  const expected = rate * (parts.works.get(step)?.(of) ?? 0)
+  if (times !== null) {
+    const start = performance.now()
+    run(...mine, 0, extent)
+    times.set(step, (times.get(step) ?? 0) + performance.now() - start)
+    return false
+  }
+  const expected = rate * (parts.pace.get(step) ?? 1) * (parts.works.get(step)?.(of) ?? 0)
   if (trips >= 2 && expected >= threadCosts.awake && workersFor(threads - 1, expected)) {
     const most = Math.min(
       trips,
@@ -183,7 +214,9 @@ function divide(call: Call, step: DividedStep): boolean {
     )
     const grain = Math.ceil(trips / most)
     const chunk = loop.step * (mode === 'simd' ? roundedUpTo(grain, threadCosts.learns ? POINTWISE_GRAIN : 1) : grain)
-    const { apart: isApart, repeatable } = divisionFor(call, step)
+    const division = parts.divisions.get(step)
+    const { apart: isApart = false, repeatable = false } =
+      division === undefined || 'apart' in division ? (division ?? {}) : divisionOf(division, values)
     if (isApart && chunk < extent) {
       const job = { module: parts.module, part: step.part, args: workers, apart, extent, chunk, repeatable }
       if (pool?.launch({ ...job, run: (first, count) => run(...mine, first, count) }) === true) return true
@@ -193,14 +226,11 @@ function divide(call: Call, step: DividedStep): boolean {
   return false
 }
 
+/** What must take that long on one thread to be given to workers now, in milliseconds: less while they look for a job. */
+export const leastForLaunch = (): number => (pool?.isAwake === true ? threadCosts.awake : threadCosts.asleep)
+
 /** Whether workers can take part in what takes that long on one thread. Starts them. */
 function workersFor(count: number, expected: number): boolean {
   pool ??= new Pool()
   return pool.workers(count) > 0 && (expected >= threadCosts.asleep || pool.isAwake)
-}
-
-/** Parallel loops say of themselves that their iterations are apart. */
-function divisionFor({ parts, values }: Call, step: DividedStep): Division {
-  const sites = parts.sites.get(step)
-  return sites === undefined ? { apart: true, repeatable: !sitesOf(step.stmt).rereads } : divisionOf(sites, values)
 }

@@ -63,8 +63,8 @@ export interface Job {
 
 /** Times of the pool in milliseconds, and how often what happened; tests read them, and set times. */
 export const poolState: { spin: number; patience: number; nativePatience: number; launches: number; chunksByWorkers: number; redone: number } = {
-  /** How long workers look for another job before they sleep. */
-  spin: 0.02,
+  /** How long workers look for another job before they sleep: as long as what lies between two launches of a step of training often takes. */
+  spin: 0.1,
   /** How long the caller waits for a chunk that a worker has begun, at least, before it takes the worker for lost. */
   patience: 5000,
   /** The same for machine code, which cannot be stopped: a thread that was given up and comes back would write to memory that may be another tensor's by then. */

@@ -2,7 +2,8 @@
 import type { ComputedBy } from '../engine/computing.ts'
 import { computingThreads } from '../engine/threads.ts'
 import type { Kernel } from '../ir/loopIr.ts'
-import { callOf, canLaunch, partsOf, runSteps, threadCosts, wasmParts } from './launch.ts'
+import { Account } from './account.ts'
+import { callOf, canLaunch, learnPace, leastForLaunch, partsOf, runSteps, threadCosts, wasmParts } from './launch.ts'
 import type { PartCode, Parts, Run } from './launch.ts'
 import { splitKernel } from './split.ts'
 import type { Split } from './split.ts'
@@ -10,48 +11,26 @@ import { CallWork, workOf } from './work.ts'
 
 /** Less work than that is not looked at. */
 const LEAST_WORK = 4096
-/** A launch that takes more than that part of what one thread takes is no gain. */
+/** A launch should take less than that part of what one thread takes. What it takes beyond is its loss, what it takes less is its gain. */
 const NO_GAIN = 0.9
-/** How many times what one thread takes launches may lose in all, less what others gain, before no kernel is divided for a while: threads lose their cores in the middle of chunks. */
+/** How much a kernel's launches may lose in all, less what others of it gain, before it rests: times what one thread takes. A single launch that was interrupted does not count for more than `MOST_EXCESS`. */
 const MOST_LOSS = 1.5
-/** Milliseconds of the first rest; each is twice as long as the one before, up to the longest. */
-const FIRST_REST = 50
-const LONGEST_REST = 2000
-/** After that many launches with a gain, one after the other, the next rest is as short as the first. */
-const STEADY = 8
-
+const MOST_EXCESS = 1
+/** The same for the launches of all kernels, in milliseconds: a thread that loses its core in the middle of a chunk costs milliseconds, of whatever kernel. */
+const MOST_LOST_TIME = 5
 /** Parts are code of their own, which the host improves while it runs: this thread runs them alone until they are about as fast as the whole, and at most for a number of calls, or of milliseconds once there were a few. */
 const PRACTISED = 1.2
 const PRACTICE = 64
 const LEAST_PRACTICE = 4
 const PRACTICE_TIME = 100
 
+/** Of that many calls one thread runs the whole in one, and the parts in another, to learn what they take. */
+const OFTEN = 64
 /** How many times of one thread are remembered. */
 const SAMPLES = 5
 
-/** A time without threads. */
-class Rest {
-  #until = 0
-  #next = FIRST_REST
-  #gains = 0
-
-  get isOver(): boolean {
-    return this.#until === 0 || performance.now() >= this.#until
-  }
-
-  begin(now: number): void {
-    this.#until = now + this.#next
-    this.#next = Math.min(2 * this.#next, LONGEST_REST)
-    this.#gains = 0
-  }
-
-  gained(): void {
-    if (++this.#gains >= STEADY) this.#next = FIRST_REST
-  }
-}
-
-/** What launches of all kernels have lost, as a multiple of what one thread takes, and when none is divided. */
-const machine = { rest: new Rest(), loss: 0 }
+/** Of the launches of all kernels, in milliseconds. */
+const machine = new Account(MOST_LOST_TIME)
 
 /** Makes a kernel's parts, now or later, and hands them over: null if there are none. */
 export type MakeParts = (kernel: Kernel, split: Split, made: (code: PartCode | null) => void) => void
@@ -74,8 +53,8 @@ class ThreadedKernel {
   /** How often the parts have run on this thread alone, and since when. */
   #practised = 0
   #practisedSince = 0
-  #losses = 0
-  readonly #rest = new Rest()
+  /** Of this kernel's launches, in times of what one thread takes. */
+  readonly #account = new Account(MOST_LOSS)
   /** How many threads the last call was for. */
   lastThreads = 1
 
@@ -105,10 +84,9 @@ class ThreadedKernel {
     }
     const calls = this.#calls++
     // Often at first, while the host still improves the code, and then now and then.
-    if (threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % 64 === 0)) return this.#learn(args, work)
-    const expected = this.#rate * work
-    if (threadCosts.learns && (expected < threadCosts.awake || !this.#rest.isOver || !machine.rest.isOver)) return this.#run(...args)
-    this.#launch(args, threads, expected)
+    if (threadCosts.learns && ((calls & (calls - 1)) === 0 || calls % OFTEN === 0)) return this.#learn(args, work)
+    if (threadCosts.learns && (this.#rate * work < leastForLaunch() || this.#account.rests || machine.rests)) return this.#run(...args)
+    this.#launch(args, threads, work)
   }
 
   #learn(args: number[], work: number): void {
@@ -131,45 +109,32 @@ class ThreadedKernel {
     return typeof this.#parts === 'string' ? null : this.#parts
   }
 
-  #launch(args: number[], threads: number, expected: number): void {
+  #launch(args: number[], threads: number, work: number): void {
     const of = this.#work.sizesIn(args)
     const parts = this.#partsNow()
-    const practises = threadCosts.learns && this.#practised < PRACTICE
-    const rate = practises ? 0 : threadCosts.learns ? this.#rate : Infinity
-    const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate })
+    const practises = threadCosts.learns && (this.#practised < PRACTICE || this.#calls % OFTEN === OFTEN / 2)
+    const rate = threadCosts.learns ? this.#rate : Infinity
+    const call = parts === null ? null : callOf({ kernel: this.#kernel, parts, args, of, threads, rate, times: practises ? new Map() : null })
     if (call === null) return this.#run(...args)
     const start = performance.now()
     const launches = runSteps(call, call.parts.split.steps)
-    if (practises) this.#notePractice(start, PRACTISED * expected)
     if (launches > 0) this.lastThreads = threads
-    if (practises || !threadCosts.learns) return
+    if (!threadCosts.learns) return
     const now = performance.now()
-    this.#judge(launches === 0 ? 1 : (now - start) / expected, now, launches > 0)
+    const expected = rate * work
+    if (practises) {
+      learnPace(call, (now - start) / work)
+      return this.#notePractice(start, now, PRACTISED * expected)
+    }
+    if (launches > 0) machine.note(now - start - NO_GAIN * expected, now)
+    this.#account.note(launches > 0 ? Math.min((now - start) / expected - NO_GAIN, MOST_EXCESS) : 1 - NO_GAIN, now)
   }
 
-  /** The parts ran from `start` on. They need no more practice once that takes at most `enough` milliseconds. */
-  #notePractice(start: number, enough: number): void {
-    const now = performance.now()
+  /** The parts ran from `start` to `now`. They need no more practice once that takes at most `enough` milliseconds. */
+  #notePractice(start: number, now: number, enough: number): void {
     if (this.#practised++ === 0) this.#practisedSince = start
     const isLong = this.#practised >= LEAST_PRACTICE && now - this.#practisedSince > PRACTICE_TIME
     if (isLong || now - start < enough) this.#practised = PRACTICE
-  }
-
-  /** Two calls without gain, and this kernel rests; where launches lose much, all of them do. `ratio`: what a call took by what one thread takes. */
-  #judge(ratio: number, now: number, isLaunch: boolean): void {
-    const excess = ratio - NO_GAIN
-    if (isLaunch) machine.loss = Math.max(0, machine.loss + excess)
-    if (excess <= 0) {
-      this.#losses = 0
-      this.#rest.gained()
-      machine.rest.gained()
-    } else if (++this.#losses >= 2) {
-      this.#losses = 0
-      this.#rest.begin(now)
-    }
-    if (machine.loss <= MOST_LOSS) return
-    machine.loss = 0
-    machine.rest.begin(now)
   }
 }
 
