@@ -1,6 +1,6 @@
 // Statements in terms of other loops: an epilogue is written for the rows and columns of a result, a schedule walks over these by tiles.
 import { call, iota, sizeOf } from '../ir/loopIr.ts'
-import type { ArrayPlace, Expr, Index, LoopVar, Memory, Stmt } from '../ir/loopIr.ts'
+import type { ArrayPlace, Expr, Index, LoopVar, Memory, Size, Stmt } from '../ir/loopIr.ts'
 import { sizeProduct, sizeSum } from '../ir/sizes.ts'
 
 /** What loop variables stand for: sums of a size and of other variables times strides. */
@@ -15,6 +15,15 @@ export function substituted(stmts: readonly Stmt[], by: Substitution, values: Re
 export const moved = (stmts: readonly Stmt[], by: Substitution, memories: ReadonlyMap<Memory, Memory>): readonly Stmt[] =>
   new Substituting(by, new Map(), memories).stmts(stmts)
 
+/** The statements where what is accessed in a memory lies apart for each value of a loop variable, by the elements that `steps` says. */
+export function apart(stmts: readonly Stmt[], loop: LoopVar, steps: ReadonlyMap<Memory, Size>): readonly Stmt[] {
+  const terms = (memory: Memory): Index['terms'] => {
+    const stride = steps.get(memory)
+    return stride === undefined ? [] : [{ loop, stride }]
+  }
+  return new Substituting(new Map(), new Map(), new Map(), terms).stmts(stmts)
+}
+
 /** The index with loop variables replaced. */
 export const substitutedIndex = (index: Index, by: Substitution): Index => new Substituting(by).index(index)
 
@@ -22,11 +31,19 @@ class Substituting {
   readonly #by: Substitution
   readonly #done: Map<Expr, Expr>
   readonly #memories: ReadonlyMap<Memory, Memory>
+  /** Terms that are added to indices of a memory. */
+  readonly #terms: (memory: Memory) => Index['terms']
 
-  constructor(by: Substitution, values: ReadonlyMap<Expr, Expr> = new Map(), memories: ReadonlyMap<Memory, Memory> = new Map()) {
+  constructor(
+    by: Substitution,
+    values: ReadonlyMap<Expr, Expr> = new Map(),
+    memories: ReadonlyMap<Memory, Memory> = new Map(),
+    terms: (memory: Memory) => Index['terms'] = () => [],
+  ) {
     this.#by = by
     this.#done = new Map(values)
     this.#memories = memories
+    this.#terms = terms
   }
 
   stmts(stmts: readonly Stmt[]): readonly Stmt[] {
@@ -38,7 +55,7 @@ class Substituting {
         case 'declareArray':
           return { ...stmt, init: this.#expr(stmt.init) }
         case 'store':
-          return { ...stmt, buffer: this.#memory(stmt.buffer), index: this.index(stmt.index), value: this.#expr(stmt.value) }
+          return { ...stmt, buffer: this.#memory(stmt.buffer), index: this.#placeIn(stmt.buffer, stmt.index), value: this.#expr(stmt.value) }
         case 'setElement':
           return { ...stmt, place: this.#place(stmt.place), value: this.#expr(stmt.value) }
         case 'assign':
@@ -50,6 +67,11 @@ class Substituting {
 
   #memory(memory: Memory): Memory {
     return this.#memories.get(memory) ?? memory
+  }
+
+  #placeIn(memory: Memory, index: Index): Index {
+    const { base, terms, dynamic } = this.index(index)
+    return { base, terms: [...this.#terms(memory), ...terms], dynamic }
   }
 
   #place(place: ArrayPlace): ArrayPlace {
@@ -86,7 +108,12 @@ class Substituting {
         return sum.terms.reduce<Expr>((total, { loop, stride }) => call('add', total, call('mul', iota(loop), sizeOf(stride))), first)
       }
       case 'load':
-        return { ...expr, buffer: this.#memory(expr.buffer), index: this.index(expr.index), mask: expr.mask === null ? null : this.#expr(expr.mask) }
+        return {
+          ...expr,
+          buffer: this.#memory(expr.buffer),
+          index: this.#placeIn(expr.buffer, expr.index),
+          mask: expr.mask === null ? null : this.#expr(expr.mask),
+        }
       case 'call':
         return { ...expr, args: expr.args.map((arg) => this.#expr(arg)) }
       case 'cast':
