@@ -79,6 +79,13 @@ export const faults = [
     to: 'if (false)',
   },
   { name: 'a plan reads windows from their beginning', file: 'dynamo/run/planRecorder', from: 'value.offset - tensor.offset', to: '0' },
+  {
+    name: 'a plan takes the first reader of a new value for what computes it, and lets it read the old one',
+    kinds: 'pointwise,inplace,reductions,optimizers',
+    file: 'dynamo/run/planRecorder',
+    from: 'if (!value.isTemporary)',
+    to: 'if (false)',
+  },
 ]
 
 /** Where a fault goes. Throws if its text is not there once. */

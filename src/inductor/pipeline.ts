@@ -1,4 +1,5 @@
 // Inductor from start to end. `compileFx` is the backend function that dynamo calls.
+import { writeBacksOf } from '../aot/meta/compiled.ts'
 import { checkGraphModule } from '../protocol/graphChecks.ts'
 import { checkArray } from '../protocol/index.ts'
 import { observed } from '../dispatch/index.ts'
@@ -83,15 +84,6 @@ const stages: readonly Pass<Compilation>[] = [
     },
   },
 ]
-
-/** The valid entries of `gm.meta.writeBacks`. */
-export function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> {
-  const given: unknown = gm.meta['writeBacks']
-  const writeBacks = new Map<number, number>()
-  if (given instanceof Map)
-    for (const [output, input] of given) if (typeof output === 'number' && typeof input === 'number') writeBacks.set(output, input)
-  return writeBacks
-}
 
 /** A compiled graph: call it with one value per placeholder; it returns the graph's outputs as an array. */
 export interface CompiledGraph {

@@ -24,5 +24,14 @@ export interface CompiledCode {
   readonly isProgram?: () => boolean
 }
 
+/** The valid entries of `gm.meta.writeBacks`: from positions of outputs to those of the inputs that the caller overwrites with them. Whoever has taken them away wants inputs to stay as they are. */
+export function writeBacksOf(gm: GraphModule): ReadonlyMap<number, number> {
+  const given: unknown = gm.meta['writeBacks']
+  const writeBacks = new Map<number, number>()
+  if (given instanceof Map)
+    for (const [output, input] of given) if (typeof output === 'number' && typeof input === 'number') writeBacks.set(output, input)
+  return writeBacks
+}
+
 /** Compiles one graph; inputs may be fake. */
 export type CompileGraph = (gm: GraphModule, exampleInputs: readonly unknown[]) => CompiledCode

@@ -60,7 +60,11 @@ export type InputSample =
 /** A kernel for any sizes in the place of several nodes. */
 export interface FusedUnit {
   /** Computes the values of `outputs` from those of `inputs`; null if it is not for such inputs. */
-  readonly kernel: { readonly run: (inputs: readonly unknown[]) => readonly Tensor[] | null }
+  readonly kernel: {
+    readonly run: (inputs: readonly unknown[]) => readonly Tensor[] | null
+    /** From results that may lie in the memory of an input, if both are contiguous, to that input. */
+    readonly overwrites?: ReadonlyMap<number, number>
+  }
   readonly inputs: readonly Node[]
   readonly outputs: readonly Node[]
   /** All nodes that it computes. */

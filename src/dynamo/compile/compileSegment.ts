@@ -1,6 +1,7 @@
 // From a recorded segment to compiled code: its graph, the joint graph if a backward may follow, and the calls of the backend.
 import { compileJoint } from '../../aot/index.ts'
 import { announceGraph } from '../../aot/joint/graphEvent.ts'
+import { writeBacksOf } from '../../aot/meta/compiled.ts'
 import { recordSymbolicSizes } from '../../aot/run/symbolicSizes.ts'
 import type { CompileGraph, CompiledCode, JointGraph, KernelSummary } from '../../aot/index.ts'
 import { devices, fakeLike, withoutModes } from '../../dispatch/index.ts'
@@ -93,7 +94,9 @@ function backendFor(
   const fuse = fuseForSizes === null ? null : fusingOf({ ...built, end, outputs }, fuseForSizes)
   // Whoever sees the graph before may call the backend with another one, or have changed this one.
   const backend: Backend = (graph, examples) =>
-    graph === gm && graph.code === code ? stepProgram(end, outputs, inputSlots, fuse) : eagerBackend(graph, examples)
+    graph === gm && graph.code === code
+      ? stepProgram(end, { inputSlots, outputs, writeBacks: writeBacksOf(graph) }, fuse)
+      : eagerBackend(graph, examples)
   return { ...choice, backend, label: 'eager' }
 }
 
@@ -136,6 +139,7 @@ function compileInScope(request: SegmentRequest, { choice: chosen, reports }: Se
     joint: traced?.joint ?? null,
     nodeOf: (slot) => traced?.nodes.get(slot),
     writtenInPlace: run.writtenInPlace ?? new Set(),
+    mayOverwrite: new Set([...(run.writtenInPlace ?? []), ...(takesSizes ? writeBacksOf(gm).keys() : [])]),
     sizesFor: sized === null ? null : (walk) => sized.for(walk),
     isProgram: run.isProgram ?? (() => false),
     cost,

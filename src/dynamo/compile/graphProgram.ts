@@ -161,7 +161,7 @@ export function graphProgram(gm: GraphModule, fuse: FuseForSizes | null, hintOf:
   const { end, nodes } = steps
   const inputSlots = inputs.map(({ node }) => steps.slotOf(node))
   const fusing = fuse === null ? null : fusingOf({ gm: own, nodes, inputSlots, end, outputs }, fuse)
-  const program = stepProgram(end, outputs, inputSlots, fusing, inputs.map(sizedInput))
+  const program = stepProgram(end, { inputSlots, outputs }, fusing, inputs.map(sizedInput))
   const from = inputs.map(({ of }) => placeholders.indexOf(of))
   // What is returned of the inputs, or is null, is in no program.
   const places = wanted.map((value) => {

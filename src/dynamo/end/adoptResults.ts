@@ -86,7 +86,7 @@ export function takeResults(
   sources.forEach((source, i) => {
     const target = present(targets[i], 'a tensor to write to')
     const storage = target.realize()
-    if (compiled.writtenInPlace.has(i)) return storage.noteWrite()
+    if (compiled.writtenInPlace.has(i) || source === target) return storage.noteWrite()
     let fresh = source.realize()
     const canMove = !taken.has(fresh) && isAllOf(fresh, source) && isAllOf(storage, target)
     if (oldData?.isNeeded(storage) !== true) {

@@ -196,7 +196,7 @@ function run(segment: Segment, compiled: CompiledSegment, plan: Plan, earlier: r
     const inputs = new Array<unknown>(compiled.inputSlots.length)
     for (let i = 0; i < inputs.length; i++) inputs[i] = segment.bound[compiled.inputSlots[i] ?? -1]
     const written = writtenBy(segment, earlier)
-    for (const i of compiled.writtenInPlace) written?.copy(i)
+    for (const i of compiled.mayOverwrite) written?.copy(i)
     if (compiled.sizesFor !== null) inputs.push(...(numbersFor(compiled, segment) ?? []))
     const values = noGrad(() => compiled.run(...inputs))
     // From here on inputs may have been overwritten, so that the segment cannot run again.

@@ -46,6 +46,10 @@ export class FusedSteps implements Instruction {
     this.#events = events
   }
 
+  mayOverwrite(result: number, arg: number): boolean {
+    return this.#kernel.overwrites?.get(result) === arg
+  }
+
   run(args: readonly Arg[]): readonly Tensor[] {
     const got = this.#isWrong ? null : this.beyondLimit ? beyondLimit(() => this.#kernel.run(args)) : this.#kernel.run(args)
     if (got === null) {

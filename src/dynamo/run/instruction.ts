@@ -14,6 +14,8 @@ export interface Instruction {
   /** Whether its results may exceed the memory limit, see {@link Step.beyondLimit}. */
   readonly beyondLimit: boolean
   readonly run: (args: readonly Arg[]) => readonly Tensor[]
+  /** Whether its kernel, if it is only one, may write a result over an argument with the same layout: it reads of it only the element that it writes. `result`, `arg`: positions. */
+  readonly mayOverwrite: (result: number, arg: number) => boolean
 }
 
 /** Operators, beside those that compute element by element, reduce, or make views, that do nothing but launch kernels which depend on the layouts of their operands only. */
@@ -44,4 +46,5 @@ export const instructionOf = (step: Step): Instruction => ({
   launchesOnly: launchesOnly(step.operator),
   beyondLimit: step.beyondLimit,
   run: (args) => runStep(step, args),
+  mayOverwrite: () => step.operator.tags.has('pointwise'),
 })

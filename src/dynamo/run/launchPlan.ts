@@ -35,6 +35,12 @@ export interface Allocation {
   readonly isBeyondLimit: boolean
 }
 
+/** Makes room for what launches need beside tensors, before the first of them that writes to an input: from there on nothing may fail. */
+export interface Reservation {
+  readonly kind: 'reserve'
+  readonly scratchBytes: number
+}
+
 /** Runs an instruction that does more than launch kernels. */
 export interface OperatorCall {
   readonly kind: 'call'
@@ -54,10 +60,10 @@ export interface View {
 
 /** A row of launches for one list of sizes. */
 export interface LaunchPlan {
-  readonly actions: readonly (Launch | Allocation | OperatorCall)[]
+  readonly actions: readonly (Launch | Allocation | Reservation | OperatorCall)[]
   readonly arenaBytes: number
   readonly bases: number
-  /** The bases of what is returned. */
+  /** The bases of what is returned: that of an input whose new value was written into it. */
   readonly outputs: readonly Base[]
 }
 
@@ -104,6 +110,7 @@ class PlanRun {
     }
     for (const action of actions) {
       if (action.kind === 'launch') launchAt(action, addresses)
+      else if (action.kind === 'reserve') scratchMemory(action.scratchBytes)
       else if (!(action.kind === 'allocate' ? this.#allocate(action) : this.#call(action))) return null
     }
     return outputs.map((base) => asTensor(this.#tensors[base], 'a result of a plan'))

@@ -6,12 +6,12 @@ import type { CompiledKernel } from '../../kernels/index.ts'
 import { byteOffset } from '../../ops/eager/launch.ts'
 import { launches } from '../../ops/eager/launchLog.ts'
 import type { LaunchListener } from '../../ops/eager/launchLog.ts'
-import { Tensor } from '../../tensor/index.ts'
+import { Tensor, sameShape } from '../../tensor/index.ts'
 import type { Storage } from '../../tensor/index.ts'
 import { argValue } from './evaluate.ts'
 import { readsOneOf } from './instruction.ts'
 import type { Instruction } from './instruction.ts'
-import type { Allocation, Launch, LaunchPlan, OperatorCall, View } from './launchPlan.ts'
+import type { Allocation, Launch, LaunchPlan, OperatorCall, Reservation, View } from './launchPlan.ts'
 import { visitSlots } from '../tree/traceTree.ts'
 import type { Step } from '../tree/traceTree.ts'
 
@@ -27,6 +27,8 @@ export interface RecordedProgram {
   readonly instructions: readonly Instruction[]
   readonly inputSlots: readonly number[]
   readonly outputs: readonly number[]
+  /** From positions of outputs to those of the inputs that the caller overwrites with them, which the run may do itself. It then returns the input. */
+  readonly writeBacks?: ReadonlyMap<number, number>
 }
 
 /** No slots. */
@@ -86,6 +88,8 @@ class PlanRecorder implements LaunchListener {
   readonly #memory = new Map<Storage, Memory>()
   readonly #all: Memory[] = []
   readonly #actions: (Launch | OperatorCall)[] = []
+  /** Launches that are the only one of an instruction. */
+  readonly #alone = new Map<Launch | OperatorCall, { readonly instruction: Instruction; readonly tensors: readonly Tensor[] }>()
   /** The launches of the present step. */
   #pending: { readonly run: CompiledKernel['run']; readonly tensors: readonly Tensor[]; readonly numbers: number[]; scratchBytes: number }[] = []
   #scratch: { readonly address: number; readonly bytes: number } | null = null
@@ -164,20 +168,23 @@ class PlanRecorder implements LaunchListener {
     else this.#noteCall(instruction, results)
   }
 
-  #noteLaunches({ beyondLimit }: Instruction, results: readonly Tensor[]): void {
+  #noteLaunches(instruction: Instruction, results: readonly Tensor[]): void {
     const at = this.#actions.length
+    const isAlone = this.#pending.length === 1
     this.#pending.forEach(({ run, tensors, numbers, scratchBytes }, i) => {
       const operands = tensors.map((tensor) => {
         const memory = this.#memoryOf(tensor)
         memory.usedAt(at + i)
         return { base: memory.base, bytes: byteOffset(tensor) - memory.start }
       })
-      this.#actions.push({ kind: 'launch', run, operands, args: [...tensors.map(() => 0), ...numbers], scratchBytes })
+      const action: Launch = { kind: 'launch', run, operands, args: [...tensors.map(() => 0), ...numbers], scratchBytes }
+      this.#actions.push(action)
+      if (isAlone) this.#alone.set(action, { instruction, tensors })
     })
     for (const result of results) {
       const memory = this.#memoryOf(result)
       memory.tensor ??= result
-      memory.isBeyondLimit ||= beyondLimit
+      memory.isBeyondLimit ||= instruction.beyondLimit
     }
   }
 
@@ -224,33 +231,78 @@ class PlanRecorder implements LaunchListener {
   // ---- the plan ----
 
   plan(): LaunchPlan | null {
-    const outputs = this.#program.outputs.map((slot) => this.#viewOf(slot, this.#actions.length))
-    const bases = outputs.map((view) => (view?.like === null && view.base > this.#program.inputSlots.length ? view.base : -1))
+    const views = this.#program.outputs.map((slot) => this.#viewOf(slot, this.#actions.length))
+    const bases = views.map((view) => (view?.like === null && view.base > this.#program.inputSlots.length ? view.base : -1))
     if (!this.#isPossible || bases.includes(-1) || new Set(bases).size < bases.length) return null
     const temporaries = this.#all.filter(({ isTemporary, first }) => isTemporary && first < NEVER)
-    const made = temporaries.filter(({ isTensor }) => isTensor)
-    if (!made.every(isWhole)) return null
+    const kept = temporaries.filter(({ isTensor }) => isTensor)
+    if (!kept.every(isWhole)) return null
+    const overwritten = this.#overwritten(bases)
+    const made = kept.filter(({ base }) => !overwritten.has(base))
     const inArena = temporaries.filter(({ isTensor }) => !isTensor)
     const { offsets, bytes } = placeSpans(inArena.map(({ storage, first, last }) => ({ bytes: storage.block.nbytes, first, last })))
     const placed = new Map(inArena.map(({ base }, i) => [base, present(offsets[i], 'the place of a temporary')]))
-    return { actions: this.#placed(made, placed), arenaBytes: bytes, bases: this.#bases, outputs: bases }
+    const outputs = bases.map((base) => overwritten.get(base)?.base ?? base)
+    return { actions: this.#placed(made, placed, overwritten), arenaBytes: bytes, bases: this.#bases, outputs }
   }
 
-  /** The actions, with tensors made before they are written, and temporaries in the arena. */
-  #placed(made: readonly Memory[], placed: ReadonlyMap<number, number>): LaunchPlan['actions'] {
+  /** By base of a new value: the input whose memory it is written to. */
+  #overwritten(bases: readonly number[]): ReadonlyMap<number, Memory> {
+    const overwritten = new Map<number, Memory>()
+    for (const [position, input] of this.#program.writeBacks ?? []) {
+      const [target, value] = [input + 1, bases[position]].map((base) => this.#all.find((memory) => memory.base === base))
+      if (target !== undefined && value !== undefined && this.#mayOverwrite(target, value)) overwritten.set(value.base, target)
+    }
+    return overwritten
+  }
+
+  /** Whether nothing shows that a new value is written over the old one: that is read before, or by the launch that writes, element by element, and nothing can fail afterwards. */
+  #mayOverwrite(target: Memory, value: Memory): boolean {
+    const { tensor: old } = target
+    const { tensor: made } = value
+    if (old === null || made === null || !old.contiguousLayout || !haveOneLayout(old, made)) return false
+    // What an operator has made is not written by the first launch that uses it.
+    if (!value.isTemporary) return false
+    const [writer, ...later] = this.#actions.slice(value.first)
+    const launch = writer === undefined ? undefined : this.#alone.get(writer)
+    if (launch === undefined) return false
+    const { instruction, tensors } = launch
+    // A kernel may see a tensor otherwise, as a complex one: then it reads other elements as well.
+    const areWhole = tensors.every(({ storage, dtype, sizes, steps, offset }) => {
+      const like = storage?.home === target.storage ? old : storage?.home === value.storage ? made : null
+      return like === null || (dtype === like.dtype && offset === like.offset && sameShape(sizes, like.sizes) && sameShape(steps, like.steps))
+    })
+    const result = instruction.results.findIndex((slot) => storageOf(this.#values[slot]) === value.storage)
+    const mayWrite = instruction.args.every((arg, i) => {
+      let reads = false
+      visitSlots(arg, (slot) => (reads ||= storageOf(this.#values[slot]) === target.storage))
+      return !reads || (arg.kind !== 'list' && instruction.mayOverwrite(result, i))
+    })
+    if (!areWhole || !mayWrite) return false
+    return later.every((action) => action.kind === 'launch' && !action.operands.some(({ base }) => base === target.base))
+  }
+
+  /** The actions, with tensors made before they are written, and before any input is, and temporaries in the arena. */
+  #placed(made: readonly Memory[], placed: ReadonlyMap<number, number>, overwritten: ReadonlyMap<number, Memory>): LaunchPlan['actions'] {
+    const firstWrite = this.#all.reduce((first, memory) => (overwritten.has(memory.base) ? Math.min(first, memory.first) : first), NEVER)
     const byFirst = new Map<number, Memory[]>()
-    for (const memory of made) byFirst.set(memory.first, [...(byFirst.get(memory.first) ?? []), memory])
+    for (const memory of made) {
+      const at = Math.min(memory.first, firstWrite)
+      byFirst.set(at, [...(byFirst.get(at) ?? []), memory])
+    }
+    const scratchBytes = Math.max(0, ...this.#actions.slice(firstWrite).map((action) => (action.kind === 'launch' ? action.scratchBytes : 0)))
     return this.#actions.flatMap((action, i): LaunchPlan['actions'] => {
       const allocations = (byFirst.get(i) ?? []).map(({ base, storage, tensor, isBeyondLimit }): Allocation => {
         const like = fakeLike(present(tensor, 'the tensor of a base'), 0)
         return { kind: 'allocate', base, like, room: storage.block.nbytes, isBeyondLimit }
       })
+      const reservations: readonly Reservation[] = i === firstWrite && scratchBytes > 0 ? [{ kind: 'reserve', scratchBytes }] : []
       if (action.kind === 'call') return [...allocations, action]
       const operands = action.operands.map(({ base, bytes }) => {
         const at = placed.get(base)
-        return at === undefined ? { base, bytes } : { base: 0, bytes: at + bytes }
+        return at === undefined ? { base: overwritten.get(base)?.base ?? base, bytes } : { base: 0, bytes: at + bytes }
       })
-      return [...allocations, { ...action, operands }]
+      return [...allocations, ...reservations, { ...action, operands }]
     })
   }
 }
@@ -258,5 +310,9 @@ class PlanRecorder implements LaunchListener {
 /** Whether the tensor of a base has all of its memory, from the start. */
 const isWhole = ({ tensor, storage }: Memory): boolean =>
   tensor !== null && tensor.offset === 0 && storage.nbytes === tensor.numel * dtypeInfo[tensor.dtype].size
+
+const haveOneLayout = (a: Tensor, b: Tensor): boolean => a.dtype === b.dtype && sameShape(a.sizes, b.sizes) && sameShape(a.steps, b.steps)
+
+const storageOf = (value: unknown): Storage | null => (value instanceof Tensor ? (value.storage?.home ?? null) : null)
 
 const fakeLike = (tensor: Tensor, offset: number): Tensor => new Tensor(tensor.sizes, tensor.dtype, null, undefined, offset, tensor)

@@ -1,6 +1,6 @@
 // The plans of a graph with sizes, one for each list of them that comes often, with the numbers of the program, as a learning rate, that come with it. What a plan gives is compared with what the operators gave before it is used: a wrong plan costs time, not results.
 import { announce } from '../../events/index.ts'
-import { PerEngine, heapBytes, sameBytes } from '../../kernels/index.ts'
+import { PerEngine, dtypeInfo, heapBytes, sameBytes } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { config } from '../../config.ts'
 import { runPlan } from './launchPlan.ts'
@@ -150,9 +150,12 @@ function isSame(one: Tensor, other: unknown): boolean {
   return a !== null && b !== null && sameBytes(a, b)
 }
 
-/** The memory of a tensor, in its place if it is on the heap; null if there is none. */
+/** The memory of a tensor, in its place if it is on the heap; of one that is not contiguous, all that it lies in. Null if there is none. */
 function bytesOf(tensor: Tensor): Uint8Array | null {
   const storage = tensor.realize()
   const { ptr } = storage.block
-  return ptr === 0 ? storage.peekBytes() : heapBytes().subarray(ptr, ptr + storage.nbytes)
+  const bytes = ptr === 0 ? storage.peekBytes() : heapBytes().subarray(ptr, ptr + storage.nbytes)
+  if (bytes === null || !tensor.contiguousLayout) return bytes
+  const { size } = dtypeInfo[tensor.dtype]
+  return bytes.subarray(tensor.offset * size, (tensor.offset + tensor.numel) * size)
 }

@@ -10,6 +10,7 @@ import { instructionOf } from './instruction.ts'
 import type { Instruction } from './instruction.ts'
 import type { FusionEvents } from './fusedSteps.ts'
 import { mayHavePlan } from './planRecorder.ts'
+import type { RecordedProgram } from './planRecorder.ts'
 import { SeenSizes } from './sampleSizes.ts'
 import { SizedPlans } from './sizedPlans.ts'
 import type { SizedLayout } from '../tree/sizes.ts'
@@ -53,7 +54,7 @@ function linesOf(instructions: readonly Instruction[], outputs: readonly number[
 }
 
 /** Runs instructions one after the other. */
-function runnerOf(instructions: readonly Instruction[], outputs: readonly number[], inputSlots: readonly number[], slots: number): Run {
+function runnerOf(instructions: readonly Instruction[], { outputs, inputSlots }: Places, slots: number): Run {
   const lines = linesOf(instructions, outputs)
   return (inputs) => {
     const values = new Array<unknown>(slots)
@@ -75,10 +76,12 @@ function runnerOf(instructions: readonly Instruction[], outputs: readonly number
   }
 }
 
+/** The slots of the placeholders and of what is returned, and which outputs the caller writes to inputs. */
+type Places = Pick<RecordedProgram, 'inputSlots' | 'outputs' | 'writeBacks'>
+
 class StepProgram {
   readonly #end: Step
-  readonly #outputs: readonly number[]
-  readonly #inputSlots: readonly number[]
+  readonly #places: Places
   readonly #sized: SizedInputs
   readonly #hasPlans: boolean
   /** Calls the operators. */
@@ -96,11 +99,10 @@ class StepProgram {
   /** Whether there are none for any. */
   #isUnfused = false
 
-  constructor(end: Step, outputs: readonly number[], inputSlots: readonly number[], fuse: FuseSteps | null, sized: SizedInputs) {
-    const { steps } = neededSteps(end, outputs)
+  constructor(end: Step, places: Places, fuse: FuseSteps | null, sized: SizedInputs) {
+    const { steps } = neededSteps(end, places.outputs)
     this.#end = end
-    this.#outputs = outputs
-    this.#inputSlots = inputSlots
+    this.#places = places
     this.#fuse = fuse
     this.#sized = sized
     // A plan is of launches in the program's memory.
@@ -151,26 +153,24 @@ class StepProgram {
   }
 
   #runnerOf(instructions: readonly Instruction[]): Run {
-    return runnerOf(instructions, this.#outputs, this.#inputSlots, this.#end.nextSlot)
+    return runnerOf(instructions, this.#places, this.#end.nextSlot)
   }
 
   #withPlans(instructions: readonly Instruction[], eagerly: Run): Run {
     if (!this.#hasPlans) return eagerly
-    const program = { instructions, inputSlots: this.#inputSlots, outputs: this.#outputs }
-    const plans = new SizedPlans(program, this.#sized, eagerly)
+    const plans = new SizedPlans({ instructions, ...this.#places }, this.#sized, eagerly)
     return (inputs) => plans.run(inputs)
   }
 }
 
-/** What computes `outputs` of a segment that ends at `end` from the values of `inputSlots`. `fuse`: what finds kernels for any sizes; null: nothing does. */
+/** What computes the outputs of a segment that ends at `end` from the values of its inputs. `fuse`: what finds kernels for any sizes; null: nothing does. */
 export function stepProgram(
   end: Step,
-  outputs: readonly number[],
-  inputSlots: readonly number[],
+  places: Places,
   fuse: FuseSteps | null = null,
-  sized: SizedInputs = sizedInputs(end, inputSlots),
+  sized: SizedInputs = sizedInputs(end, places.inputSlots),
 ): CompiledCode {
-  const program = new StepProgram(end, outputs, inputSlots, fuse, sized)
+  const program = new StepProgram(end, places, fuse, sized)
   return Object.assign((...inputs: readonly unknown[]) => program.run(inputs), { isProgram: () => program.isProgram })
 }
 

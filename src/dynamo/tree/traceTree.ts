@@ -73,6 +73,8 @@ export interface CompiledSegment {
   readonly nodeOf: (slot: number) => Node | undefined
   /** Output positions that the compiled function has already written into their input. */
   readonly writtenInPlace: ReadonlySet<number>
+  /** These, and those that a run of a graph with sizes may write into their input, which it then returns. */
+  readonly mayOverwrite: ReadonlySet<number>
   /** For a joint graph with sizes: the numbers that come after the inputs; what does not hold, if it is not for the sizes of this walk. Null: there are none. */
   readonly sizesFor: ((walk: SizedWalk) => readonly number[] | string) | null
   /** Whether it does what the program would: it calls its operators one by one, with the same bits. */

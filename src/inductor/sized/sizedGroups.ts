@@ -1,4 +1,5 @@
 // Which operators of a graph with sizes become one kernel for any sizes. The scheduler groups the graph as it is for a sample of sizes; a group that turns out to be one kernel for any of them is taken, and all else stays as it is.
+import { writeBacksOf } from '../../aot/meta/compiled.ts'
 import { noGrad } from '../../autograd/index.ts'
 import { FakeTensorMode, withMode } from '../../dispatch/index.ts'
 import { Graph, GraphModule, Interpreter, operator } from '../../fx/index.ts'
@@ -125,8 +126,23 @@ function fusedOf(gm: GraphModule, { computed, views }: Candidate, sampleAt: (nod
   const samples = ([0, 1] as const).map((sample) => inputs.map((node) => sampleAt(node, sample)).filter((one) => one !== null))
   const [a, b] = samples
   if (a?.length !== inputs.length || b?.length !== inputs.length) return null
-  const kernel = SizedKernel.compile(graphOf(nodes, inputs, outputs), a, b)
+  const part = graphOf(nodes, inputs, outputs)
+  part.meta['writeBacks'] = writeBacksWithin(gm, inputs, outputs)
+  const kernel = SizedKernel.compile(part, a, b)
   return kernel === null ? null : { kernel, inputs, outputs, computed }
+}
+
+/** Which of the outputs the caller of the whole graph writes to which of the inputs, by their positions. */
+function writeBacksWithin(gm: GraphModule, inputs: readonly Node[], outputs: readonly Node[]): ReadonlyMap<number, number> {
+  const [returned] = gm.graph.outputNode().args
+  const placeholders = gm.graph.findNodes({ op: 'placeholder' })
+  const within = new Map<number, number>()
+  for (const [position, input] of writeBacksOf(gm)) {
+    const output = Array.isArray(returned) ? outputs.indexOf(returned[position]) : -1
+    const target = placeholders[input]
+    if (output >= 0 && target !== undefined && inputs.includes(target)) within.set(output, inputs.indexOf(target))
+  }
+  return within
 }
 
 /** Nodes as a graph of their own. */

@@ -1,4 +1,5 @@
 // One kernel in the place of several operators of a graph with sizes, for any sizes. It allocates its results and takes no more of its inputs for granted than it checks at each call.
+import { writeBacksOf } from '../../aot/meta/compiled.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import { compileKernel, printKernel, scratchBytes, sizeOf } from '../../kernels/index.ts'
 import type { CompiledKernel, DType, Kernel } from '../../kernels/index.ts'
@@ -41,6 +42,8 @@ interface Written {
   readonly operands: readonly Operand[]
   readonly results: readonly Result[]
   readonly products: readonly Product[]
+  /** From results that may lie in the memory of an input to that input. */
+  readonly overwrites: ReadonlyMap<number, number>
 }
 
 /** Writes the only kernel of a graph; null if it takes several steps, or returns anything but their whole results. */
@@ -57,10 +60,16 @@ function written(gm: GraphModule, samples: readonly Sample[], layouts: Layouts, 
     const { buffer, dtype, shape } = output.view
     results.push({ buffer, dtype, shape: shape.map((size) => layouts.productOf(size, sample)) })
   }
-  const placement = placeBuffers(ir, groups, new Map(), specsOf(samples))
+  const placement = placeBuffers(ir, groups, writeBacksOf(gm), specsOf(samples))
   // The name is that of all kernels with this text, whichever graph had them first.
   const { kernel, operands } = emitLoops('fused_for_sizes', group, placement, names)
-  return { kernel, operands, results, products: names.products() }
+  const overwrites = new Map(
+    results.flatMap(({ buffer }, i): [number, number][] => {
+      const input = placement.inPlace.get(buffer)
+      return input === undefined ? [] : [[i, input]]
+    }),
+  )
+  return { kernel, operands, results, products: names.products(), overwrites }
 }
 
 const sameProducts = (a: readonly Product[], b: readonly Product[]): boolean =>
@@ -70,6 +79,7 @@ const agree = (a: Written, b: Written): boolean =>
   printKernel(a.kernel) === printKernel(b.kernel) &&
   sameProducts(a.products, b.products) &&
   a.results.length === b.results.length &&
+  [...a.overwrites].join() === [...b.overwrites].join() &&
   a.results.every(({ dtype, shape }, i) => dtype === b.results[i]?.dtype && sameProducts(shape, b.results[i].shape)) &&
   a.operands.every((operand, i) => sameOperand(operand, nth(b.operands, i)))
 
@@ -86,9 +96,12 @@ export class SizedKernel {
   readonly #results: readonly Result[]
   readonly #products: readonly Product[]
   readonly #hasScratch: boolean
+  /** From results that may lie in the memory of an input, if both are contiguous, to that input. */
+  readonly overwrites: ReadonlyMap<number, number>
 
-  private constructor(layouts: Layouts, { kernel, operands, results, products }: Written) {
+  private constructor(layouts: Layouts, { kernel, operands, results, products, overwrites }: Written) {
     this.#layouts = layouts
+    this.overwrites = overwrites
     this.#compiled = compileKernel(kernel)
     this.#operands = operands
     this.#results = results
@@ -97,7 +110,7 @@ export class SizedKernel {
     this.#hasScratch = (kernel.scratch ?? []).length > 0
   }
 
-  /** Compiles a graph from two samples of its inputs; null if it is not one kernel, or if that differs in more than its sizes. */
+  /** Compiles a graph, with its `meta.writeBacks`, from two samples of its inputs; null if it is not one kernel, or if that differs in more than its sizes. */
   static compile(gm: GraphModule, a: readonly Sample[], b: readonly Sample[]): SizedKernel | null {
     const layouts = Layouts.of(a, b)
     if (layouts === null) return null

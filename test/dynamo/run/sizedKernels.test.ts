@@ -50,12 +50,16 @@ const limits = (): number => counters.limits['verifySizes'] ?? 0
 describe('a program whose sizes change', () => {
   /** Of each call of a kernel: whether it was for its inputs. */
   let runs: boolean[] = []
+  /** How many of them may write a result over an input. */
+  let overwriting = 0
   const { run } = SizedKernel.prototype
   beforeEach(() => {
     runs = []
+    overwriting = 0
     SizedKernel.prototype.run = function (this: SizedKernel, inputs) {
       const results = run.call(this, inputs)
       runs.push(results !== null)
+      if (this.overwrites.size > 0) overwriting++
       return results
     }
   })
@@ -84,6 +88,65 @@ describe('a program whose sizes change', () => {
     )
     expect(limits()).toBe(before)
     expect(runs.filter(Boolean).length).toBeGreaterThan(10)
+  })
+
+  it('may write its results over the inputs that they are for, drawn programs', () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const draw = drawing(seed + 101)
+      const chosen = Array.from({ length: 2 + draw(3) }, () => present(pieces[draw(pieces.length)], 'a piece'))
+      const [first, second] = [draw(3), draw(3)]
+      const program = (x: Tensor, v: Tensor, w: Tensor): Tensor => {
+        const y = chosen.reduce((value, piece) => piece(value, x, w), first === 0 ? x : x.mul(0.5).add(v))
+        v.mul_(0.9).add_(second === 0 ? x.mean(-1, true) : y)
+        x.sub_(second === 1 ? x.mean(0) : v.mul(0.1)).clamp_(-2, 2)
+        return first === 1 ? x.sum(-1) : y.sum(-1)
+      }
+      const compiled = compile(program, { dynamic: true })
+      const before = limits()
+      withConfig({ verifySizes: true }, () =>
+        noGrad(() => {
+          for (let call = 0; call < 12; call++) {
+            const size = (): number => present(SIZES[draw(call < 4 ? 7 : SIZES.length)], 'a size')
+            const [n, m] = [size(), Math.max(1, size())]
+            const inputs = [torch.randn([n, m]), torch.randn([n, m]), torch.randn([m])] as const
+            const twins = [inputs[0].clone(), inputs[1].clone(), inputs[2]] as const
+            const pairs = [[compiled(...inputs), program(...twins)] as const, ...inputs.map((one, i) => [one, twins[i]] as const)]
+            pairs.forEach(([got, expected], i) => expect([seed, n, m, i, isClose(got, expected, inputs)]).toEqual([seed, n, m, i, true]))
+          }
+        }),
+      )
+      expect([seed, limits()]).toEqual([seed, before])
+    }
+    expect(overwriting).toBeGreaterThan(20)
+  })
+
+  it.each([
+    [
+      'each result needs what the other overwrites',
+      (x: Tensor, v: Tensor) => {
+        const [a, b] = [v.mul(0.5).sub(1), x.mul(0.25).add(v)]
+        x.copy_(a)
+        v.copy_(b)
+      },
+      true,
+    ],
+    ['a result needs other elements of what it overwrites', (x: Tensor) => void x.add_(x.t().mul(0.5).tanh()), false],
+  ] as const)('writes over its inputs only what it has read: %s', (_, program, isOver) => {
+    const compiled = compile(program, { dynamic: true })
+    const before = limits()
+    noGrad(() => {
+      for (let call = 0; call < 40; call++) {
+        const n = 33 + (call % 5)
+        const inputs = [torch.randn([n, n]), torch.randn([n, n])] as const
+        const twins = [inputs[0].clone(), inputs[1].clone()] as const
+        compiled(...inputs)
+        program(...twins)
+        inputs.forEach((one, i) => expect([call, i, isClose(one, twins[i])]).toEqual([call, i, true]))
+      }
+    })
+    expect(limits()).toBe(before)
+    expect(runs.some(Boolean)).toBe(true)
+    expect(overwriting > 0).toBe(isOver)
   })
 
   it.each([
