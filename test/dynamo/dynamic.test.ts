@@ -1,11 +1,12 @@
 // Sizes that change: one recorded path for calls whose tensors have other sizes. compile's option dynamic, markDynamic and markStatic.
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ShapeError, compile, nn, noGrad, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { markDynamic, markStatic, markUnbacked, maybeMarkDynamic, withConfig } from 'tensorfx/compile'
 import type { Backend } from 'tensorfx/compile'
 import { times } from './against.ts'
 import { present } from '../../src/errors/index.ts'
+import { Sizes } from '../../src/dynamo/tree/sizes.ts'
 
 const ones = (...shape: readonly number[]): Tensor => torch.ones(shape)
 const ramp = (...shape: readonly number[]): Tensor =>
@@ -367,5 +368,66 @@ describe('skipReplay with sizes', () => {
     for (const n of [...lengths, ...lengths]) expect(check(n)).toBe(1)
     for (const n of lengths) expect(check(n)).toBe(0)
     expect(check(40)).toBe(1)
+  })
+})
+
+describe('shapes of a path that depend on no size', () => {
+  const [w, v] = [ramp(4, 4), ramp(4)]
+
+  it('are known for a new list of sizes as well: shape rules run for what depends on its sizes', () => {
+    const f = compile(
+      (x: Tensor) => {
+        let y = x.transpose(0, 1).matmul(x)
+        for (let i = 0; i < 10; i++) y = y.matmul(w).add(v).transpose(0, 1).relu()
+        return y
+      },
+      { dynamic: true },
+    )
+    const note = vi.spyOn(Sizes.prototype, 'note')
+    const noted = (n: number): number => {
+      note.mockClear()
+      f(ramp(n, 4))
+      return note.mock.calls.length
+    }
+    try {
+      expect(noted(3)).toBeGreaterThan(40)
+      for (const n of [5, 6, 7]) expect(noted(n)).toBe(2)
+      expect(noted(5)).toBe(0)
+    } finally {
+      note.mockRestore()
+    }
+  })
+
+  it('are not taken from a step that was recorded in a call of other sizes', () => {
+    const program = (x: Tensor, goesOn: boolean): Tensor => {
+      const y = x.mul(2)
+      return goesOn ? torch.cat([y, y.relu()]).sub(y.sum()) : y
+    }
+    const f = compile(program, { dynamic: true })
+    for (const [n, goesOn] of [
+      [3, false],
+      [5, false],
+      [5, true],
+      [3, true],
+      [7, true],
+      [5, true],
+      [3, true],
+    ] as const)
+      noGrad(() => expect(f(ramp(n, 4), goesOn).toArray()).toEqual(program(ramp(n, 4), goesOn).toArray()))
+  })
+
+  it('are those of the view that a window of the memory is', () => {
+    const program = (x: Tensor): Tensor => x.transpose(0, 1).matmul(x).select(0, 1).mul(2)
+    const f = compile(program, { dynamic: true })
+    for (const [start, n] of [
+      [0, 3],
+      [2, 3],
+      [1, 5],
+      [0, 3],
+      [4, 5],
+    ] as const) {
+      const x = (): Tensor => ramp(9, 4).narrow(0, start, n)
+      expect(f(x()).toArray()).toEqual(program(x()).toArray())
+    }
   })
 })

@@ -5,16 +5,17 @@
 // made, or two outside tensors lie on it), and, as the storage's writer, that the segment must be run before the memory may be looked at.
 import { upcomingSeq } from '../../autograd/index.ts'
 import { devices, dispatchState, isArgList, markView, numberKind, withoutModes } from '../../dispatch/index.ts'
-import type { Arg, OpDef, Result, ResultSpec } from '../../dispatch/index.ts'
+import type { Arg, OpDef, Result } from '../../dispatch/index.ts'
 import { present } from '../../errors/index.ts'
 import { agreesAtOperator, metStateOf } from '../../guards/index.ts'
 import { dtypeInfo } from '../../kernels/index.ts'
 import { captureStack } from '../../provenance/index.ts'
-import { Storage, Tensor, asTensor, numbersOf } from '../../tensor/index.ts'
+import { Storage, Tensor, asTensor, sameShape } from '../../tensor/index.ts'
 import type { Writer } from '../../tensor/index.ts'
 import { agreesWithInput, isOfKind, itemOf, sameButForNumbers, sameConstant } from '../tree/arguments.ts'
 import { evaluate } from '../run/evaluate.ts'
 import { SegmentNotes } from './segmentNotes.ts'
+import { anyDiffers, fakesOf, hasSizes, offsetOf, resultsFor } from '../tree/results.ts'
 import { isSize } from '../tree/sizes.ts'
 import type { SizePolicy, SizedLayout, Sizes } from '../tree/sizes.ts'
 import { Step, neededSteps } from '../tree/traceTree.ts'
@@ -49,6 +50,8 @@ export class Segment extends SegmentNotes implements Writer {
   sizes: Sizes | null = null
   /** Fake tensors like the values of slots whose shapes depend on sizes, as they are in this walk: of inputs when they were met, and of results. */
   readonly #likes: (Tensor | undefined)[] = []
+  /** By slot: whether the value has another layout than the one that was recorded. */
+  readonly #differs: boolean[] = []
   /** What decides which positions become sizes; null: none does. */
   readonly #policy: SizePolicy | null
   readonly #root: Step
@@ -88,10 +91,10 @@ export class Segment extends SegmentNotes implements Writer {
   #resize(step: Step, args: readonly Arg[], written: OpDef | null, before: Sizes | null): boolean {
     const sizes = present(this.sizes, 'the sizes of a step')
     const offset = offsetOf(args)
-    let known = sizes.knownAt(step)
+    let known = step.asRecorded !== null && !anyDiffers(step.args, this.#differs) ? step.asRecorded : sizes.knownAt(step)
     try {
       if (known === undefined || (known.offset !== offset && step.operator.tags.has('view'))) {
-        known = { results: fakesOf(withoutModes(() => step.operator.meta(...args))), offset, fits: null }
+        known = resultsFor(step, args)
         sizes.note(step, known)
       }
       if (written !== null && known.fits !== written) {
@@ -106,7 +109,10 @@ export class Segment extends SegmentNotes implements Writer {
       this.#leave(step.args, before)
       return false
     }
-    for (let i = 0; i < known.results.length; i++) this.#likes[step.firstSlot + i] = known.results[i]
+    for (let i = 0; i < known.results.length; i++) {
+      this.#likes[step.firstSlot + i] = known.results[i]
+      this.#differs[step.firstSlot + i] = !known.isAsRecorded
+    }
     return true
   }
 
@@ -143,7 +149,10 @@ export class Segment extends SegmentNotes implements Writer {
       case 'input':
         if (!(arg instanceof Tensor) || this.slotOf(arg) !== -1 || !agreesWithInput(arg, r.spec) || arg.storage?.writer !== null) return false
         this.#bind(arg, r.slot)
-        if (r.spec.sizes !== null) this.#noteTensor(r.spec.sizes, arg, r.slot)
+        if (r.spec.sizes !== null) {
+          this.#noteTensor(r.spec.sizes, arg, r.slot)
+          this.#differs[r.slot] = !(sameShape(arg.sizes, r.spec.shape) && sameShape(arg.steps, r.spec.strides))
+        }
         return true
       case 'scalar':
         if (!isOfKind(arg, r.number)) return false
@@ -253,9 +262,10 @@ export class Segment extends SegmentNotes implements Writer {
       recording: dispatchState.recording,
       sourceOffset,
       isSized,
+      followsRecorded: isSized && !hasSizes(described) && !anyDiffers(described, this.#differs),
     })
     if (isSized) {
-      this.sizes?.note(step, { results, offset: sourceOffset, fits: null })
+      this.sizes?.note(step, { results, offset: sourceOffset, isAsRecorded: true, fits: null })
       results.forEach((result, i) => (this.#likes[step.firstSlot + i] = result))
     }
     cursor.children.push(step)
@@ -431,8 +441,3 @@ export class Segment extends SegmentNotes implements Writer {
     this.noteView(slot, step)
   }
 }
-
-/** The offset of the first argument. */
-const offsetOf = ([source]: readonly Arg[]): number => (source instanceof Tensor ? source.offset : 0)
-
-const fakesOf = (spec: ResultSpec): readonly Tensor[] => ('shape' in spec ? [spec] : spec).map((one) => Tensor.fake(numbersOf(one)))

@@ -46,6 +46,8 @@ export interface SizedResults {
   readonly results: readonly Tensor[]
   /** The offset of the first argument. */
   readonly offset: number
+  /** Whether they are as they were recorded. */
+  readonly isAsRecorded: boolean
   /** The in-place operator as which it was called with these sizes, and its result fits. */
   fits: OpDef | null
 }

@@ -13,7 +13,7 @@ import type { CapturedStack } from '../../provenance/index.ts'
 import type { Cost } from './budget.ts'
 import type { BreakReason } from '../reports/breaks.ts'
 import { OftenSeen, Sizes } from './sizes.ts'
-import type { SizePolicy, SizedLayout } from './sizes.ts'
+import type { SizePolicy, SizedLayout, SizedResults } from './sizes.ts'
 
 /** Results of up to this many elements are small. */
 const SMALL = 16
@@ -108,9 +108,21 @@ export interface RecordedCall {
   readonly sourceOffset: number
   /** Whether the shapes of the results depend on sizes of the path: `results` are those of the call that recorded it, and `Segment.likeOf` has those of the present one. */
   readonly isSized: boolean
+  /** Of such a call: whether the results are as recorded whenever the tensors among its arguments are. Default: false. */
+  readonly followsRecorded?: boolean
 }
 
-const NO_CALL = { op: null, args: [], results: [], single: true, firstSlot: 0, stack: null, recording: false, sourceOffset: 0, isSized: false }
+const NO_CALL: Omit<RecordedCall, 'op'> & { readonly op: null } = {
+  op: null,
+  args: [],
+  results: [],
+  single: true,
+  firstSlot: 0,
+  stack: null,
+  recording: false,
+  sourceOffset: 0,
+  isSized: false,
+}
 
 /** A point of the tree: after a recorded call, whose facts it has as fields, or the start of a segment, where `op` is null. */
 export class Step {
@@ -130,6 +142,8 @@ export class Step {
   /** What an operator must agree in: the values of `operatorState`. */
   readonly state: readonly unknown[] = readState(operatorState, null)
   readonly isSized: boolean
+  /** What is known of the results where all tensors among the arguments are as recorded; null: that says nothing of the results. */
+  readonly asRecorded: SizedResults | null
   /** The values of `segmentState` at the call: all steps of a segment have the same. */
   readonly underState: readonly unknown[]
   /** Whether the call must not fail for the memory limit: it belongs to something that has to end once it has begun, as an optimizer's step. */
@@ -157,7 +171,7 @@ export class Step {
 
   /** `call`: null for the start of a segment. */
   constructor(parent: Step | null, call: RecordedCall | null) {
-    const { op, args, results, single, firstSlot, stack, recording, sourceOffset, isSized } = call ?? NO_CALL
+    const { op, args, results, single, firstSlot, stack, recording, sourceOffset, isSized, followsRecorded = false } = call ?? NO_CALL
     this.op = op
     this.args = args
     this.results = results
@@ -169,6 +183,7 @@ export class Step {
     this.recording = recording
     this.sourceOffset = sourceOffset
     this.isSized = isSized
+    this.asRecorded = followsRecorded ? { results, offset: sourceOffset, isAsRecorded: true, fits: null } : null
     this.underState = parent?.underState ?? readState(segmentState, null)
   }
 
