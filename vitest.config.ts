@@ -66,6 +66,13 @@ const running = {
   setupFiles: checksHeap ? ['test/helpers/checkedHeap.ts'] : [],
 }
 
+/** The files of src/ and dist/, wherever the checkout is: its path may have a folder `src`, too. */
+const OF_PACKAGE = new RegExp(
+  `^${at('.')
+    .replaceAll('\\', '/')
+    .replace(/[$()*+.?[\]^{|}]/g, '\\$&')}(?:src|dist)/.*\\.[jt]s$`,
+)
+
 /**
  * Files that share processes: one file runs after another in each, and must leave everything as it was. Node loads the package itself, since it
  * takes a sixth of the time more through Vite's module runner. Files that replace modules of the package have processes of their own, where Vite loads all.
@@ -74,7 +81,7 @@ const sharing = {
   isolate: false,
   // Most of what is allocated lives for one test: a larger young generation is collected less often.
   execArgv: ['--max-semi-space-size=64'],
-  server: { deps: { external: [/^(?!.*\/node_modules\/).*\/(?:src|dist)\/.*\.[jt]s$/] } },
+  server: { deps: { external: [OF_PACKAGE] } },
   setupFiles: ['test/helpers/sources.ts', 'test/helpers/stacks.ts', ...running.setupFiles, 'test/helpers/leftBehind.ts'],
 }
 /**

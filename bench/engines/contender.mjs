@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
 import { tensorfx } from '../ops/libraries.mjs'
 import { rows } from './rows.mjs'
+import { text, valuesOf } from './values.mjs'
 
 const ROUNDS = 24
 /** Milliseconds of a turn, and of a batch that is timed as one. */
@@ -22,11 +23,6 @@ torch.setNumThreads(threads)
 await native?.init()
 /** Lets the usual way compute, or what is measured beside it. */
 const use = (other) => (threads === 1 ? (torch.backends.native.enabled = other) : torch.setNumThreads(other ? threads : 1))
-
-function valuesOf(input) {
-  const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input
-  return { shape, data: below === undefined ? torch.randn(shape).mul(scale).toTypedArray() : torch.randint(0, below, shape).int().toTypedArray() }
-}
 
 const example = (file) => import(new URL(`../../examples/${file}`, import.meta.url))
 const build = { compile, nn, noGrad, optim, torch, F: nn.functional, example }
@@ -50,7 +46,6 @@ async function turn(run, milliseconds, times) {
 }
 
 const at = (samples, part) => samples.toSorted((a, b) => a - b)[Math.min(samples.length - 1, Math.floor(part * samples.length))]
-const text = (ms) => (ms < 1 ? `${(1000 * ms).toFixed(1)} µs` : `${ms.toFixed(2)} ms`)
 
 for (const mode of row.modes ?? ['eager', 'compiled']) {
   const state = { F: nn.functional, ...(await row.prepare?.(build)) }

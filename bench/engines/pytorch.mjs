@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** Starts PyTorch; `python` is the interpreter that has it. */
-export async function startPyTorch(python) {
-  const child = spawn(python, [fileURLToPath(new URL('pytorch.py', import.meta.url))], {
+/** Starts PyTorch on a number of threads; `python` is the interpreter that has it. */
+export async function startPyTorch(python, threads = 1) {
+  const child = spawn(python, [fileURLToPath(new URL('pytorch.py', import.meta.url)), String(threads)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    env: { ...process.env, OMP_NUM_THREADS: '1', MKL_NUM_THREADS: '1' },
+    env: { ...process.env, OMP_NUM_THREADS: String(threads), MKL_NUM_THREADS: String(threads) },
   })
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const answer = async () => {
@@ -26,8 +26,8 @@ export async function startPyTorch(python) {
     async prepare({ pytorch, inputs }) {
       if (pytorch === undefined) return null
       const { setup = '', run } = pytorch
-      const shapes = Object.fromEntries(Object.entries(inputs).map(([name, { shape }]) => [name, shape]))
-      await ask({ setup, run, inputs: shapes })
+      const given = Object.fromEntries(Object.entries(inputs).map(([name, { shape, below }]) => [name, { shape, below }]))
+      await ask({ setup, run, inputs: given })
       return { seconds: (times) => ask({ times }) }
     },
     stop: () => child.kill(),

@@ -1,13 +1,14 @@
-# PyTorch on one thread for bench:engines. Reads a JSON message a line, and answers each with a line: {"setup", "run", "inputs"} prepares a row,
+# PyTorch for bench:engines, on as many threads as the argument says. Reads a JSON message a line, and answers each with a line: {"setup", "run", "inputs"} prepares a row,
 # {"times": n} runs it n times and answers with the seconds.
 import json
 import sys
 import time
 
+import models
 import torch
 import torch.nn.functional as F
 
-torch.set_num_threads(1)
+torch.set_num_threads(int(sys.argv[1]))
 torch.set_grad_enabled(False)
 
 
@@ -16,9 +17,9 @@ def answer(value):
 
 
 def prepared(row):
-    scope = {"torch": torch, "F": F}
-    for name, shape in row["inputs"].items():
-        scope[name] = torch.randn(shape)
+    scope = {"torch": torch, "F": F, "models": models}
+    for name, of in row["inputs"].items():
+        scope[name] = torch.randint(of["below"], of["shape"]) if "below" in of else torch.randn(of["shape"])
     exec(row["setup"], scope)
     return eval("lambda: " + row["run"], scope)
 

@@ -4,11 +4,11 @@ import '../oneThread.mjs'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { torch } from 'tensorfx'
 import { jax, onnxruntime, tensorfx, tfjs } from '../ops/libraries.mjs'
 import { startPyTorch } from './pytorch.mjs'
 import { rows } from './rows.mjs'
 import { inProcess, inTurns } from './turns.mjs'
+import { text, valuesOf } from './values.mjs'
 
 const PEERS = { 'jax-js': jax, 'tfjs-wasm': tfjs, 'onnxruntime-web': onnxruntime }
 
@@ -25,12 +25,6 @@ const builds = { now: await buildIn(present), ...(base === undefined ? {} : { ba
 const python = process.env.TENSORFX_BENCH_PYTHON
 const pytorch = python === undefined ? null : await startPyTorch(python)
 const peers = existsSync(new URL('../ops/others/node_modules', import.meta.url)) ? PEERS : {}
-
-/** Random numbers, or integers where an input says below what. */
-function valuesOf(input) {
-  const { shape, below, scale = 1 } = Array.isArray(input) ? { shape: input } : input
-  return { shape, data: below === undefined ? torch.randn(shape).mul(scale).toTypedArray() : torch.randint(0, below, shape).int().toTypedArray() }
-}
 
 /** The largest difference, relative to the largest value. */
 function difference(values, wanted) {
@@ -79,7 +73,6 @@ async function candidatesOf(row) {
   return found
 }
 
-const text = (ms) => (ms < 1 ? `${(1000 * ms).toFixed(1)} µs` : `${ms.toFixed(2)} ms`)
 const row = rows.find(({ name }) => name === process.argv[2])
 const candidates = await candidatesOf(row)
 const results = await inTurns([...candidates.values()])

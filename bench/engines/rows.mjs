@@ -121,6 +121,7 @@ const gpt = async ({ torch, example }) => {
   torch.manualSeed(1)
   return new (await example('gpt/model.mjs')).GPT({ vocabulary: 65, context: 64, width: 64, heads: 4, layers: 3 })
 }
+const GPT_IN_PYTHON = 'models.GPT(vocabulary=65, context=64, width=64, heads=4, layers=3)'
 const text = { shape: [16, 64], below: 65 }
 
 export const rows = [
@@ -172,6 +173,41 @@ export const rows = [
     pytorch: { run: 'F.rms_norm(x, (1024,), w)' },
     aim: { base: 0.97 },
   },
+  {
+    name: 'layerNorm 1024²',
+    inputs: { x: [1024, 1024], w: [1024], b: [1024] },
+    ours: ({ x, w, b }, { F }) => F.layerNorm(x, [1024], w, b),
+    pytorch: { run: 'F.layer_norm(x, (1024,), w, b)' },
+    aim: {},
+  },
+  {
+    name: 'gelu 1024²',
+    inputs: { x: [1024, 1024] },
+    ours: ({ x }, { F }) => F.gelu(x),
+    pytorch: { run: 'F.gelu(x)' },
+    aim: {},
+  },
+  {
+    name: 'chain of five pointwise operators 1024²',
+    inputs: { x: [1024, 1024], y: [1024, 1024] },
+    ours: ({ x, y }) => x.mul(y).add(1).relu().sub(y).mul(x),
+    pytorch: { run: '(F.relu(x * y + 1) - y) * x' },
+    aim: {},
+  },
+  {
+    name: 'sum of rows 1024²',
+    inputs: { x: [1024, 1024] },
+    ours: ({ x }) => x.sum(1),
+    pytorch: { run: 'x.sum(1)' },
+    aim: {},
+  },
+  {
+    name: 'cumsum 1024²',
+    inputs: { x: [1024, 1024] },
+    ours: ({ x }) => x.cumsum(1),
+    pytorch: { run: 'x.cumsum(1)' },
+    aim: {},
+  },
   permuted([1024, 1024], [1, 0], { base: 5, pytorch: 1 }),
   permuted([16, 64, 12, 64], [0, 2, 1, 3], { base: 0.97, pytorch: 1 }),
   permuted([8, 56, 56, 64], [0, 3, 1, 2], { base: 3, pytorch: 1 }),
@@ -189,7 +225,7 @@ export const rows = [
     inputs: { x: [1, 3, 224, 224] },
     prepare: async (build) => ({ model: (await resnet(build)).eval() }),
     ours: ({ x }, { model }) => model(x),
-    pytorch: { setup: 'import torchvision\nmodel = torchvision.models.resnet18().eval()', run: 'model(x)' },
+    pytorch: { setup: 'model = models.ResNet18().eval()', run: 'model(x)' },
     aim: { base: 1.7, pytorch: 0.9 },
   },
   {
@@ -200,6 +236,10 @@ export const rows = [
       return { step: trainingOf(model, (x, y) => build.F.crossEntropy(model(x), y), build) }
     },
     ours: ({ x, y }, { step }) => step(x, y),
+    pytorch: {
+      setup: 'model = models.ResNet18(classes=10)\nstep = models.training(model, lambda x, y: F.cross_entropy(model(x), y))',
+      run: 'step(x, y)',
+    },
     trains: true,
     aim: { base: 1.3 },
   },
@@ -208,6 +248,7 @@ export const rows = [
     inputs: { x: text },
     prepare: async (build) => ({ model: (await gpt(build)).eval() }),
     ours: ({ x }, { model }) => model(x),
+    pytorch: { setup: `model = ${GPT_IN_PYTHON}.eval()`, run: 'model(x)' },
     aim: { base: 1.2 },
   },
   {
@@ -218,6 +259,10 @@ export const rows = [
       return { step: trainingOf(model, (x, y) => build.F.crossEntropy(model(x).flatten(0, 1), y.flatten()), build) }
     },
     ours: ({ x, y }, { step }) => step(x, y),
+    pytorch: {
+      setup: `model = ${GPT_IN_PYTHON}\nstep = models.training(model, lambda x, y: F.cross_entropy(model(x).flatten(0, 1), y.flatten()))`,
+      run: 'step(x, y)',
+    },
     trains: true,
     aim: { base: 1.15 },
   },

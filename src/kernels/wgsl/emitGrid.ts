@@ -87,7 +87,7 @@ class GridEmitter {
   readonly #slabs: number
   /** The slab that each memory is in, if there are several. */
   readonly #slabOf = new Map<Memory, string>()
-  readonly #code = new WgslCode('uniforms[0].y')
+  readonly #code = new WgslCode()
   readonly #words: ShaderWord[] = [{ kind: 'threads' }, { kind: 'zero' }]
   readonly #bases = new Map<Memory, string>()
   readonly #numbers = new Map<Param, string>()

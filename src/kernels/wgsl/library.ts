@@ -21,12 +21,14 @@ const written: Readonly<Record<string, string>> = {
   tfx_le: `fn tfx_le(a: u32, b: u32) -> u32 {
   return select(0u, 0xffffffffu, !tfx_isNan(a) && !tfx_isNan(b) && tfx_place(a) <= tfx_place(b));
 }`,
+  // A float as it is, of which compilers do not know how it was computed: see wgslCode.ts.
+  tfx_hidden: 'fn tfx_hidden(x: f32) -> f32 {\n  return bitcast<f32>(bitcast<u32>(x) ^ uniforms[0].y);\n}',
   // A sum, what it lacks, and a number more (Kahan). Infinities and NaN lack nothing.
   tfx_sum: `fn tfx_sum(sum: u32, lacking: u32, added: u32) -> vec2<u32> {
-  let value = bitcast<f32>(added) - bitcast<f32>(lacking);
-  let total = bitcast<f32>(sum) + value;
+  let value = tfx_hidden(bitcast<f32>(added) - bitcast<f32>(lacking));
+  let total = tfx_hidden(bitcast<f32>(sum) + value);
   let bits = bitcast<u32>(total);
-  let lost = bitcast<u32>((total - bitcast<f32>(sum)) - value);
+  let lost = bitcast<u32>(tfx_hidden(total - bitcast<f32>(sum)) - value);
   return vec2<u32>(bits, select(lost, 0u, (bits & 0x7f800000u) == 0x7f800000u));
 }`,
   // -0 is less than 0 here.
@@ -121,9 +123,59 @@ const written: Readonly<Record<string, string>> = {
   let crosses = ((a ^ b) >> 31u) != 0u;
   if (y == 0x7f800000u) { return select((a ^ b) & 0x80000000u, 0xbf800000u, crosses && x != 0u); }
   let rest = tfx_fmod(x, y);
-  let quotient = round((bitcast<f32>(x) - bitcast<f32>(rest)) / bitcast<f32>(y));
+  let quotient = round(bitcast<f32>(tfx_quotient(bitcast<u32>(bitcast<f32>(x) - bitcast<f32>(rest)), y)));
   let down = quotient + select(0.0, 1.0, crosses && rest != 0u);
   return bitcast<u32>(down) | ((a ^ b) & 0x80000000u);
+}`,
+  // a / b, rounded to the nearest: 25 bits of the quotient of the numbers without their exponents. The estimate may be off by some units, and what remains of it says by how many.
+  tfx_quotient: `fn tfx_quotient(a: u32, b: u32) -> u32 {
+  let x = a & 0x7fffffffu;
+  let y = b & 0x7fffffffu;
+  let sign = (a ^ b) & 0x80000000u;
+  if (x > 0x7f800000u || y > 0x7f800000u) { return 0x7fc00000u; }
+  if (y == 0u) { return tfx_byZero(a, b); }
+  if (x == 0x7f800000u) { return select(sign | x, 0x7fc00000u, y == 0x7f800000u); }
+  if (x == 0u || y == 0x7f800000u) { return sign; }
+  let n = tfx_parts(x);
+  let d = tfx_parts(y);
+  let isLess = n.x < d.x;
+  let ma = select(n.x, n.x << 1u, isLess);
+  var q = u32(f32(ma) / f32(d.x) * 16777216.0);
+  var rest = bitcast<i32>((ma << 24u) - q * d.x);
+  for (; rest < 0; rest += i32(d.x)) { q -= 1u; }
+  for (; rest >= i32(d.x); rest -= i32(d.x)) { q += 1u; }
+  return sign | tfx_assembled(q, rest != 0, bitcast<i32>(n.y) - bitcast<i32>(d.y) + select(127, 126, isLess));
+}`,
+  // The square root, rounded to the nearest, in the same way.
+  tfx_squareRoot: `fn tfx_squareRoot(x: u32) -> u32 {
+  if ((x & 0x7fffffffu) == 0u || x == 0x7f800000u) { return x; }
+  if (x > 0x7f800000u) { return 0x7fc00000u; }
+  let parts = tfx_parts(x);
+  let e = bitcast<i32>(parts.y) - 127;
+  let m = parts.x << (u32(e) & 1u);
+  var root = u32(sqrt(f32(m)) * 5792.61875);
+  root += bitcast<u32>(bitcast<i32>((m << 25u) - root * root) / bitcast<i32>(root << 1u));
+  var rest = bitcast<i32>((m << 25u) - root * root);
+  for (; rest < 0; rest += i32((root << 1u) + 1u)) { root -= 1u; }
+  for (; rest > i32(root << 1u); root += 1u) { rest -= i32((root << 1u) + 1u); }
+  return tfx_assembled(root, rest != 0, (e >> 1u) + 127);
+}`,
+  // The 24 bits of a float that is positive and finite, with the first one set, and its exponent, which is less than 1 for subnormals.
+  tfx_parts: `fn tfx_parts(x: u32) -> vec2<u32> {
+  if (x >= 0x800000u) { return vec2<u32>((x & 0x7fffffu) | 0x800000u, x >> 23u); }
+  let zeros = countLeadingZeros(x) - 8u;
+  return vec2<u32>(x << zeros, 1u - zeros);
+}`,
+  // A float from 25 bits, of which the first is set and the last is half a unit, whether there are more, and its exponent.
+  tfx_assembled: `fn tfx_assembled(bits: u32, more: bool, e: i32) -> u32 {
+  if (e >= 255) { return 0x7f800000u; }
+  if (e < -24) { return 0u; }
+  let dropped = u32(max(1 - e, 0)) + 1u;
+  let kept = bits >> dropped;
+  let rest = bits & ((1u << dropped) - 1u);
+  let half = 1u << (dropped - 1u);
+  let up = rest > half || (rest == half && (more || (kept & 1u) != 0u));
+  return (u32(max(e - 1, 0)) << 23u) + kept + select(0u, 1u, up);
 }`,
   tfx_byZero: `fn tfx_byZero(a: u32, b: u32) -> u32 {
   if ((a & 0x7fffffffu) == 0u) { return 0x7fc00000u; }
@@ -153,8 +205,8 @@ const written: Readonly<Record<string, string>> = {
     p.y -= 0x40000000u;
     q += 1u;
   }
-  let part = bitcast<f32>(tfx_l_toFloat(p)) * bitcast<f32>(0x20800000u);
-  let rest = bitcast<u32>(part * 1.57079637 - part * 4.37113883e-8);
+  let part = tfx_hidden(bitcast<f32>(tfx_l_toFloat(p)) * bitcast<f32>(0x20800000u));
+  let rest = bitcast<u32>(tfx_hidden(part * 1.57079637) - tfx_hidden(part * 4.37113883e-8));
   if ((x >> 31u) != 0u) { return vec2<u32>(0u - q, rest ^ 0x80000000u); }
   return vec2<u32>(q, rest);
 }`,
@@ -162,10 +214,12 @@ const written: Readonly<Record<string, string>> = {
   tfx_product: `fn tfx_product(a: f32, b: f32) -> vec2<f32> {
   let ah = bitcast<f32>(bitcast<u32>(a) & 0xfffff000u);
   let bh = bitcast<f32>(bitcast<u32>(b) & 0xfffff000u);
-  let al = a - ah;
-  let bl = b - bh;
-  let p = a * b;
-  return vec2<f32>(p, (((ah * bh - p) + ah * bl) + al * bh) + al * bl);
+  let al = tfx_hidden(a - ah);
+  let bl = tfx_hidden(b - bh);
+  let p = tfx_hidden(a * b);
+  let first = tfx_hidden(tfx_hidden(ah * bh) - p);
+  let second = tfx_hidden(first + tfx_hidden(ah * bl));
+  return vec2<f32>(p, tfx_hidden(tfx_hidden(second + tfx_hidden(al * bh)) + al * bl));
 }`,
   // |x|^y as e^(y log |x|), the logarithm and its product with y as sums of two floats.
   tfx_magnitude: `fn tfx_magnitude(x: u32, y: u32) -> u32 {
@@ -186,19 +240,19 @@ const written: Readonly<Record<string, string>> = {
   k += f32(bitcast<i32>(shifted) >> 23u);
   let m = bitcast<f32>((shifted & 0x7fffffu) + 0x3f3504f3u);
   let f = m - 1.0;
-  let d = m + 1.0;
-  let dl = select((m - d) + 1.0, (1.0 - d) + m, m < 1.0);
-  let s = f / d;
+  let d = tfx_hidden(m + 1.0);
+  let dl = select(tfx_hidden(m - d) + 1.0, tfx_hidden(1.0 - d) + m, m < 1.0);
+  let s = bitcast<f32>(tfx_quotient(bitcast<u32>(f), bitcast<u32>(d)));
   let sd = tfx_product(s, d);
-  let sl = ((f - sd.x) - sd.y - s * dl) / d;
+  let sl = (tfx_hidden(tfx_hidden(f - sd.x) - sd.y) - s * dl) / d;
   let z = s * s;
   let tail = s * z * (0.66666667 + z * (0.4 + z * (0.28571429 + z * (0.22222222 + z * 0.18181818))));
   let kh = k * 0.693145752;
   let sh = 2.0 * s;
-  let lh = kh + sh;
-  let ll = select((sh - lh) + kh, (kh - lh) + sh, abs(kh) >= abs(sh)) + (k * 1.42860677e-6 + (2.0 * sl + tail));
-  let log = lh + ll;
-  let low = (lh - log) + ll;
+  let lh = tfx_hidden(kh + sh);
+  let ll = select(tfx_hidden(sh - lh) + kh, tfx_hidden(kh - lh) + sh, abs(kh) >= abs(sh)) + (k * 1.42860677e-6 + (2.0 * sl + tail));
+  let log = tfx_hidden(lh + ll);
+  let low = tfx_hidden(lh - log) + ll;
   let e = bitcast<f32>(y);
   if (abs(e) > 1.0e12) { return select(0u, 0x7f800000u, (log > 0.0) == grows); }
   let t = tfx_product(e, log);
@@ -206,8 +260,9 @@ const written: Readonly<Record<string, string>> = {
   let rest = t.y + e * low;
   let power = tfx_exp(bitcast<u32>(t.x));
   if (power == 0x7f800000u) {
-    let half = bitcast<f32>(tfx_exp(bitcast<u32>(t.x - 0.693145752)));
-    let kept = half + half * (rest - 1.42860677e-6 + ((t.x - (t.x - 0.693145752)) - 0.693145752));
+    let lower = tfx_hidden(t.x - 0.693145752);
+    let half = bitcast<f32>(tfx_exp(bitcast<u32>(lower)));
+    let kept = half + half * (rest - 1.42860677e-6 + (tfx_hidden(t.x - lower) - 0.693145752));
     return select(bitcast<u32>(kept + kept), 0x7f800000u, kept >= 1.70141183e38);
   }
   // Where the second product would be subnormal, the factor is rounded instead.
@@ -228,7 +283,7 @@ const written: Readonly<Record<string, string>> = {
   let back = select(select(1.0, 8.07793567e-28, small), 1.20892582e24, large);
   let p = bitcast<f32>(a) * scale;
   let q = bitcast<f32>(b) * scale;
-  let root = sqrt(p * p + q * q);
+  let root = bitcast<f32>(tfx_squareRoot(bitcast<u32>(p * p + q * q)));
   if (large && root >= 2.81474977e14) { return 0x7f800000u; }
   return bitcast<u32>(root * back);
 }`,

@@ -164,7 +164,7 @@ const ofConditions = {
 
 /** Functions of floats. */
 const ofFloats = {
-  mulAdd: { float32: ({ code }, a, b, c) => code.mulAdd(a, b, c) },
+  mulAdd: { float32: ({ code }, a, b, c) => code.freeMulAdd(a, b, c) },
   sqrt: { float32: one('f32x4.sqrt') },
   rsqrt: { float32: inverseOf(true) },
   reciprocal: { float32: inverseOf(false) },

@@ -1,5 +1,9 @@
 // Straight-line shader code. Every value of 32 bits is a u32 that holds its bits, masks are 0 or -1, and an int64 is a vec2<u32>, the lower half first: a shader compiler may
 // assume that no float is NaN or infinite, but not that of integers. Floats exist only for the length of an instruction.
+//
+// A shader compiler may also compute floats as if they were real numbers: most drivers take (x + c) - c for x, with which rounding to integers by a large constant fails, and a product
+// and a sum for one operation. So the bits of each result of arithmetic go through an exclusive or with a zero that is known only when the shader runs. Division and square roots
+// may be off by some units of the last place in WGSL; the functions of the library that take their place are exact.
 import type { LaneBinary, LaneCode, LaneShift, LaneUnary } from '../wasm/laneCode.ts'
 
 const floatBits = new Float32Array(1)
@@ -14,13 +18,15 @@ export function bitsOfFloat(value: number): number {
 const float = (a: string): string => `bitcast<f32>(${a})`
 const signed = (a: string): string => `bitcast<i32>(${a})`
 const asBits = (expression: string): string => `bitcast<u32>(${expression})`
+/** The zero that compilers cannot know, see {@link ShaderWord}. */
+const ZERO = 'uniforms[0].y'
 const asMask = (condition: string): string => `select(0u, 0xffffffffu, ${condition})`
 
 /** What is done to the operand of a {@link LaneUnary}. */
 const unary: Readonly<Record<LaneUnary, (a: string) => string>> = {
   'f32x4.abs': (a) => `${a} & 0x7fffffffu`,
   'f32x4.neg': (a) => `${a} ^ 0x80000000u`,
-  'f32x4.sqrt': (a) => asBits(`sqrt(${float(a)})`),
+  'f32x4.sqrt': (a) => `tfx_squareRoot(${a})`,
   'f32x4.floor': (a) => `tfx_floor(${a})`,
   'f32x4.ceil': (a) => `tfx_ceil(${a})`,
   'f32x4.trunc': (a) => `tfx_trunc(${a})`,
@@ -35,7 +41,7 @@ const unary: Readonly<Record<LaneUnary, (a: string) => string>> = {
 const arithmetic =
   (symbol: string) =>
   (a: string, b: string): string =>
-    asBits(`${float(a)} ${symbol} ${float(b)}`)
+    `${asBits(`${float(a)} ${symbol} ${float(b)}`)} ^ zero`
 const ordered =
   (symbol: string) =>
   (a: string, b: string): string =>
@@ -54,7 +60,7 @@ const binary: Readonly<Record<LaneBinary, (a: string, b: string) => string>> = {
   'f32x4.add': arithmetic('+'),
   'f32x4.sub': arithmetic('-'),
   'f32x4.mul': arithmetic('*'),
-  'f32x4.div': arithmetic('/'),
+  'f32x4.div': called('quotient'),
   'f32x4.min': called('min'),
   'f32x4.max': called('max'),
   'f32x4.pmin': (a, b) => `select(${a}, ${b}, tfx_lt(${b}, ${a}) != 0u)`,
@@ -84,17 +90,10 @@ const binary: Readonly<Record<LaneBinary, (a: string, b: string) => string>> = {
 
 /** The body of a shader function while it is written. */
 export class WgslCode implements LaneCode<string> {
-  /** A zero that is known only when the shader runs; null where constants may be seen. */
-  readonly #zero: string | null
   readonly #lines: string[] = []
   readonly #constants = new Map<string, string>()
   #count = 0
   #indent = '  '
-
-  /** With `zero`, an expression that is 0 when the shader runs, compilers cannot compute with float constants: they take x * 0 for 0, which is wrong for NaN, infinities and -0, and x / 3 for x * (1 / 3). */
-  constructor(zero: string | null = null) {
-    this.#zero = zero
-  }
 
   /** A line as it is. */
   line(text: string): void {
@@ -140,9 +139,9 @@ export class WgslCode implements LaneCode<string> {
     return name
   }
 
+  /** Hidden, too: compilers take x * 0 for 0, which is wrong for NaN, infinities and -0. */
   f32(value: number): string {
-    const text = `${bitsOfFloat(value)}u`
-    return this.#constant(this.#zero === null ? text : `${text} ^ ${this.#zero}`)
+    return this.#constant(`${bitsOfFloat(value)}u ^ zero`)
   }
 
   i32(value: number): string {
@@ -166,6 +165,11 @@ export class WgslCode implements LaneCode<string> {
     return this.op2('f32x4.add', this.op2('f32x4.mul', a, b), c)
   }
 
+  /** a * b + c, rounded once or twice, and added in any order to what is added to it: for sums of products, which take most of the time of models. */
+  freeMulAdd(a: string, b: string, c: string): string {
+    return this.let(asBits(`${float(a)} * ${float(b)} + ${float(c)}`))
+  }
+
   subMul(a: string, b: string, c: string): string {
     return this.op2('f32x4.sub', c, this.op2('f32x4.mul', a, b))
   }
@@ -185,6 +189,8 @@ export class WgslCode implements LaneCode<string> {
 
   /** The constants, then what was written. */
   text(): string {
-    return [...[...this.#constants].map(([text, name]) => `  let ${name} = ${text};`), ...this.#lines].join('\n')
+    const constants = [...this.#constants].map(([text, name]) => `  let ${name} = ${text};`)
+    const lines = [...constants, ...this.#lines]
+    return [...(lines.some((line) => line.includes('^ zero')) ? [`  let zero = ${ZERO};`] : []), ...lines].join('\n')
   }
 }

@@ -20,7 +20,8 @@ fn tfx_remainder(a: u32, b: u32) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 0u ^ uniforms[0].y;
+  let zero = uniforms[0].y;
+  let k0 = 0u ^ zero;
   let k1 = 0u;
   let k2 = 5u;
   let k3 = 2u;
@@ -61,13 +62,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
           m29 = t30;
         }
         let t31 = v7;
-        let t32 = bitcast<u32>(bitcast<f32>(t12) * bitcast<f32>(m29));
-        let t33 = bitcast<u32>(bitcast<f32>(t32) + bitcast<f32>(t31));
-        v7 = t33;
+        let t32 = bitcast<u32>(bitcast<f32>(t12) * bitcast<f32>(m29) + bitcast<f32>(t31));
+        v7 = t32;
       }
     }
   }
-  let t34 = v7;
-  let t35 = t2 + t6 * 150u + t5 * 25u + t3;
-  slab[t35] = t34;
+  let t33 = v7;
+  let t34 = t2 + t6 * 150u + t5 * 25u + t3;
+  slab[t34] = t33;
 }

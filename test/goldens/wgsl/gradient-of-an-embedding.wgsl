@@ -86,7 +86,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 0u ^ uniforms[0].y;
+  let zero = uniforms[0].y;
+  let k0 = 0u ^ zero;
   let t0 = uniforms[0].z;
   let t1 = t0 + thread;
   slab[t1] = k0;
@@ -107,7 +108,8 @@ fn tfx_l_eq(a: vec2<u32>, b: vec2<u32>) -> u32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 0u ^ uniforms[0].y;
+  let zero = uniforms[0].y;
+  let k0 = 0u ^ zero;
   let k1 = 0u;
   let t0 = uniforms[0].z;
   let t1 = uniforms[0].w;
@@ -129,7 +131,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups
     let t17 = select(k1, t16, t9 != 0u);
     let t18 = t2 + thread + t17 * 7u;
     let t19 = slab[t18];
-    let t20 = bitcast<u32>(bitcast<f32>(t19) + bitcast<f32>(t15));
+    let t20 = bitcast<u32>(bitcast<f32>(t19) + bitcast<f32>(t15)) ^ zero;
     slab[t18] = t20;
   }
 }

@@ -16,15 +16,16 @@ fn tfx_rank(x: u32) -> i32 {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {
   let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * 64u + local;
   if (thread >= uniforms[0].x) { return; }
-  let k0 = 1073741824u ^ uniforms[0].y;
-  let k1 = 1065353216u ^ uniforms[0].y;
-  let k2 = 0u ^ uniforms[0].y;
+  let zero = uniforms[0].y;
+  let k0 = 1073741824u ^ zero;
+  let k1 = 1065353216u ^ zero;
+  let k2 = 0u ^ zero;
   let t0 = uniforms[0].z;
   let t1 = uniforms[0].w;
   let t2 = t0 + thread;
   let t3 = slab[t2];
-  let t4 = bitcast<u32>(bitcast<f32>(t3) * bitcast<f32>(k0));
-  let t5 = bitcast<u32>(bitcast<f32>(t4) + bitcast<f32>(k1));
+  let t4 = bitcast<u32>(bitcast<f32>(t3) * bitcast<f32>(k0)) ^ zero;
+  let t5 = bitcast<u32>(bitcast<f32>(t4) + bitcast<f32>(k1)) ^ zero;
   let t6 = tfx_max(t5, k2);
   let t7 = t1 + thread;
   slab[t7] = t6;

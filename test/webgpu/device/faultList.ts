@@ -188,7 +188,7 @@ export const FAULTS: readonly Planted[] = [
       code
         .replace(/\n +for \(/, '\n  var kept = 0u;$&')
         .replace(/var (m\d+): u32 = u32\(\);/, 'var $1: u32 = kept;')
-        .replace(/(let t\d+ = bitcast<u32>\(bitcast<f32>\(t\d+\) \* bitcast<f32>\((m\d+)\)\);)/, 'kept = $2; $1'),
+        .replace(/(let t\d+ = bitcast<u32>\(bitcast<f32>\(t\d+\) \* bitcast<f32>\((m\d+)\) \+)/, 'kept = $2; $1'),
     ),
     program: (x, w) => torch.relu(nn.functional.conv2d(x, w, null, { padding: 1 })).add(1),
     inputs: () => [drawn(2, 3, 8, 8), drawn(4, 3, 3, 3)],
