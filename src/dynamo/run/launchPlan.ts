@@ -67,6 +67,27 @@ export interface LaunchPlan {
   readonly outputs: readonly Base[]
 }
 
+/** The plan with launches of another one in the place of those that are equal to them. Plans of a growing cache then share what is not of its length, and what runs at each call stays near the processor. */
+export const sharing = (plan: LaunchPlan, other: LaunchPlan): LaunchPlan => ({
+  ...plan,
+  actions: plan.actions.map((action, i) => {
+    const like = other.actions[i]
+    if (action.kind !== 'launch' || like?.kind !== 'launch') return action
+    const hasOperands =
+      action.operands.length === like.operands.length &&
+      action.operands.every(({ base, bytes }, at) => base === like.operands[at]?.base && bytes === like.operands[at].bytes)
+    if (!hasOperands) return action
+    return isOneLaunch(action, like) ? like : { ...action, operands: like.operands }
+  }),
+})
+
+/** Whether launches on the same operands are the same. Their arguments that are addresses are set before each run, and so is that of scratch memory, the last one. */
+function isOneLaunch(a: Launch, b: Launch): boolean {
+  if (a.run !== b.run || a.args.length !== b.args.length || a.scratchBytes !== b.scratchBytes) return false
+  const numbers = a.args.slice(a.operands.length, a.scratchBytes > 0 ? -1 : undefined)
+  return numbers.every((number, i) => Object.is(number, b.args[a.operands.length + i]))
+}
+
 let isRunning = false
 
 /** The temporaries of the plan that runs. */

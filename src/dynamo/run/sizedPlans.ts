@@ -3,7 +3,7 @@ import { announce } from '../../events/index.ts'
 import { PerEngine, dtypeInfo, heapBytes, sameBytes } from '../../kernels/index.ts'
 import { Tensor, sameShape } from '../../tensor/index.ts'
 import { config } from '../../config.ts'
-import { runPlan } from './launchPlan.ts'
+import { runPlan, sharing } from './launchPlan.ts'
 import type { LaunchPlan } from './launchPlan.ts'
 import { recordPlan } from './planRecorder.ts'
 import type { RecordedProgram } from './planRecorder.ts'
@@ -41,6 +41,8 @@ export class SizedPlans {
   /** The slots of those that had too many. */
   readonly #changing = new Set<number>()
   readonly #plans = new PerEngine(() => new Map<Sizes, Known>())
+  /** The plan that was made last: the next one, mostly for sizes near by, has many of its launches. */
+  #latest: LaunchPlan | null = null
 
   constructor(
     program: RecordedProgram,
@@ -72,7 +74,9 @@ export class SizedPlans {
   }
 
   #recorded(sizes: Sizes, inputs: readonly unknown[]): readonly unknown[] {
-    const { outputs, plan } = this.#record(this.#program, inputs, this.#changing)
+    const { outputs, plan: recorded } = this.#record(this.#program, inputs, this.#changing)
+    const plan = recorded === null || this.#latest === null ? recorded : sharing(recorded, this.#latest)
+    if (plan !== null) this.#latest = plan
     this.#note(sizes, plan)
     return plan === null ? outputs : this.#verified(plan, sizes, inputs, outputs)
   }

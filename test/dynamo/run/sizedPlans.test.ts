@@ -6,7 +6,7 @@ import { withConfig } from 'tensorfx/compile'
 import { counters } from 'tensorfx/debug'
 import { beyondLimit, collectBlocks, memoryLimit, setMemoryLimit } from 'tensorfx/kernels'
 import { instructionOf } from '../../../src/dynamo/run/instruction.ts'
-import { runPlan } from '../../../src/dynamo/run/launchPlan.ts'
+import { runPlan, sharing } from '../../../src/dynamo/run/launchPlan.ts'
 import type { Launch, LaunchPlan } from '../../../src/dynamo/run/launchPlan.ts'
 import { recordPlan } from '../../../src/dynamo/run/planRecorder.ts'
 import type { RecordedProgram } from '../../../src/dynamo/run/planRecorder.ts'
@@ -139,6 +139,30 @@ describe('a plan', () => {
       expect(got === null ? null : sameResults(got, outputs)).toBe(isAllowed ? true : null)
     } finally {
       setMemoryLimit(limit)
+    }
+  })
+
+  it('shares the launches that are equal to those of another plan, and both stay what they are', () => {
+    const b = torch.randn([4, 4])
+    const given = (x: Tensor): RecordedProgram => {
+      const square = stepOf(null, 'torch.mm', [slot(1), slot(1)], [x], 2)
+      const product = stepOf(square, 'torch.mm', [slot(0), slot(2)], [x], 3)
+      const tanh = stepOf(product, 'torch.tanh', [slot(2)], [x], 4)
+      return { instructions: [square, product, tanh].map(instructionOf), inputSlots: [0, 1], outputs: [3, 4] }
+    }
+    const planFor = (rows: number): LaunchPlan => present(recordPlan(given(input(rows)), [input(rows), b]).plan, 'the plan')
+    const five = planFor(5)
+    const six = sharing(planFor(6), five)
+    const isShared = launchesOf(six).map((launch) => launchesOf(five).includes(launch))
+    expect(isShared).toEqual([true, false, true])
+    for (const [rows, plan] of [
+      [5, five],
+      [6, six],
+      [5, five],
+      [6, six],
+    ] as const) {
+      const x = input(rows)
+      expect(sameResults(present(runPlan(plan, [x, b], FILL), 'results'), recordPlan(given(x), [x, b]).outputs)).toBe(true)
     }
   })
 
