@@ -41,8 +41,8 @@ const programs: Readonly<Record<string, readonly [code: string, printed: string]
   ],
   './native/register': [
     `import 'tensorfx/native/register'
-     const { ones } = await import('./test/built/parts.mjs')
-     console.log(ones([2]).add(1).toArray().join())`,
+     import { torch } from 'tensorfx'
+     console.log(torch.ones([2]).add(1).toArray().join())`,
     '2,2',
   ],
   './func': [
