@@ -109,9 +109,10 @@ function onHeap({ kernels, tryAllocate, free }: Package, kernel: Kernel, args: A
 function canShare(kernel: Kernel, args: Args): boolean {
   const of = ({ name }: { readonly name: string }): number => Number(args[name])
   const some = (steps: readonly Step[]): boolean =>
-    steps.some((step) =>
-      step.kind === 'divided' ? tripsOf(step.stmt.loop.extent, step.stmt.loop.step, of) > 1 : step.kind === 'repeated' && some(step.steps),
-    )
+    steps.some((step) => {
+      if (step.kind === 'divided') return tripsOf(step.stmt.loop.extent, step.stmt.loop.step, of) > 1
+      return step.kind === 'either' ? some([step.outer, step.inner]) : step.kind === 'repeated' && some(step.steps)
+    })
   return some(splitKernel(kernel)?.steps ?? [])
 }
 

@@ -15,11 +15,13 @@ export interface LoopSites {
   readonly rereads: boolean
 }
 
-export function sitesOf(stmt: ForStmt): LoopSites {
+/** `ownScratch`: whether each thread has all scratch memory for itself. */
+export function sitesOf(stmt: ForStmt, ownScratch = false): LoopSites {
   const byMemory = new Map<Memory, AccessSite[]>()
   const stored = new Set<Memory>()
   let rereads = false
   for (const site of accessSites([stmt], [], true)) {
+    if (site.buffer.kind === 'scratch' && (ownScratch || site.buffer.per === 'thread')) continue
     const known = byMemory.get(site.buffer)
     if (known === undefined) byMemory.set(site.buffer, [site])
     else known.push(site)
@@ -33,7 +35,7 @@ export function sitesOf(stmt: ForStmt): LoopSites {
 const strideOf = ({ index }: AccessSite, loop: LoopVar, values: Values): number =>
   index.terms.reduce((sum, term) => (term.loop === loop ? sum + sizeIn(term.stride, values) : sum), 0)
 
-/** Whether each iteration has a window of the memory for itself, or all sites are one walk that comes to no element twice. */
+/** Whether each iteration has a window of the memory for itself, or all sites walk over the same elements, and to none twice. */
 function areApart(sites: readonly AccessSite[], loop: LoopVar, values: Values): boolean {
   const [one] = sites
   if (one === undefined) return true
@@ -47,7 +49,7 @@ function areApart(sites: readonly AccessSite[], loop: LoopVar, values: Values): 
     highest = Math.max(highest, range[1])
   }
   if (highest - lowest < Math.abs(stride) * loop.step) return true
-  const walks = new Set(sites.map((site) => walkText(site, values)))
+  const walks = new Set(sites.map((site) => walkText(site, loop, values)))
   return walks.size === 1 && isInjective(one, values)
 }
 
@@ -64,9 +66,11 @@ function stepsOf({ index }: AccessSite, values: Values): readonly Step[] {
   return steps.filter(({ count }) => count > 1).toSorted((a, b) => a.stride - b.stride)
 }
 
-/** A site's place in a text that is the same for sites that are the same element in the same iteration. */
-function walkText({ index }: AccessSite, values: Values): string {
-  const terms = index.terms.map(({ loop, stride }) => `${loop.name} ${sizeIn(loop.extent, values)} ${sizeIn(stride, values)}`)
+/** A site's elements in a text that is the same for sites that come to the same elements in an iteration of `loop`. */
+function walkText({ index }: AccessSite, loop: LoopVar, values: Values): string {
+  const terms = index.terms.map(
+    (term) => `${term.loop === loop ? 'this' : ''} ${sizeIn(term.loop.extent, values)} ${term.loop.step} ${sizeIn(term.stride, values)}`,
+  )
   return `${sizeIn(index.base, values)} ${terms.toSorted().join()}`
 }
 
@@ -112,14 +116,19 @@ export interface Division {
 }
 
 /** Whether no iteration touches what another one writes, in a call with these values. */
-export function divisionOf(sites: LoopSites, values: Values): Division {
-  const { loop, byMemory, stored } = sites
+export function divisionOf(all: LoopSites, values: Values): Division {
+  const { loop, stored } = all
+  // What lies in loops that do not run in this call is not accessed: the rows that are left beside whole tiles.
+  const isRun = (site: AccessSite): boolean => site.loops.every(({ extent }) => sizeIn(extent, values) > 0)
+  const byMemory = new Map([...all.byMemory].map(([memory, sites]) => [memory, sites.filter(isRun)]))
+  const sites = { ...all, byMemory }
   let repeatable = !sites.rereads
   for (const written of stored) {
+    if (byMemory.get(written)?.length === 0) continue
     const own = byMemory.get(written) ?? []
     const same = [...own]
     for (const [other, others] of byMemory) {
-      if (other === written || areDistinct(written, other, sites, values)) continue
+      if (other === written || others.length === 0 || areDistinct(written, other, sites, values)) continue
       // The same tensor under another name: it must be walked through in the same way.
       if (values.get(other as Param) !== values.get(written as Param) || dtypeInfo[other.dtype].size !== dtypeInfo[written.dtype].size)
         return { apart: false, repeatable: false }

@@ -50,8 +50,17 @@ export class Sanitizer {
   readonly #divide: Divide
   /** How many iterations a chunk has. */
   readonly #grain: number
+  /** Whether loops are divided rather than those inside, where there is a choice. */
+  readonly #outer: boolean
 
-  constructor(kernel: Kernel, split: Split, args: Args, grain: number, divide: Divide = decided) {
+  constructor(
+    kernel: Kernel,
+    split: Split,
+    args: Args,
+    { grain, outer }: { readonly grain: number; readonly outer: boolean },
+    divide: Divide = decided,
+  ) {
+    this.#outer = outer
     this.#kernel = kernel
     this.#split = split
     this.#args = { ...args }
@@ -81,11 +90,11 @@ export class Sanitizer {
     return sizeValue(size, ({ name }) => Number(this.#args[name]))
   }
 
-  /** Whatever was in scratch memory is lost: a thread's, for another thread. */
-  #spoil(per: 'call' | 'thread'): void {
+  /** Whatever was in scratch memory is lost: a thread's, or all, for another thread. */
+  #spoil(per: 'call' | 'thread' | 'all'): void {
     for (const part of this.#kernel.scratch ?? []) {
       const data = this.#args[part.name]
-      if (part.per === per && typeof data === 'object') new Uint8Array(data.buffer).fill(0xff)
+      if ((per === 'all' || part.per === per) && typeof data === 'object') new Uint8Array(data.buffer).fill(0xff)
     }
   }
 
@@ -97,6 +106,8 @@ export class Sanitizer {
     for (const step of steps) {
       if (step.kind === 'whole') this.#run(step.part, { $first: 0, $count: 0 })
       else if (step.kind === 'divided') this.#chunks(step)
+      // Which of the two is better depends on times: both must be right.
+      else if (step.kind === 'either') this.#steps([this.#outer && this.#divide(step.outer, this.#values).apart ? step.outer : step.inner])
       else {
         const { extent, step: distance } = step.stmt.loop
         const { name } = this.#split.params[step.param] ?? { name: '' }
@@ -119,7 +130,7 @@ export class Sanitizer {
     // The last chunk first: in any order the result is the same.
     for (let first = (Math.ceil(extent / chunk) - 1) * chunk; first >= 0; first -= chunk) {
       this.found.chunks++
-      this.#spoil('thread')
+      this.#spoil(step.ownScratch ? 'all' : 'thread')
       touched.push(this.#chunk(step, first, Math.min(chunk, extent - first)))
     }
     this.#compare(touched, `${this.#kernel.name}, loop ${loop.name} of ${extent}`)
@@ -130,7 +141,8 @@ export class Sanitizer {
     const watched: Record<string, StorageArray> = {}
     const names = new Map<StorageArray, string>()
     for (const [name, data] of Object.entries(this.#args)) {
-      if (typeof data === 'number' || this.#kernel.scratch?.some((part) => part.name === name && part.per === 'thread') === true) continue
+      if (typeof data === 'number' || this.#kernel.scratch?.some((part) => part.name === name && (step.ownScratch || part.per === 'thread')) === true)
+        continue
       // Two parameters may be one tensor.
       const one = names.get(data) ?? name
       names.set(data, one)
@@ -164,10 +176,11 @@ export class Sanitizer {
 }
 
 /** What the pool decides: parallel loops say of themselves that their iterations are apart. */
-const decided: Divide = ({ stmt }, values) => (stmt.mode === 'parallel' ? { apart: true, repeatable: true } : divisionOf(sitesOf(stmt), values))
+const decided: Divide = ({ stmt, ownScratch }, values) =>
+  stmt.mode === 'parallel' ? { apart: true, repeatable: true } : divisionOf(sitesOf(stmt, ownScratch), values)
 
 /** Runs a kernel in chunks; null if it cannot be divided. */
-export function sanitized(kernel: Kernel, args: Args, grain: number, divide?: Divide): Found | null {
+export function sanitized(kernel: Kernel, args: Args, how: ConstructorParameters<typeof Sanitizer>[3], divide?: Divide): Found | null {
   const split = splitKernel(kernel)
-  return split === null ? null : new Sanitizer(kernel, split, args, grain, divide).found
+  return split === null ? null : new Sanitizer(kernel, split, args, how, divide).found
 }

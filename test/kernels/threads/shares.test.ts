@@ -19,6 +19,7 @@ const known = (): number => NaN
 function workOfSteps(steps: readonly Step[]): number {
   return steps.reduce((sum, step) => {
     if (step.kind === 'whole') return sum + workOf(step.stmts)(known)
+    if (step.kind === 'either') return sum + Math.min(workOfSteps([step.outer]), workOfSteps([step.inner]))
     const trips = tripsOf(step.stmt.loop.extent, step.stmt.loop.step, known)
     if (step.kind === 'repeated') return sum + trips * workOfSteps(step.steps)
     return sum + (workOf([step.stmt])(known) * Math.ceil(trips / 2)) / trips
