@@ -19,7 +19,7 @@ if (process.env.VK_ICD_FILENAMES === undefined && existsSync(SOFTWARE)) process.
  * was chosen. Dawn needs version 23 or later.
  */
 const MESA = ['/usr/share/vulkan/icd.d/lvp_icd.json', '/usr/share/vulkan/icd.d/lvp_icd.x86_64.json'].find((path) => existsSync(path))
-const ON_MESA = ['scalars', 'graphs']
+const ON_MESA = ['scalars', 'graphs', 'reductions']
 
 /** What Node says of the GPU, in a process of its own: it is not loaded twice. */
 const PROBE = `
@@ -38,7 +38,7 @@ const { values, positionals: chosen } = parseArgs({
     pages: {
       type: 'string',
       default:
-        'graphs,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,sharing,emitted,worker',
+        'graphs,reductions,scalars,operators,faults,steps,late,tensors,captured,training,batch,complaints,profile,lost,fakes,limits,systems,sharing,emitted,worker',
     },
   },
 })

@@ -80,10 +80,10 @@ async function createPipeline(device: Device, dispatch: Dispatch): Promise<GPUCo
   }
 }
 
-/** Workgroups in x, y and z that have all threads. Throws DeviceError beyond what a dispatch can have. */
+/** Workgroups in x, y and z that have all threads; each team goes on with further iterations if there are more of these. Throws DeviceError beyond what a dispatch can have. */
 function workgroupsFor(device: Device, dispatch: Dispatch): readonly [number, number, number] {
   const most = device.workgroups
-  const all = Math.ceil(dispatch.threads / WORKGROUP)
+  const all = dispatch.team === 1 ? Math.ceil(dispatch.threads / WORKGROUP) : Math.min(dispatch.threads, most ** 3)
   const x = Math.min(all, most)
   const y = Math.min(Math.ceil(all / x), most)
   const z = Math.ceil(all / (x * y))

@@ -13,8 +13,10 @@ export interface Dispatch {
   readonly code: string
   /** How many slabs it has. */
   readonly slabs: number
-  /** How many threads it has. */
+  /** How many iterations it has, each of which is computed by a thread, or by a team of threads. */
   readonly threads: number
+  /** How many threads share an iteration, see kernels/wgsl/team.ts: 1, or all of a workgroup. */
+  readonly team: number
   /** What its uniforms hold; numbers of the call are written over theirs. */
   readonly words: Uint32Array<ArrayBuffer>
 }

@@ -38,6 +38,7 @@ type Program = (...inputs: Tensor[]) => Tensor
 const programs: readonly (readonly [string, Program, readonly Tensor[]])[] = [
   ['pointwise', (x) => x.mul(2).add(1).relu(), [torch.ones([6, 40])]],
   ['softmax', (x) => torch.softmax(x, 1), [torch.ones([6, 40])]],
+  ['sums of long rows', (x) => x.sum(1).mul(2), [torch.ones([3, 300])]],
   ['product', (a, b) => a.matmul(b).tanh(), [torch.ones([3, 5]), torch.ones([5, 7])]],
   ['convolution', (x, w) => nn.functional.conv2d(x, w, null, { padding: 1, stride: 2 }), [torch.ones([2, 4, 9, 9]), torch.ones([6, 4, 3, 3])]],
   ['int64', (x) => torch.where(x.gt(0), x.mul(3), x.neg()), [torch.ones([5], { dtype: 'int64' })]],
@@ -167,7 +168,7 @@ test('sizes are sums, differences, products and multiples of parameters', () => 
   expect(written(roundedDown(a, 4))).toBe('(a - a % 4u)')
 })
 
-test('shaders keep to what every GPU has: one storage buffer and one of uniforms, 64 threads, and no memory of a workgroup', () => {
+test('shaders keep to what every GPU has: one storage buffer and one of uniforms, 256 threads, and 16 KiB of memory of a workgroup', () => {
   for (const [name, program, inputs] of programs) {
     const text = shadersOf(program, inputs)
     const shaders = text.split(/^\/\/ .* threads$/m).slice(1)
@@ -175,8 +176,16 @@ test('shaders keep to what every GPU has: one storage buffer and one of uniforms
     for (const code of shaders) {
       expect(code.match(/var<storage/g)?.length, name).toBe(1)
       expect(code.match(/var<uniform>/g)?.length, name).toBe(1)
-      expect(code).toMatch(/@workgroup_size\(64\)/)
-      expect(code).not.toMatch(/var<workgroup>/)
+      const threads = Number(/@workgroup_size\((\d+)\)/.exec(code)?.[1])
+      expect([32, 64, 256], name).toContain(threads)
+      const shared = [...code.matchAll(/var<workgroup> \w+: array<(.*), (\d+)>;/g)].map(
+        ([, type, length]) => (type === 'u32' ? 4 : 8) * Number(length),
+      )
+      expect(shared.length, name).toBe(code.match(/var<workgroup>/g)?.length ?? 0)
+      expect(
+        shared.reduce((sum, bytes) => sum + bytes, 0),
+        name,
+      ).toBeLessThanOrEqual(16_384)
     }
   }
 })

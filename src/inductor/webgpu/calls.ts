@@ -1,7 +1,7 @@
 // A plan as a program that computes in the memory of tensors on the GPU: each call says where its inputs and results lie.
 import { present } from '../../errors/index.ts'
 import type { Engine } from '../../gpu/engine.ts'
-import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
+import { wordsPer } from '../../kernels/wgsl/shader.ts'
 import { Tensor } from '../../tensor/index.ts'
 import type { Buffer } from '../ir.ts'
 import { throwIfFound } from './deviceGraph.ts'

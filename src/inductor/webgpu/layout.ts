@@ -4,7 +4,7 @@ import type { MemoryLimits } from '../../gpu/device.ts'
 import type { Bindings, Dispatch, SlabCopy } from '../../gpu/requests.ts'
 import { placeSpans } from '../../kernels/index.ts'
 import type { DType } from '../../kernels/index.ts'
-import { wordsPer } from '../../kernels/wgsl/emitGrid.ts'
+import { wordsPer } from '../../kernels/wgsl/shader.ts'
 import type { Buffer } from '../ir.ts'
 
 /** Buffers begin at multiples of this many words. */

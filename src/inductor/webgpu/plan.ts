@@ -4,8 +4,10 @@ import { originOf } from '../../fx/index.ts'
 import type { GraphModule } from '../../fx/index.ts'
 import type { Dispatch } from '../../gpu/requests.ts'
 import type { Grid, Memory } from '../../kernels/index.ts'
-import { emitGrid, wordsPer } from '../../kernels/wgsl/emitGrid.ts'
-import type { Shader } from '../../kernels/wgsl/emitGrid.ts'
+import { emitGrid } from '../../kernels/wgsl/emitGrid.ts'
+import { wordsPer } from '../../kernels/wgsl/shader.ts'
+import { teamOf } from '../../kernels/wgsl/team.ts'
+import type { Shader } from '../../kernels/wgsl/shader.ts'
 import type { TensorSpec } from '../../tensor/index.ts'
 import { costOf } from '../cost.ts'
 import { emitGroup } from '../emit/kernels.ts'
@@ -334,6 +336,7 @@ class Planner {
       code: shader.code,
       slabs: 1,
       threads,
+      team: teamOf(grid, threads),
       words: form.words,
     })
     const last = this.#steps.at(-1)
@@ -345,7 +348,7 @@ class Planner {
   #form(dispatch: number, slabs: number, threads: number): FormOfDispatch {
     const { group, scratch } = nth(this.#emitted, dispatch)
     const { grid, operands } = group
-    const shader = emitGrid(grid, slabs)
+    const shader = emitGrid(grid, { slabs, team: teamOf(grid, threads) })
     const words = new Uint32Array(4 * Math.ceil(shader.words.length / 4))
     const memories: MemoryWord[] = []
     const numbers: CallNumber[] = []

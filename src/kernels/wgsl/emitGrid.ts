@@ -10,6 +10,7 @@ import type { Grid } from '../ir/grid.ts'
 import type {
   AccumulateStmt,
   ArrayPlace,
+  Combine,
   ConstExpr,
   Expr,
   ForStmt,
@@ -20,9 +21,7 @@ import type {
   LoopVar,
   Memory,
   Param,
-  ScalarParam,
   Size,
-  SizeParam,
   Stmt,
   StoreStmt,
   Variable,
@@ -30,54 +29,28 @@ import type {
 import { dtypeInfo } from '../numbers/dtype.ts'
 import type { DType } from '../numbers/dtype.ts'
 import { libraryFor } from './library.ts'
+import { accessors, declarations, typeOf, wordsPer } from './shader.ts'
+import type { Shader, ShaderWord } from './shader.ts'
 import { checkOnDevice, emitConversion, emitScalar } from './scalars.ts'
+import { NEUTRAL, exchange, sharedNest } from './team.ts'
+import type { SharedNest } from './team.ts'
 import { WgslCode } from './wgslCode.ts'
 
-/** What one word of a shader's uniforms holds: the number of threads, a zero, the first word of a memory and, if there are several slabs, which of them it is in, or a number of the call (an int64 has two words, the lower first). */
-export type ShaderWord =
-  | { readonly kind: 'threads' }
-  | { readonly kind: 'zero' }
-  | { readonly kind: 'memory'; readonly memory: Memory }
-  | { readonly kind: 'slab'; readonly memory: Memory }
-  | { readonly kind: 'number'; readonly param: ScalarParam | SizeParam; readonly half: 0 | 1 }
-
-/** A compute shader. */
-export interface Shader {
-  readonly name: string
-  readonly code: string
-  /** What its uniforms hold, in order. */
-  readonly words: readonly ShaderWord[]
-}
-
-/** Threads in a workgroup. */
+/** Threads in a workgroup, each of which has an iteration of its own. */
 export const WORKGROUP = 64
 
-/** The words that an element takes. */
-export const wordsPer = (dtype: DType): 1 | 2 => (dtypeInfo[dtype].compute === 'int64' ? 2 : 1)
-
-/** Writes the shader of a grid, whose memory is in that number of slabs. Throws UnsupportedError for what shaders cannot compute, such as float64. */
-export function emitGrid(grid: Grid, slabs = 1): Shader {
-  return new GridEmitter(grid, slabs).emit()
+/** How the iterations of a grid are computed. */
+interface Form {
+  /** The number of slabs that memory is in. */
+  readonly slabs?: number
+  /** The threads that share an iteration, a power of two, see teamOf: a workgroup. With 1, each iteration has a thread of its own. */
+  readonly team?: number
 }
 
-/** Where the uniforms are bound: the slabs come before them. */
-const declarations = (slabs: number, words: number): readonly string[] => [
-  ...Array.from({ length: slabs }, (_, i) => `@group(0) @binding(${i}) var<storage, read_write> slab${slabs === 1 ? '' : i}: array<u32>;`),
-  `@group(0) @binding(${slabs}) var<uniform> uniforms: array<vec4<u32>, ${Math.ceil(words / 4)}>;`,
-]
-
-/** A word of one of several slabs, to read and to write. Each memory is in one, so that all threads go the same way. */
-function accessors(slabs: number): readonly string[] {
-  if (slabs === 1) return []
-  const cases = (line: (name: string) => string): string =>
-    Array.from({ length: slabs }, (_, i) => `    ${i === slabs - 1 ? 'default' : `case ${i}u`}: { ${line(`slab${i}`)} }`).join('\n')
-  return [
-    `fn loadWord(slab: u32, at: u32) -> u32 {\n  switch slab {\n${cases((name) => `return ${name}[at];`)}\n  }\n}`,
-    `fn storeWord(slab: u32, at: u32, word: u32) {\n  switch slab {\n${cases((name) => `${name}[at] = word;`)}\n  }\n}`,
-  ]
+/** Writes the shader of a grid. Throws UnsupportedError for what shaders cannot compute, such as float64. */
+export function emitGrid(grid: Grid, { slabs = 1, team = 1 }: Form = {}): Shader {
+  return new GridEmitter(grid, slabs, team).emit()
 }
-
-const typeOf = (dtype: DType): string => (wordsPer(dtype) === 2 ? 'vec2<u32>' : 'u32')
 
 /** A sum as text, and `0u` for that of nothing. */
 const sumOf = (terms: readonly string[]): string => (terms.length === 0 ? '0u' : terms.join(' + '))
@@ -97,10 +70,16 @@ class GridEmitter {
   readonly #lacking = new Map<Local, string>()
   readonly #memos: Map<Expr, string>[] = [new Map()]
   readonly #facts = new ExprFacts()
+  readonly #team: number
+  /** The loop whose steps the team shares, while statements inside its nest are written, and whether they are inside of it. */
+  #shared: { readonly loop: LoopVar; readonly stores: boolean; isInside: boolean } | null = null
+  /** The types of what threads of the team give each other. */
+  readonly #exchanged = new Set<string>()
 
-  constructor(grid: Grid, slabs: number) {
+  constructor(grid: Grid, slabs: number, team: number) {
     this.#grid = grid
     this.#slabs = slabs
+    this.#team = team
   }
 
   emit(): Shader {
@@ -111,12 +90,18 @@ class GridEmitter {
     for (const part of scratch)
       this.#bases.set(part, this.#code.let(`${this.#base(part)} + thread * ${this.#size(part.elements)} * ${wordsPer(part.dtype)}u`))
     for (const stmt of body) this.#statement(stmt)
+    const number = '(group.z * groups.y + group.y) * groups.x + group.x'
+    const begin =
+      this.#team === 1
+        ? [`  let thread = (${number}) * ${WORKGROUP}u + local;`, '  if (thread >= uniforms[0].x) { return; }']
+        : [`  for (var thread = ${number}; thread < uniforms[0].x; thread += groups.x * groups.y * groups.z) {`]
     const main = [
-      `@compute @workgroup_size(${WORKGROUP})`,
+      ...[...this.#exchanged].map((type) => `var<workgroup> ${exchange(type)}: array<${type}, ${this.#team}>;`),
+      `@compute @workgroup_size(${this.#team === 1 ? WORKGROUP : this.#team})`,
       'fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) local: u32) {',
-      `  let thread = ((group.z * groups.y + group.y) * groups.x + group.x) * ${WORKGROUP}u + local;`,
-      '  if (thread >= uniforms[0].x) { return; }',
+      ...begin,
       this.#code.text(),
+      ...(this.#team === 1 ? [] : ['  }']),
       '}',
     ].join('\n')
     const head = [...declarations(this.#slabs, this.#words.length), ...accessors(this.#slabs)]
@@ -196,8 +181,10 @@ class GridEmitter {
 
   #statement(stmt: Stmt): void {
     switch (stmt.kind) {
-      case 'for':
-        return this.#iterate(stmt)
+      case 'for': {
+        const nest = this.#team === 1 || this.#shared !== null ? null : sharedNest(stmt)
+        return nest === null ? this.#iterate(stmt) : this.#share(stmt, nest)
+      }
       case 'declare':
         return this.#declare(stmt.local, this.#value(stmt.init))
       case 'assign':
@@ -246,16 +233,86 @@ class GridEmitter {
 
   #accumulate({ local, combine, value }: AccumulateStmt): void {
     const [name, added, lacking] = [this.#variable(local), this.#value(value), this.#lacking.get(local)]
-    if (lacking === undefined) return this.#set(local, emitScalar({ code: this.#code, right: null }, combine, local.dtype, [name, added]))
+    if (lacking === undefined) return this.#set(local, this.#combined(combine, local.dtype, name, added))
     const sum = this.#code.call('sum', name, lacking, added)
     this.#code.line(`${lacking} = ${sum}.y;`)
     return this.#set(local, `${sum}.x`)
   }
 
-  #store({ buffer, index, value, combine }: StoreStmt): void {
+  #combined(combine: Combine, dtype: DType, a: string, b: string): string {
+    return emitScalar({ code: this.#code, right: null }, combine, dtype, [a, b])
+  }
+
+  /** A loop nest whose steps the threads of the team share. Each has parts of the sums, which they put together in a tree afterwards. */
+  #share(stmt: ForStmt, { loop, stores, sums }: SharedNest): void {
+    const whole = sums.map(({ local, combine }) => {
+      const [name, lacking] = [this.#variable(local), this.#lacking.get(local)]
+      const part = this.#code.name('p')
+      const first = combine === 'add' || combine === 'mul' ? `select(${NEUTRAL[combine](local.dtype)}, ${name}, local == 0u)` : name
+      this.#code.line(`var ${part} = ${first};`)
+      this.#variables.set(local, part)
+      if (lacking !== undefined) {
+        this.#code.line(`var ${part}_lacking = select(0u, ${lacking}, local == 0u);`)
+        this.#lacking.set(local, `${part}_lacking`)
+      }
+      return { local, combine, name, lacking, part }
+    })
+    this.#shared = { loop, stores, isInside: false }
+    this.#iterate(stmt)
+    this.#shared = null
+    for (const { local, combine, name, lacking, part } of whole) {
+      this.#variables.set(local, name)
+      if (lacking === undefined) {
+        this.#inTree(typeOf(local.dtype), part, (a, b) => this.#combined(combine, local.dtype, a, b))
+        this.#code.line(`${name} = ${exchange(typeOf(local.dtype))}[0];`)
+      } else {
+        this.#lacking.set(local, lacking)
+        this.#inTree('vec2<u32>', `vec2<u32>(${part}, ${part}_lacking)`, (a, b) => this.#code.call('joined', a, b))
+        // What is lacking may be more than the sum, if parts of it cancel each other.
+        const sum = this.#code.call('sum', 'pairs[0].x', 'pairs[0].y', '0u')
+        this.#code.line(`${name} = ${sum}.x;`)
+        this.#code.line(`${lacking} = ${sum}.y;`)
+      }
+      this.#forget(local)
+      this.#wait()
+    }
+  }
+
+  /** Puts the values of the team's threads together, two by two. The result is the first word, or pair, of the exchange. */
+  #inTree(type: string, value: string, combined: (a: string, b: string) => string): void {
+    this.#exchanged.add(type)
+    const at = (place: string): string => `${exchange(type)}[${place}]`
+    this.#code.line(`${at('local')} = ${value};`)
+    this.#code.line('workgroupBarrier();')
+    this.#code.block(`for (var half = ${this.#team / 2}u; half > 0u; half >>= 1u)`, () => {
+      this.#code.block('if (local < half)', () => {
+        const [a, b] = [this.#code.let(at('local')), this.#code.let(at('local + half'))]
+        this.#code.line(`${at('local')} = ${combined(a, b)};`)
+      })
+      this.#code.line('workgroupBarrier();')
+    })
+  }
+
+  /** Until all threads of the team are here, and what they have stored is there for the others. */
+  #wait(): void {
+    this.#code.line('storageBarrier();')
+    this.#code.line('workgroupBarrier();')
+  }
+
+  #store(stmt: StoreStmt): void {
+    if (this.#team === 1 || this.#shared?.isInside === true) return this.#storeHere(stmt)
+    // Every thread of the team has the value, and one stores it.
+    this.#value(stmt.value)
+    this.#memos.push(new Map())
+    this.#code.block('if (local == 0u)', () => this.#storeHere(stmt))
+    this.#memos.pop()
+    return this.#wait()
+  }
+
+  #storeHere({ buffer, index, value, combine }: StoreStmt): void {
     const given = this.#value(value)
     const at = this.#address(buffer, index)
-    const result = combine === null ? given : emitScalar({ code: this.#code, right: null }, combine, buffer.dtype, [this.#loaded(buffer, at), given])
+    const result = combine === null ? given : this.#combined(combine, buffer.dtype, this.#loaded(buffer, at), given)
     if (wordsPer(buffer.dtype) === 2) {
       this.#code.line(this.#write(buffer, at, `${result}.x`))
       this.#code.line(this.#write(buffer, `${at} + 1u`, `${result}.y`))
@@ -280,10 +337,15 @@ class GridEmitter {
     const name = this.#code.name('n')
     this.#loops.set(loop, name)
     this.#memos.push(new Map())
-    this.#code.block(`for (var ${name} = 0u; ${name} < ${this.#size(loop.extent)}; ${name} += ${loop.step}u)`, () => {
-      for (const stmt of body) this.#statement(stmt)
+    const shared = this.#shared?.loop === loop ? this.#shared : null
+    const [first, step] = shared === null ? ['0u', loop.step] : [loop.step === 1 ? 'local' : `local * ${loop.step}u`, loop.step * this.#team]
+    this.#code.block(`for (var ${name} = ${first}; ${name} < ${this.#size(loop.extent)}; ${name} += ${step}u)`, () => {
+      if (shared !== null) shared.isInside = true
+      for (const inner of body) this.#statement(inner)
+      if (shared !== null) shared.isInside = false
     })
     this.#memos.pop()
+    if (shared?.stores === true) this.#wait()
     for (const variable of changed.keys()) this.#forget(variable)
   }
 

@@ -31,6 +31,17 @@ const written: Readonly<Record<string, string>> = {
   let lost = bitcast<u32>(tfx_hidden(total - bitcast<f32>(sum)) - value);
   return vec2<u32>(bits, select(lost, 0u, (bits & 0x7f800000u) == 0x7f800000u));
 }`,
+  // Two sums, each with what it lacks.
+  tfx_joined: `fn tfx_joined(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let x = bitcast<f32>(a.x);
+  let y = bitcast<f32>(b.x);
+  let total = tfx_hidden(x + y);
+  let added = tfx_hidden(total - x);
+  let lost = tfx_hidden(x - tfx_hidden(total - added)) + tfx_hidden(y - added);
+  let lacking = bitcast<u32>(tfx_hidden(bitcast<f32>(a.y) + bitcast<f32>(b.y)) - lost);
+  let bits = bitcast<u32>(total);
+  return vec2<u32>(bits, select(lacking, 0u, (bits & 0x7f800000u) == 0x7f800000u));
+}`,
   // -0 is less than 0 here.
   tfx_rank: 'fn tfx_rank(x: u32) -> i32 {\n  return bitcast<i32>(x ^ (bitcast<u32>(bitcast<i32>(x) >> 31u) >> 1u));\n}',
   tfx_min: `fn tfx_min(a: u32, b: u32) -> u32 {

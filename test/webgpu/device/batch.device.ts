@@ -100,7 +100,7 @@ test('calls of one program keep what they write where memory grows while they wa
 describe('of calls that were submitted together', () => {
   /** Fills four words with a number; its uniforms are what is bound, or more, which the GPU refuses. */
   const filling = (name: string, isValid: boolean): Dispatch => ({
-    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, words: new Uint32Array(4) },
+    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, team: 1, words: new Uint32Array(4) },
     code: [
       '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;',
       `@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, ${isValid ? 1 : 9}>;`,

@@ -68,7 +68,7 @@ test('tensorflow/tfjs #5468: where the thread cannot wait, a read names its awai
 describe('tracel-ai/cubecl #1641: a kernel that the GPU refuses', () => {
   /** Fills four words with a number. */
   const filling = (name: string, start: number, value: number, uniforms = 1): Dispatch => ({
-    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, words: Uint32Array.of(4, 0, start, value) },
+    ...{ name, nodes: [`${name}_node`], lines: [], slabs: 1, threads: 4, team: 1, words: Uint32Array.of(4, 0, start, value) },
     code: [
       '@group(0) @binding(0) var<storage, read_write> slab: array<u32>;',
       `@group(0) @binding(1) var<uniform> uniforms: array<vec4<u32>, ${uniforms}>;`,

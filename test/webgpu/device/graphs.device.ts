@@ -203,6 +203,7 @@ describe('what fails on the GPU', () => {
       code: 'fn main() { let x = ; }',
       slabs: 1,
       threads: 1,
+      team: 1,
       words: new Uint32Array(4),
     }
     await expect(DeviceProgram.create(device, [dispatch], [16])).rejects.toThrow(

@@ -7,7 +7,8 @@ import type { DType, ElementValue, StorageArray } from '../../../src/kernels/num
 import { readElement } from '../../../src/kernels/numbers/elements.ts'
 import { scalarOps } from '../../../src/kernels/scalars/rareOps.ts'
 import type { ScalarOp } from '../../../src/kernels/scalars/scalarOps.ts'
-import { emitGrid, wordsPer } from '../../../src/kernels/wgsl/emitGrid.ts'
+import { emitGrid } from '../../../src/kernels/wgsl/emitGrid.ts'
+import { wordsPer } from '../../../src/kernels/wgsl/shader.ts'
 import { requestDevice } from '../../../src/gpu/device.ts'
 import type { Device } from '../../../src/gpu/device.ts'
 import { DeviceProgram } from '../../../src/gpu/program.ts'
@@ -86,7 +87,7 @@ export async function runStatements(inputs: readonly Given[], make: (...values: 
   })
   const program = await DeviceProgram.create(
     await deviceHere(),
-    [{ name: 'case', nodes: [], lines: [], code: shader.code, slabs: 1, threads: length, words }],
+    [{ name: 'case', nodes: [], lines: [], code: shader.code, slabs: 1, threads: length, team: 1, words }],
     [end],
   )
   const arrays = inputs.map(({ dtype, values }) => arrayOf(dtype, values))
