@@ -1,5 +1,5 @@
 // Drawn reductions on the GPU, by single threads and by teams (src/kernels/wgsl/team.ts), against inductor: what is exact is alike, and sums are as near to float64 as theirs. This file runs in Node and in a page.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { nn, torch } from 'tensorfx'
 import type { Tensor } from 'tensorfx'
 import { makeFx } from 'tensorfx/aot'
@@ -9,7 +9,6 @@ import { compileFx } from '../../../src/inductor/pipeline.ts'
 import { planGraph } from '../../../src/inductor/webgpu/plan.ts'
 
 beforeAll(async () => init({ thread: false }))
-afterAll(async () => init({ thread: false }))
 
 type Fn = (x: Tensor, dim: readonly number[]) => Tensor | readonly Tensor[]
 
