@@ -6,7 +6,7 @@ import { tensorfx } from '../ops/libraries.mjs'
 import { startPyTorch } from './pytorch.mjs'
 import { rows } from './rows.mjs'
 import { inProcess, inTurns } from './turns.mjs'
-import { text, valuesOf } from './values.mjs'
+import { inputsOf, text } from './values.mjs'
 
 /** Runs before the measurement: the first ones compile, then libraries are compared with WebAssembly, and threads learn what kernels cost. */
 const WARM_UP = 30
@@ -18,7 +18,7 @@ torch.setNumThreads(threads)
 await init()
 const pytorch = await startPyTorch(process.env.TENSORFX_BENCH_PYTHON ?? 'python3', threads)
 const build = { compile, nn, noGrad, optim, torch, F: nn.functional, example: (file) => import(new URL(`../../examples/${file}`, import.meta.url)) }
-const inputs = Object.fromEntries(Object.entries(row.inputs).map(([key, input]) => [key, valuesOf(input)]))
+const inputs = inputsOf(row)
 
 async function ours(mode, emitter) {
   const state = { F: nn.functional, ...(await row.prepare?.(build)) }

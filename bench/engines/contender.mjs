@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { compile, nn, noGrad, optim, torch } from 'tensorfx'
 import { tensorfx } from '../ops/libraries.mjs'
 import { rows } from './rows.mjs'
-import { text, valuesOf } from './values.mjs'
+import { inputsOf, text } from './values.mjs'
 
 const ROUNDS = 24
 /** Milliseconds of a turn, and of a batch that is timed as one. */
@@ -26,7 +26,7 @@ const use = (other) => (threads === 1 ? (torch.backends.native.enabled = other) 
 
 const example = (file) => import(new URL(`../../examples/${file}`, import.meta.url))
 const build = { compile, nn, noGrad, optim, torch, F: nn.functional, example }
-const inputs = Object.fromEntries(Object.entries(row.inputs).map(([key, input]) => [key, valuesOf(input)]))
+const inputs = inputsOf(row)
 
 function timed(run, times) {
   const start = performance.now()

@@ -8,7 +8,7 @@ import { jax, onnxruntime, tensorfx, tfjs } from '../ops/libraries.mjs'
 import { startPyTorch } from './pytorch.mjs'
 import { rows } from './rows.mjs'
 import { inProcess, inTurns } from './turns.mjs'
-import { text, valuesOf } from './values.mjs'
+import { inputsOf, text } from './values.mjs'
 
 const PEERS = { 'jax-js': jax, 'tfjs-wasm': tfjs, 'onnxruntime-web': onnxruntime }
 
@@ -39,7 +39,7 @@ function difference(values, wanted) {
 
 /** What takes part in a row, by name, after its results were compared. */
 async function candidatesOf(row) {
-  const inputs = Object.fromEntries(Object.entries(row.inputs).map(([name, input]) => [name, valuesOf(input)]))
+  const inputs = inputsOf(row)
   const found = new Map()
   let wanted = null
   const add = async (name, library) => {

@@ -326,7 +326,8 @@ class Planner {
     for (const operand of group.operands) if (operand.kind === 'buffer') this.#hold(operand.buffer)
     const dispatch = this.#dispatches.length
     this.#emitted.push({ group, scratch })
-    const { shader, ...form } = this.#form(dispatch, 1, threads)
+    const team = teamOf(grid, threads)
+    const { shader, ...form } = this.#form(dispatch, 1, { threads, team })
     this.#memories.push(...form.memories)
     this.#numbers.push(...form.numbers)
     this.#dispatches.push({
@@ -336,7 +337,7 @@ class Planner {
       code: shader.code,
       slabs: 1,
       threads,
-      team: teamOf(grid, threads),
+      team,
       words: form.words,
     })
     const last = this.#steps.at(-1)
@@ -345,10 +346,10 @@ class Planner {
   }
 
   /** A dispatch for that number of slabs: its shader, and what its uniforms hold. */
-  #form(dispatch: number, slabs: number, threads: number): FormOfDispatch {
+  #form(dispatch: number, slabs: number, { threads, team }: Pick<Dispatch, 'threads' | 'team'>): FormOfDispatch {
     const { group, scratch } = nth(this.#emitted, dispatch)
     const { grid, operands } = group
-    const shader = emitGrid(grid, { slabs, team: teamOf(grid, threads) })
+    const shader = emitGrid(grid, { slabs, team })
     const words = new Uint32Array(4 * Math.ceil(shader.words.length / 4))
     const memories: MemoryWord[] = []
     const numbers: CallNumber[] = []
@@ -378,7 +379,7 @@ class Planner {
   }
 
   #several(slabs: number): DispatchForm {
-    const forms = this.#dispatches.map(({ threads }, i) => this.#form(i, slabs, threads))
+    const forms = this.#dispatches.map((dispatch, i) => this.#form(i, slabs, dispatch))
     return {
       dispatches: this.#dispatches.map((dispatch, i) => {
         const { shader, words } = nth(forms, i)

@@ -45,7 +45,11 @@ export function sharedNest(stmt: ForStmt): SharedNest | null {
   let isShareable = true
   forEachStmt([stmt], (inner) => {
     if (inner.kind === 'assign' || inner.kind === 'declareArray' || inner.kind === 'setElement') isShareable = false
-    if (inner.kind === 'accumulate' && !declared.has(inner.local) && !sums.some(({ local }) => local === inner.local)) sums.push(inner)
+    if (inner.kind === 'accumulate' && !declared.has(inner.local)) {
+      const known = sums.find(({ local }) => local === inner.local)
+      if (known === undefined) sums.push(inner)
+      else if (known.combine !== inner.combine) isShareable = false
+    }
     for (const expr of expressionsOf(inner))
       for (const variable of facts.variablesOf(expr)) if (changed.has(variable) && !declared.has(variable)) isShareable = false
   })
